@@ -1,0 +1,49 @@
+# Two commands do everything: `make demo` and `make test`. Each creates .venv
+# when it is missing and installs the exact versions of constraints.txt.
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+# One thread for each TensorFlow pool, and no start-up chatter.
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+# Constraints also reach the isolated build environment of pip.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test lint format lock clean
+
+help:  ## Lists the targets.
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
+
+.venv/installed: setup.py pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: \
+	install it, or name one with 'make PYTHON=/path/to/python3.11 ...'."; \
+	exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -e '.[test]'
+	touch $@
+
+demo: .venv/installed  ## Makes the catch dataset and prints its card.
+	@bash -c 'test -e build/demo/catch || $(BIN)/dfiv-ope dataset make catch \
+	  --out build/demo/catch'
+	@$(BIN)/dfiv-ope dataset show build/demo/catch
+
+test: .venv/installed  ## Runs all tests.
+	$(BIN)/python -m pytest
+
+# mypy knows the mapped packages only where they lie inside dfiv_ope.
+lint: .venv/installed  ## Checks style (ruff) and types (mypy).
+	$(BIN)/ruff check .
+	rm -rf build/typed && mkdir -p build/typed
+	cp -r dfiv_ope build/typed/
+	cp -r agents envs datasets launch build/typed/dfiv_ope/
+	cd build/typed && ../../$(BIN)/mypy --config-file ../../pyproject.toml \
+	  -p dfiv_ope
+
+lock:  ## Rewrites constraints.txt from a new resolution of all extras.
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	PIP_CONSTRAINT= build/lock/bin/pip install --quiet \
+	  '.[test,cluster,formats]'
+	build/lock/bin/pip freeze --all --exclude dfiv-ope > constraints.txt
+
+clean:  ## Removes everything the targets made.
+	rm -rf .venv build *.egg-info

@@ -1,0 +1,77 @@
+"""What the parts of dfiv-ope hand to each other.
+
+A regression method sees an `IVBatch` and nothing else. Off-policy evaluation
+sees `Transition`s and a `Policy`; `bellman` turns the second into the first.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import tensorflow as tf
+
+# A tensor or array, or a nest of them whose leading axis is the batch.
+Nest = Any
+
+
+class IVBatch(NamedTuple):
+  """Rows of an instrumental-variable regression, Eq. (1).
+
+  Attributes:
+    treatment: the endogenous variable, [B, ...] or a nest.
+    instrument: what moves the treatment but not the noise, [B, ...] or a nest.
+    outcome: what is to be explained, [B, 1].
+    covariate: observed confounders (Algorithm 2), [B, ...], or None.
+  """
+  treatment: Nest
+  instrument: Nest
+  outcome: tf.Tensor
+  covariate: Nest | None = None
+
+
+class Transition(NamedTuple):
+  """One step of a decision process: (s, a, r, d, s').
+
+  Attributes:
+    observation: s, float32 [B, D].
+    action: the intended action a, int32 [B].
+    reward: r, float32 [B].
+    discount: the environment's own discount, float32 [B]: 0 where the episode
+      terminated, 1 elsewhere. The evaluation's discount is not in it.
+    next_observation: s', float32 [B, D].
+  """
+  observation: tf.Tensor
+  action: tf.Tensor
+  reward: tf.Tensor
+  discount: tf.Tensor
+  next_observation: tf.Tensor
+
+
+@runtime_checkable
+class Policy(Protocol):
+  """A stationary policy over a finite set of actions."""
+
+  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns pi(.|s), float32 [B, A], for observations [B, D]."""
+
+
+class Method(Protocol):
+  """A regression method that learns from pairs of batches.
+
+  A method is a `tf.Module`: its variables and optimiser state are what a
+  checkpoint saves. `update` is called inside a `tf.function`.
+  """
+
+  def update(self, stage1: IVBatch, stage2: IVBatch) -> Mapping[str, tf.Tensor]:
+    """Makes one update from two independent batches; returns losses."""
+
+  def solve(self, stage1: IVBatch, stage2: IVBatch) -> None:
+    """Solves both stages in closed form on the whole data set."""
+
+  def predict(self, treatment: Nest, covariate: Nest | None = None) -> tf.Tensor:
+    """Returns the structural function at the given points, [B, 1]."""
+
+
+# What a seed may be: SeedSequence takes either.
+Seed = int | tuple[int, ...]
+FloatArray = np.ndarray

@@ -1,0 +1,65 @@
+"""Packaging of dfiv-ope: the top-level folders install inside `dfiv_ope`."""
+
+import setuptools
+
+# `datasets`, `agents`, ... are top-level folders of the repository but must
+# not become top-level packages of site-packages.
+_MAPPED = ('agents', 'envs', 'datasets', 'launch')
+
+_CORE = [
+    'dfiv_ope',
+    'dfiv_ope.methods',
+    'dfiv_ope.benchmarks',
+]
+
+setuptools.setup(
+    name='dfiv-ope',
+    version='0.1.0',
+    description=(
+        'Off-policy evaluation and deep instrumental-variable regression.'),
+    long_description=open('README.md', encoding='utf-8').read(),
+    long_description_content_type='text/markdown',
+    license='Apache-2.0',
+    python_requires='>=3.10,<3.12',
+    packages=_CORE + [f'dfiv_ope.{name}' for name in _MAPPED],
+    package_dir={f'dfiv_ope.{name}': name for name in _MAPPED},
+    package_data={'dfiv_ope': ['py.typed']},
+    install_requires=[
+        'tensorflow==2.15.1',
+        'tensorflow-probability==0.23.0',
+        'dm-reverb==0.14.0',
+        'dm-sonnet==2.0.2',
+        'dm-acme==0.2.4',
+        'dm-env==1.6',
+        'dm-tree',
+        'bsuite==0.3.6',
+        'numpy==1.26.4',
+        'pandas<3',
+        'protobuf<5',
+        'scipy',
+        'scikit-learn',
+        'matplotlib',
+        'typer',
+        'rich',
+    ],
+    extras_require={
+        'test': [
+            'pytest',
+            'hypothesis',
+            'linearmodels',
+            'ruff',
+            'mypy',
+        ],
+        'cluster': ['ray[default]'],
+        'formats': [
+            'pyarrow<26',
+            'minari==0.5.3',
+            'gymnasium',
+            'h5py',
+            'rlds==0.1.8',
+            'tensorflow-datasets==4.9.4',
+            'tensorflow-metadata<1.16',
+        ],
+    },
+    entry_points={'console_scripts': ['dfiv-ope = dfiv_ope.launch.main:main']},
+)
