@@ -20,7 +20,7 @@ setuptools.setup(
     long_description=open('README.md', encoding='utf-8').read(),
     long_description_content_type='text/markdown',
     license='Apache-2.0',
-    python_requires='>=3.10,<3.12',
+    python_requires='>=3.11,<3.12',
     packages=_CORE + [f'dfiv_ope.{name}' for name in _MAPPED],
     package_dir={f'dfiv_ope.{name}': name for name in _MAPPED},
     package_data={'dfiv_ope': ['py.typed']},

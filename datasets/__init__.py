@@ -1,0 +1,1 @@
+"""Offline datasets: what they are, how they are made, kept and read."""

@@ -68,7 +68,8 @@ class Method(Protocol):
   def solve(self, stage1: IVBatch, stage2: IVBatch) -> None:
     """Solves both stages in closed form on the whole data set."""
 
-  def predict(self, treatment: Nest, covariate: Nest | None = None) -> tf.Tensor:
+  def predict(
+      self, treatment: Nest, covariate: Nest | None = None) -> tf.Tensor:
     """Returns the structural function at the given points, [B, 1]."""
 
 

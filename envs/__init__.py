@@ -1,0 +1,9 @@
+"""The three bsuite tasks of the paper, seeded and with action noise.
+
+    environment = envs.make('catch', action_noise=0.2, seed=3)
+"""
+
+from dfiv_ope.envs.tasks import TASKS, make, maker
+from dfiv_ope.envs.wrappers import RandomAction, SinglePrecision
+
+__all__ = ['TASKS', 'RandomAction', 'SinglePrecision', 'make', 'maker']

@@ -1,0 +1,189 @@
+"""Trains a policy with DQN: rounds of acting and learning, with checkpoints."""
+
+from collections.abc import Callable
+import dataclasses
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import policies, rollout, types
+from dfiv_ope.agents import dqn, replay
+
+_STATE = 'state.json'
+_CHECKPOINTS = 20  # in a run
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Progress:
+  """How far a training run has come.
+
+  Attributes:
+    transitions: environment steps so far.
+    mean_return: undiscounted return of the last round's exploring episodes.
+    loss: mean loss of the last round's updates.
+  """
+  transitions: int
+  mean_return: float
+  loss: float
+
+
+class ExploringActor:
+  """Epsilon-greedy with exploratory actions that are held for a while.
+
+  A random action that lasts a single step hardly moves a heavy car; held for a
+  geometric number of steps it does (Dabney et al., 2021).
+  """
+
+  def __init__(
+      self, q_network: dqn.QNetwork, *, copies: int, num_actions: int,
+      hold: float):
+    self.epsilon = 1.
+    self._values = tf.function(q_network)
+    self._num_actions = num_actions
+    self._hold = hold
+    self._generators = [np.random.default_rng(0)] * copies
+    self._held: list[int | None] = [None] * copies
+
+  def begin(self, slot: int, seed: int) -> None:
+    self._generators[slot] = np.random.default_rng(seed)
+    self._held[slot] = None
+
+  def act(self, observations: np.ndarray, slots: list[int]) -> np.ndarray:
+    values = self._values(tf.constant(observations)).numpy()
+    actions = np.argmax(values, axis=1).astype(np.int32)
+    for slot in slots:
+      generator = self._generators[slot]
+      if self._held[slot] is None or generator.random() >= self._hold:
+        explores = generator.random() < self.epsilon
+        self._held[slot] = (
+            int(generator.integers(self._num_actions)) if explores else None)
+      if self._held[slot] is not None:
+        actions[slot] = self._held[slot]
+    return actions
+
+
+def train(
+    make_environment: rollout.MakeEnvironment,
+    config: dqn.Config,
+    *,
+    seed: int,
+    directory: pathlib.Path,
+    progress: Callable[[Progress], None] | None = None,
+) -> policies.Greedy:
+  """Trains a Q-network and returns its greedy policy.
+
+  Called again with the same arguments after a kill, it goes on from the last
+  checkpoint in the directory and returns the same policy.
+
+  Args:
+    make_environment: builds the environment of an episode from its seed.
+    config: the hyper-parameters.
+    seed: same seed, same policy.
+    directory: where checkpoints are kept while training.
+    progress: told after every round.
+  """
+  specification = make_environment(0)
+  num_observations = specification.observation_spec().shape[0]
+  num_actions = specification.action_spec().num_values
+  checkpoints = _Checkpoints(directory, config, seed)
+  buffer = replay.Replay(
+      num_observations=num_observations, block=config.block, uses=config.uses,
+      window=config.window, directory=directory / 'replay',
+      restore_from=checkpoints.replay_path)
+  learner = dqn.DQNLearner(
+      config, buffer, num_observations=num_observations,
+      num_actions=num_actions, seed=seed)
+  actor = ExploringActor(
+      learner.q_network, copies=config.episodes_per_round,
+      num_actions=num_actions, hold=config.hold)
+  checkpoints.restore(learner)
+
+  round_number = checkpoints.round
+  transitions = saved_at = checkpoints.transitions
+  while transitions < config.transitions:
+    done = transitions / config.transitions
+    warm = round_number >= config.warmup_rounds
+    actor.epsilon = max(config.epsilon, 1. - 2. * done) if warm else 1.
+    rollout_seed, replay_seed = np.random.SeedSequence(
+        [seed, round_number]).generate_state(2)
+    episodes = list(rollout.episodes(
+        make_environment, actor, seed=int(rollout_seed),
+        num_episodes=config.episodes_per_round,
+        copies=config.episodes_per_round))
+    rows = types.Transition(*(np.concatenate(x) for x in zip(*(
+        replay.n_step(episode, steps=config.n_step, discount=config.discount)
+        for episode in episodes), strict=True)))
+    learner.scale.update(rows.observation)
+    uses = buffer.add(
+        rows, time=float(round_number),
+        generator=np.random.default_rng(replay_seed))
+    if warm:
+      learner.run(uses // config.blocks_per_batch)
+    round_number += 1
+    transitions += len(rows.action)
+    if transitions - saved_at >= config.transitions / _CHECKPOINTS:
+      checkpoints.save(
+          learner, buffer, round_number=round_number, transitions=transitions)
+      saved_at = transitions
+    if progress:
+      progress(Progress(
+          transitions=transitions, loss=learner.loss,
+          mean_return=float(np.mean([e.rewards.sum() for e in episodes]))))
+  buffer.close()
+  return policies.Greedy(learner.q_network, num_observations=num_observations)
+
+
+class _Checkpoints:
+  """The latest state of a run: a learner's, its replay's, and the position.
+
+  Each is a directory that gets its name when it is complete, so a kill at any
+  moment leaves the one before or the new one.
+  """
+
+  def __init__(self, directory: pathlib.Path, config: dqn.Config, seed: int):
+    """Looks for a run of the same config and seed; removes any other."""
+    self._directory = directory
+    # As read back from JSON: tuples become lists.
+    self._run = json.loads(json.dumps(
+        {'config': dataclasses.asdict(config), 'seed': seed}))
+    self.round = 0
+    self.transitions = 0
+    self._path: pathlib.Path | None = None
+    found = sorted(directory.glob('round-??????'))
+    state = json.loads((found[-1] / _STATE).read_text()) if found else {}
+    if state.get('run') == self._run:
+      self._path = found[-1]
+      self.round, self.transitions = state['round'], state['transitions']
+    else:
+      shutil.rmtree(directory, ignore_errors=True)
+      directory.mkdir(parents=True)
+
+  @property
+  def replay_path(self) -> pathlib.Path | None:
+    """Where the latest checkpoint keeps the replay, if there is one."""
+    return self._path and self._path / 'replay'
+
+  def restore(self, learner: dqn.DQNLearner) -> None:
+    """Puts the learner into the latest state, if there is one."""
+    if self._path is not None:
+      tf.train.Checkpoint(**learner.state).read(str(self._path / 'learner'))
+
+  def save(
+      self, learner: dqn.DQNLearner, buffer: replay.Replay, *,
+      round_number: int, transitions: int) -> None:
+    """Writes a new checkpoint and removes the one before."""
+    final = self._directory / f'round-{round_number:06}'
+    partial = final.with_suffix('.partial')
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    tf.train.Checkpoint(**learner.state).write(str(partial / 'learner'))
+    buffer.save(partial / 'replay')
+    (partial / _STATE).write_text(json.dumps({
+        'run': self._run, 'round': round_number, 'transitions': transitions}))
+    partial.rename(final)
+    if self._path is not None:
+      shutil.rmtree(self._path)
+    self._path = final

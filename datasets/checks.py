@@ -1,0 +1,54 @@
+"""Checks that the rows of a dataset say what they should."""
+
+import numpy as np
+
+from dfiv_ope.datasets import reading
+
+
+def problems(dataset: reading.Dataset) -> list[str]:
+  """Returns a sentence for everything that is wrong; empty if all is well."""
+  metadata, steps = dataset.metadata, dataset.steps
+  found = []
+
+  def expect(holds: bool, sentence: str) -> None:
+    if not holds:
+      found.append(sentence)
+
+  size = steps.observation.shape[1]
+  expect(size == metadata.num_observations,
+         f'Observations have {size} entries, the record says '
+         f'{metadata.num_observations}.')
+  for name in ('observation', 'reward', 'discount'):
+    bad = np.flatnonzero(~np.isfinite(getattr(steps, name)).reshape(
+        len(steps.action), -1).all(axis=1))
+    expect(bad.size == 0,
+           f'{name} is not finite in {bad.size} rows, first in row '
+           f'{bad[0] if bad.size else None}.')
+  expect(bool(np.all((steps.action >= 0)
+                     & (steps.action < metadata.num_actions))),
+         f'An action lies outside 0..{metadata.num_actions - 1}.')
+  expect(bool(np.all((steps.discount >= 0.) & (steps.discount <= 1.))),
+         'A discount lies outside [0, 1].')
+
+  first, last = steps.is_first, steps.is_last
+  expect(bool(first[0] and last[-1]
+              and np.array_equal(first[1:], last[:-1])),
+         'Episodes do not follow each other: a first row must come at the '
+         'start and after every last row.')
+  expect(not bool(np.any(steps.is_terminal & ~last)),
+         'A terminal row is not the last of its episode.')
+  before_last = np.flatnonzero(last) - 1
+  expect(bool(np.all((steps.discount[before_last] == 0.)
+                     == steps.is_terminal[last])),
+         'A terminal row does not follow a discount of zero, or the reverse.')
+
+  for name, counted in (
+      ('transitions', int(np.sum(~last))), ('episodes', int(np.sum(first))),
+      ('truncated', int(np.sum(last & ~steps.is_terminal)))):
+    recorded = getattr(metadata, name)
+    expect(counted == recorded,
+           f'There are {counted} {name}, the record says {recorded}.')
+  expect(np.array_equal(dataset.initial_observations.numpy(),
+                        steps.observation[first]),
+         'The initial observations are not the first rows of the episodes.')
+  return found

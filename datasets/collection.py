@@ -1,0 +1,32 @@
+"""Collects the log: the target policy with extra random actions, rolled."""
+
+from collections.abc import Iterator
+
+from dfiv_ope import policies, rollout, types
+from dfiv_ope.datasets import spec as spec_lib
+
+
+def collect(
+    make_environment: rollout.MakeEnvironment,
+    target: types.Policy,
+    spec: spec_lib.Spec,
+    *,
+    copies: int = rollout.DEFAULT_COPIES,
+) -> Iterator[rollout.Episode]:
+  """Rolls the behaviour policy until the spec's transitions are reached.
+
+  Args:
+    make_environment: builds the environment of an episode from its seed.
+    target: the policy that the dataset is about.
+    spec: says epsilon, number of transitions and seed.
+    copies: how many episodes run side by side.
+
+  Yields:
+    Whole episodes; the environment's discount is kept, the evaluation's is not
+    applied.
+  """
+  behaviour = policies.Explore(target, epsilon=spec.epsilon)
+  actor = policies.SamplingActor(behaviour, copies=copies)
+  return rollout.episodes(
+      make_environment, actor, seed=rollout.stream(spec.seed, 'log'),
+      num_transitions=spec.transitions, copies=copies)

@@ -1,0 +1,151 @@
+"""Reads a dataset back: all of it into memory, or onto a Reverb server."""
+
+import pathlib
+import threading
+from typing import Any, NamedTuple
+
+import reverb
+import tensorflow as tf
+
+from dfiv_ope import policies, types
+from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.datasets import steps as steps_lib
+from dfiv_ope.datasets import store
+
+# A healthy checkpoint restores in seconds; a broken one may never return.
+RESTORE_SECONDS = 120.
+
+
+class Dataset(NamedTuple):
+  """A dataset in memory.
+
+  Attributes:
+    metadata: its record.
+    steps: all rows, in the order of collection.
+    transitions: all transitions, in the same order, as tensors [M, ...].
+    initial_observations: of every episode, [E, D].
+    policy: the target policy.
+  """
+  metadata: spec_lib.Metadata
+  steps: steps_lib.Steps
+  transitions: types.Transition
+  initial_observations: tf.Tensor
+  policy: types.Policy
+
+
+def open_dataset(
+    path: pathlib.Path, *, restore_seconds: float = RESTORE_SECONDS
+) -> Dataset:
+  """Reads a whole dataset into memory and checks it against its record.
+
+  Args:
+    path: the directory of the dataset.
+    restore_seconds: give up on Reverb after this time.
+
+  Raises:
+    FileNotFoundError: no complete dataset, or a file of it is missing.
+    ValueError: the content is not what the record says.
+    TimeoutError: Reverb did not restore its checkpoint in time.
+  """
+  metadata = spec_lib.read_metadata(path)
+  verify_files(path, metadata)
+  server = restore(path, metadata, seconds=restore_seconds)
+  try:
+    blocks = _read(server, store.LOG)
+    (initial,) = _read(server, store.INITIAL_OBSERVATIONS)
+  finally:
+    server.stop()
+  digest = steps_lib.Digest()
+  for block in blocks:
+    digest.update(block)
+  if digest.hexdigest() != metadata.digest:
+    raise ValueError(
+        f'The content of {path} has digest {digest.hexdigest()}, but its '
+        f'record says {metadata.digest}. Make the dataset again.')
+  rows = steps_lib.concatenate(blocks)
+  return Dataset(
+      metadata=metadata, steps=rows,
+      transitions=steps_lib.transitions(rows),
+      initial_observations=tf.constant(initial),
+      policy=load_policy(path, metadata))
+
+
+def load_policy(
+    path: pathlib.Path, metadata: spec_lib.Metadata) -> types.Policy:
+  """Loads the target policy of a dataset."""
+  return policies.load(
+      path / store.POLICY, num_observations=metadata.num_observations,
+      num_actions=metadata.num_actions)
+
+
+def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:
+  """Compares all files with the record, before anything reads them.
+
+  Raises:
+    FileNotFoundError: a file is missing.
+    ValueError: a file has another size or content.
+  """
+  for name, record in metadata.files.items():
+    file = path / name
+    if not file.is_file():
+      raise FileNotFoundError(
+          f'{path} is not complete: {name} is missing. Copy it again or make '
+          'the dataset again.')
+    size = file.stat().st_size
+    if size != record['bytes'] or store.sha256(file) != record['sha256']:
+      raise ValueError(
+          f'{path} is damaged: {name} has {size} bytes and is not the file of '
+          f'{record["bytes"]} bytes that was written. Copy it again or make '
+          'the dataset again.')
+
+
+def restore(
+    path: pathlib.Path, metadata: spec_lib.Metadata, *,
+    seconds: float = RESTORE_SECONDS, port: int | None = None
+) -> reverb.Server:
+  """Starts a Reverb server with the tables of a dataset.
+
+  Args:
+    path: the directory of the dataset.
+    metadata: its record.
+    seconds: time limit; a broken checkpoint may hang for ever.
+    port: to listen on; None takes a free one.
+
+  Raises:
+    ValueError: Reverb cannot read the checkpoint.
+    TimeoutError: it did not finish in time.
+  """
+  outcome: list[reverb.Server | BaseException] = []
+
+  def start() -> None:
+    try:
+      outcome.append(reverb.Server(
+          store.tables(metadata.num_observations), port=port,
+          checkpointer=reverb.checkpointers.DefaultCheckpointer(
+              str(path / store.CHECKPOINT))))
+    except BaseException as error:  # handed over to the waiting thread
+      outcome.append(error)
+
+  # A daemon: the program can end although Reverb never returns.
+  thread = threading.Thread(target=start, daemon=True)
+  thread.start()
+  thread.join(seconds)
+  checkpoint = path / store.CHECKPOINT
+  if not outcome:
+    raise TimeoutError(
+        f'Reverb did not restore {checkpoint} within {seconds:g} s, so it is '
+        'probably broken. Make the dataset again.')
+  if isinstance(outcome[0], BaseException):
+    raise ValueError(
+        f'Reverb cannot restore {checkpoint}: {outcome[0]}. Make the dataset '
+        'again.') from outcome[0]
+  return outcome[0]
+
+
+def _read(server: reverb.Server, table: str) -> list[Any]:
+  """Takes every item of a table once, in the order of insertion."""
+  client = server.localhost_client()
+  count = client.server_info()[table].current_size
+  samples = client.sample(
+      table, count, emit_timesteps=False, unpack_as_table_signature=True)
+  return [sample.data for sample in samples] if count else []

@@ -1,0 +1,138 @@
+"""What a dataset is: the request, and the record that lies next to the data."""
+
+from collections.abc import Mapping
+import dataclasses
+import json
+import pathlib
+from typing import Any
+
+from dfiv_ope import evaluation
+
+SCHEMA = 1
+METADATA = 'metadata.json'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Spec:
+  """How a dataset is made; same spec and policy, same data.
+
+  Attributes:
+    task: name of the environment.
+    action_noise: probability that the environment replaces an action.
+    epsilon: extra probability of a uniform action in the behaviour policy.
+    discount: discount of the value that is asked for.
+    transitions: at least as many are collected, in whole episodes.
+    seed: of collection and simulation.
+  """
+  task: str
+  action_noise: float = 0.2
+  epsilon: float = 0.2
+  discount: float = 0.99
+  transitions: int = 20_000
+  seed: int = 0
+
+  def __post_init__(self) -> None:
+    for name in ('action_noise', 'epsilon'):
+      if not 0. <= getattr(self, name) <= 1.:
+        raise ValueError(
+            f'{name} must lie in [0, 1], got {getattr(self, name)}.')
+    if not 0. <= self.discount < 1.:
+      raise ValueError(f'discount must lie in [0, 1), got {self.discount}.')
+    if self.transitions < 1:
+      raise ValueError(
+          f'transitions must be at least 1, got {self.transitions}.')
+    if self.seed < 0:
+      raise ValueError(f'seed must not be negative, got {self.seed}.')
+
+  @property
+  def id(self) -> str:
+    """A name for people and file systems; dots are written as p."""
+    name = (
+        f'{self.task}-noise-{self.action_noise:g}-epsilon-{self.epsilon:g}-'
+        f'{self.transitions}-seed-{self.seed}')
+    return name.replace('.', 'p')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Metadata:
+  """The record of a complete dataset.
+
+  Attributes:
+    spec: how it was made.
+    num_observations: entries of an observation.
+    num_actions: number of actions.
+    transitions: number of transitions.
+    episodes: number of episodes.
+    truncated: number of episodes that were cut off rather than terminated.
+    digest: SHA-256 of the content, independent of how it is stored.
+    files: size and SHA-256 of each file of the store, by relative path.
+    truth: value of the target policy by simulation.
+    behaviour: average discounted return of the logged episodes.
+    policy: where the target policy comes from.
+    versions: of the programs that made it.
+  """
+  spec: Spec
+  num_observations: int
+  num_actions: int
+  transitions: int
+  episodes: int
+  truncated: int
+  digest: str
+  files: Mapping[str, Mapping[str, Any]]
+  truth: evaluation.MonteCarlo
+  behaviour: evaluation.MonteCarlo
+  policy: Mapping[str, Any]
+  versions: Mapping[str, str]
+
+  def to_json(self) -> str:
+    """Returns the record as indented JSON."""
+    return json.dumps(
+        {'schema': SCHEMA, **dataclasses.asdict(self)}, indent=2) + '\n'
+
+  @classmethod
+  def from_json(cls, text: str, *, source: pathlib.Path) -> 'Metadata':
+    """Reads a record.
+
+    Args:
+      text: what `to_json` returned.
+      source: the file it comes from, for messages.
+
+    Raises:
+      ValueError: it is not JSON, of another schema, or not complete.
+    """
+    try:
+      fields = json.loads(text)
+      schema = fields.pop('schema')
+    except (json.JSONDecodeError, AttributeError, KeyError) as error:
+      raise ValueError(
+          f'{source} is not the record of a dataset: {error!r}. Make the '
+          'dataset again.') from error
+    if schema != SCHEMA:
+      raise ValueError(
+          f'{source} has schema version {schema}, but this program reads '
+          f'version {SCHEMA}. Make the dataset again, or use the version of '
+          'dfiv-ope that wrote it.')
+    try:
+      fields['spec'] = Spec(**fields['spec'])
+      for name in ('truth', 'behaviour'):
+        fields[name] = evaluation.MonteCarlo(**fields[name])
+      return cls(**fields)
+    except (KeyError, TypeError) as error:
+      raise ValueError(
+          f'{source} misses a field or has one too many: {error}. Make the '
+          'dataset again.') from error
+
+
+def read_metadata(path: pathlib.Path) -> Metadata:
+  """Reads the record of the dataset at a path.
+
+  Raises:
+    FileNotFoundError: there is no complete dataset.
+    ValueError: the record cannot be used.
+  """
+  file = path / METADATA
+  if not file.is_file():
+    raise FileNotFoundError(
+        f'{path} holds no complete dataset (no {METADATA}). Make one with '
+        '`dfiv-ope dataset make`.')
+  return Metadata.from_json(file.read_text(encoding='utf-8'), source=file)

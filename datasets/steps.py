@@ -1,0 +1,96 @@
+"""Episodes as rows of steps, in the vocabulary of RLDS.
+
+A block is a run of whole episodes. An episode of T transitions has T + 1 rows;
+the last holds the final observation, and zeros where an action would be.
+"""
+
+from collections.abc import Iterable
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import rollout, types
+
+
+class Steps(NamedTuple):
+  """Rows of steps; the action, reward and discount follow the observation.
+
+  Attributes:
+    observation: float32 [N, D].
+    action: the intended action, int32 [N]; 0 in a last row.
+    reward: float32 [N]; 0 in a last row.
+    discount: the environment's discount, float32 [N]; 0 in a last row.
+    is_first: bool [N], the episode starts here.
+    is_last: bool [N], the final observation of an episode.
+    is_terminal: bool [N], a last row that was reached by termination; a last
+      row that is not terminal was cut off (truncated).
+  """
+  observation: np.ndarray
+  action: np.ndarray
+  reward: np.ndarray
+  discount: np.ndarray
+  is_first: np.ndarray
+  is_last: np.ndarray
+  is_terminal: np.ndarray
+
+
+def signature(num_observations: int) -> Steps:
+  """Returns the tensor specs of a block of any number of rows."""
+  return Steps(
+      observation=tf.TensorSpec([None, num_observations], tf.float32),
+      action=tf.TensorSpec([None], tf.int32),
+      reward=tf.TensorSpec([None], tf.float32),
+      discount=tf.TensorSpec([None], tf.float32),
+      is_first=tf.TensorSpec([None], tf.bool),
+      is_last=tf.TensorSpec([None], tf.bool),
+      is_terminal=tf.TensorSpec([None], tf.bool))
+
+
+def from_episode(episode: rollout.Episode) -> Steps:
+  """Turns an episode of T transitions into T + 1 rows."""
+  length = len(episode.actions)
+  last = np.arange(length + 1) == length
+  return Steps(
+      observation=episode.observations,
+      action=np.append(episode.actions, np.int32(0)),
+      reward=np.append(episode.rewards, np.float32(0.)),
+      discount=np.append(episode.discounts, np.float32(0.)),
+      is_first=np.arange(length + 1) == 0,
+      is_last=last,
+      is_terminal=last & (episode.discounts[-1] == 0.))
+
+
+def concatenate(blocks: Iterable[Steps]) -> Steps:
+  """Joins blocks in their order."""
+  return Steps(*(np.concatenate(x) for x in zip(*blocks, strict=True)))
+
+
+def transitions(steps: Steps) -> types.Transition:
+  """Returns the transitions of whole episodes, in order, as tensors.
+
+  Graph code: it serves arrays in memory and blocks of a stream alike.
+  """
+  starts = tf.where(~tf.convert_to_tensor(steps.is_last))[:, 0]  # [M]
+  return types.Transition(
+      observation=tf.gather(steps.observation, starts),
+      action=tf.gather(steps.action, starts),
+      reward=tf.gather(steps.reward, starts),
+      discount=tf.gather(steps.discount, starts),
+      next_observation=tf.gather(steps.observation, starts + 1))
+
+
+class Digest:
+  """SHA-256 of a sequence of blocks, fed one by one."""
+
+  def __init__(self) -> None:
+    self._hash = hashlib.sha256()
+
+  def update(self, block: Steps) -> None:
+    for name, array in zip(Steps._fields, block, strict=True):
+      self._hash.update(f'{name} {array.dtype.str} {array.shape}'.encode())
+      self._hash.update(np.ascontiguousarray(array).tobytes())
+
+  def hexdigest(self) -> str:
+    return self._hash.hexdigest()

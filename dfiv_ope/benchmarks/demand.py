@@ -1,0 +1,171 @@
+"""The demand design: airline tickets of Hartford et al. (2017).
+
+Sales Y depend on the price P, the time of year T and the customer group S;
+the fuel cost C is the instrument of the price. This is the version of the
+paper's appendix: the outcome is not normalised and its noise has variance 1.
+
+    data = demand.sample(5000, rho=0.5, seed=0)
+    estimator.fit(data.outcome, data.treatment,
+                  Z=data.instrument, X=data.covariate)
+    demand.mean_squared_error(estimator.predict)
+
+Networks of the paper's appendix ("Network Structures") are data here; what a
+method's config calls its nets is what the keys are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+import math
+
+import numpy as np
+
+from dfiv_ope import features, types
+
+# A structural function: (treatment [B, 1], covariate [B, 2]) -> [B, 1].
+Structural = Callable[[types.FloatArray, types.FloatArray], types.FloatArray]
+
+GROUPS = np.arange(1., 8.)
+PRICES = np.linspace(10., 25., 20)
+TIMES = np.linspace(0., 10., 20)
+# The CATE figure holds the price at 25.
+CATE_PRICE = 25.
+# Midpoints of a hundred equal parts of the year, to average over T.
+_YEAR = np.arange(0.05, 10., 0.1)
+
+_HIDDEN = (128, 64, 32)
+
+DFIV_NETWORKS: Mapping[str, tuple[features.Layer, ...]] = {
+    'treatment_net': (features.Dense(16), features.Dense(1, None)),
+    'instrument_net': tuple(features.Dense(size) for size in _HIDDEN),
+    'covariate_net': (
+        features.Dense(128), features.Dense(64), features.Dense(32, None),
+        features.BatchNorm('relu')),
+}
+
+# DeepGMM has DeepIV's networks without dropout; both end in one output.
+DEEPGMM_NETWORKS: Mapping[str, tuple[features.Layer, ...]] = {
+    name: (*(features.Dense(size) for size in _HIDDEN), features.Dense(1, None))
+    for name in ('treatment_net', 'instrument_net')
+}
+
+
+def deepiv_networks(n: int) -> Mapping[str, tuple[features.Layer, ...]]:
+  """Returns DeepIV's networks for n rows.
+
+  The dropout rate is min(1000 / (1000 + n), 1/2), as in Hartford et al. The
+  mixture of ten Gaussians on the instrument net is the method's own layer.
+  """
+  rate = min(1000. / (1000. + n), 0.5)
+  body: tuple[features.Layer, ...] = ()
+  for size in _HIDDEN:
+    body += (features.Dense(size), features.Dropout(rate))
+  return {
+      'instrument_net': body,
+      'treatment_net': (*body, features.Dense(1, None)),
+  }
+
+
+def season(time: types.FloatArray) -> types.FloatArray:
+  """Returns h(t), the demand over the year."""
+  centred = time - 5.
+  return 2. * (centred ** 4 / 600. + np.exp(-4. * centred ** 2)
+               + time / 10. - 2.)
+
+
+def structural(
+    treatment: types.FloatArray, covariate: types.FloatArray,
+) -> types.FloatArray:
+  """Returns f(P, T, S) = 100 + (10 + P) S h(T) - 2 P without noise.
+
+  Args:
+    treatment: P, [B, 1].
+    covariate: (T, S), [B, 2].
+
+  Returns:
+    Sales [B, 1].
+  """
+  time, group = covariate[:, :1], covariate[:, 1:]
+  return 100. + (10. + treatment) * group * season(time) - 2. * treatment
+
+
+def sample(n: int, *, rho: float, seed: types.Seed) -> types.IVBatch:
+  """Draws n rows; both stages together, the estimator splits them in halves.
+
+  Args:
+    n: number of rows.
+    rho: correlation of the noises of price and sales, in [0, 1].
+    seed: seeds the draw.
+
+  Returns:
+    Float64 arrays: treatment P [n, 1], instrument C [n, 1], outcome Y [n, 1]
+    and covariate (T, S) [n, 2].
+  """
+  if n < 1:
+    raise ValueError(f'n must be at least 1, got {n}.')
+  if not 0. <= rho <= 1.:
+    raise ValueError(f'rho must lie in [0, 1], got {rho}.')
+  generator = np.random.default_rng(seed)
+  group = generator.choice(GROUPS, size=(n, 1))
+  time = generator.uniform(0., 10., (n, 1))
+  cost = generator.standard_normal((n, 1))
+  shock = generator.standard_normal((n, 1))
+  noise = (rho * shock
+           + math.sqrt(1. - rho ** 2) * generator.standard_normal((n, 1)))
+  price = 25. + (cost + 3.) * season(time) + shock
+  covariate = np.concatenate([time, group], axis=1)
+  return types.IVBatch(
+      treatment=price, instrument=cost,
+      outcome=structural(price, covariate) + noise, covariate=covariate)
+
+
+def grid() -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns the 2800 test points: prices [2800, 1], covariates [2800, 2]."""
+  price, time, group = np.meshgrid(PRICES, TIMES, GROUPS, indexing='ij')
+  covariate = np.stack([time.ravel(), group.ravel()], axis=1)
+  return price.reshape(-1, 1), covariate
+
+
+def mean_squared_error(predict: Structural) -> float:
+  """Returns the error of a structural function on the grid, raw scale."""
+  treatment, covariate = grid()
+  error = predict(treatment, covariate) - structural(treatment, covariate)
+  return float(np.mean(np.square(error)))
+
+
+def ate(predict: Structural) -> types.FloatArray:
+  """Returns E[Y | do(P=p)] at each of PRICES, averaged over T and S: [20]."""
+  return _averages(predict, PRICES, [_YEAR])
+
+
+def cate(predict: Structural) -> types.FloatArray:
+  """Returns E[Y | do(P=25), T=t] at each of TIMES, averaged over S: [20]."""
+  return _averages(predict, [CATE_PRICE], [[time] for time in TIMES])
+
+
+def true_ate() -> types.FloatArray:
+  """Returns the exact E[Y | do(P=p)] = (G - 2) p + 100 + 10 G: [20]."""
+  bump = math.sqrt(math.pi) / 2. * math.erf(10.) / 10.
+  mean_season = 2. * (5. ** 4 / 5. / 600. + bump + 0.5 - 2.)
+  factor = GROUPS.mean() * mean_season
+  return (factor - 2.) * PRICES + 100. + 10. * factor
+
+
+def true_cate() -> types.FloatArray:
+  """Returns the exact 100 + (10 + p) E[S] h(t) - 2 p at p = 25: [20]."""
+  return (100. + (10. + CATE_PRICE) * GROUPS.mean() * season(TIMES)
+          - 2. * CATE_PRICE)
+
+
+def _averages(
+    predict: Structural,
+    prices: Sequence[float],
+    year_parts: Sequence[Sequence[float]],
+) -> types.FloatArray:
+  """Returns the mean over times and groups for each price and year part."""
+  means = []
+  for price in prices:
+    for times in year_parts:
+      time, group = np.meshgrid(times, GROUPS, indexing='ij')
+      covariate = np.stack([time.ravel(), group.ravel()], axis=1)
+      treatment = np.full((len(covariate), 1), price)
+      means.append(np.mean(predict(treatment, covariate)))
+  return np.array(means)

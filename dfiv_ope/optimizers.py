@@ -1,0 +1,77 @@
+"""Optimisers that Sonnet lacks."""
+
+from collections.abc import Sequence
+
+import sonnet as snt
+import tensorflow as tf
+
+
+class OAdam(snt.Optimizer):
+  """Optimistic Adam, for minimax problems such as DeepGMM's.
+
+  Each step takes twice the present Adam direction and gives the previous one
+  back, which damps the cycling of simultaneous gradient play:
+
+      theta <- theta - 2 rate d_t + rate d_{t-1},  d_t = m_t / (sqrt(v_t) + eps)
+
+  (Daskalakis et al., Training GANs with Optimism, 2018.) The first step is a
+  plain Adam step.
+  """
+
+  def __init__(
+      self,
+      learning_rate: float = 1e-3,
+      beta1: float = 0.5,
+      beta2: float = 0.9,
+      epsilon: float = 1e-8,
+      name: str | None = None,
+  ):
+    """Initialises the optimiser; moments are made on the first `apply`."""
+    super().__init__(name=name)
+    if not learning_rate > 0:
+      raise ValueError(f'learning_rate must be positive, got {learning_rate}.')
+    for label, beta in (('beta1', beta1), ('beta2', beta2)):
+      if not 0 <= beta < 1:
+        raise ValueError(f'{label} must lie in [0, 1), got {beta}.')
+    self._learning_rate = learning_rate
+    self._beta1 = beta1
+    self._beta2 = beta2
+    self._epsilon = epsilon
+    self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name='step')
+    self._first: list[tf.Variable] = []
+    self._second: list[tf.Variable] = []
+    self._previous: list[tf.Variable] = []
+
+  @snt.once
+  def _initialise(self, parameters: Sequence[tf.Variable]) -> None:
+    for slots in (self._first, self._second, self._previous):
+      slots.extend(
+          tf.Variable(tf.zeros_like(p), trainable=False) for p in parameters)
+
+  def apply(
+      self,
+      updates: Sequence[tf.Tensor],
+      parameters: Sequence[tf.Variable],
+  ) -> None:
+    """Moves each parameter by its gradient in `updates`."""
+    if len(updates) != len(parameters):
+      raise ValueError(
+          f'OAdam got {len(updates)} gradients for {len(parameters)} '
+          'parameters; pass one gradient a parameter.')
+    self._initialise(parameters)
+    self._step.assign_add(1)
+    slots = zip(
+        updates, parameters, self._first, self._second, self._previous,
+        strict=True)
+    for gradient, parameter, first, second, previous in slots:
+      step = tf.cast(self._step, parameter.dtype)
+      first.assign(self._beta1 * first + (1. - self._beta1) * gradient)
+      second.assign(
+          self._beta2 * second + (1. - self._beta2) * tf.square(gradient))
+      unbiased1 = first / (1. - self._beta1 ** step)
+      unbiased2 = second / (1. - self._beta2 ** step)
+      direction = unbiased1 / (tf.sqrt(unbiased2) + self._epsilon)
+      # With no previous step there is nothing to be optimistic about.
+      back = tf.where(self._step > 1, previous, direction)
+      parameter.assign_sub(self._learning_rate * (2. * direction - back))
+      previous.assign(direction)

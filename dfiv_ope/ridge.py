@@ -1,0 +1,228 @@
+"""Ridge regression: the only Gram matrix and the only meaning of a penalty.
+
+A penalty is per row: it is multiplied by the number of rows here and nowhere
+else. Everything is differentiable TensorFlow. Sums and solves are float64
+whatever the features are, because Gram matrices of learned features are too
+ill-conditioned for float32 (`tests/test_ridge.py` shows a case); weights come
+back in the dtype of the features.
+
+With `intercept=True` the last column of the features is the constant. It is
+not penalised: a penalty on it would make the answer depend on the origin of
+the outcome.
+
+    features = ridge.append_intercept(features)            # [B, D + 1]
+    weights = ridge.solve(features, targets, 1e-3, intercept=True)
+    ridge.predict(features, weights)                        # [B, K]
+
+Rows may be summed in parts, on one machine or many, and solved once:
+
+    total = ridge.merge(ridge.sums(*part1), ridge.sums(*part2))
+    ridge.solve_sums(total, 1e-3)
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+_DTYPE = tf.float64
+
+
+class Sums(NamedTuple):
+  """Sums over rows that determine a ridge regression.
+
+  Attributes:
+    gram: sum of outer products of features, [D, D].
+    moment: sum of outer products of features and targets, [D, K].
+    square: sum of squares of each target, [K].
+    count: number of rows, [].
+  """
+  gram: tf.Tensor
+  moment: tf.Tensor
+  square: tf.Tensor
+  count: tf.Tensor
+
+
+def append_intercept(features: tf.Tensor) -> tf.Tensor:
+  """Returns features [B, D] with a column of ones at the end, [B, D + 1]."""
+  features = tf.convert_to_tensor(features)
+  return tf.concat([features, tf.ones_like(features[:, :1])], axis=1)
+
+
+def sums(features: tf.Tensor, targets: tf.Tensor) -> Sums:
+  """Returns the sums of features [B, D] and targets [B, K]."""
+  features, targets = _checked(features, targets)
+  features = tf.cast(features, _DTYPE)
+  targets = tf.cast(targets, _DTYPE)
+  return Sums(
+      gram=tf.matmul(features, features, transpose_a=True),
+      moment=tf.matmul(features, targets, transpose_a=True),
+      square=tf.reduce_sum(tf.square(targets), axis=0),
+      count=tf.cast(tf.shape(features)[0], _DTYPE))
+
+
+def merge(*parts: Sums) -> Sums:
+  """Returns the sums over the rows of all parts."""
+  if not parts:
+    raise ValueError('merge needs at least one Sums, got none.')
+  return Sums(*(tf.add_n(list(member)) for member in zip(*parts, strict=True)))
+
+
+def solve(
+    features: tf.Tensor,
+    targets: tf.Tensor,
+    penalty: float | tf.Tensor,
+    *,
+    intercept: bool = False,
+) -> tf.Tensor:
+  """Returns argmin_W of `loss`: (F'F + n penalty I)^-1 F'T, Eq. (7) and (9).
+
+  Args:
+    features: F, [B, D].
+    targets: T, [B, K].
+    penalty: ridge penalty per row, positive.
+    intercept: whether the last feature is the constant, free of penalty.
+
+  Returns:
+    Weights [D, K] in the dtype of the features.
+
+  Raises:
+    ValueError: the shapes do not fit or the penalty is not positive.
+  """
+  features = tf.convert_to_tensor(features)
+  weights = solve_sums(
+      sums(features, targets), penalty, intercept=intercept)
+  return tf.cast(weights, features.dtype)
+
+
+def solve_sums(
+    total: Sums, penalty: float | tf.Tensor, *, intercept: bool = False,
+) -> tf.Tensor:
+  """Returns the ridge weights [D, K] from sums, by Cholesky, in float64."""
+  _check_penalty(penalty)
+  gram, moment = _without_intercept(total) if intercept else total[:2]
+  ridge_term = _scalar(penalty, _DTYPE) * total.count
+  factor = tf.linalg.cholesky(
+      gram + ridge_term * tf.eye(tf.shape(gram)[0], dtype=_DTYPE))
+  weights = tf.linalg.cholesky_solve(factor, moment)
+  return _with_intercept(total, weights) if intercept else weights
+
+
+def solve_grid(
+    total: Sums, penalties: Sequence[float], *, intercept: bool = False,
+) -> list[tf.Tensor]:
+  """Returns the weights of `solve_sums` for each penalty.
+
+  One eigendecomposition serves the whole grid.
+
+  Args:
+    total: sums of the rows.
+    penalties: L positive penalties.
+    intercept: whether the last feature is the constant, free of penalty.
+
+  Returns:
+    L weights [D, K], float64.
+  """
+  for penalty in penalties:
+    _check_penalty(penalty)
+  gram, moment = _without_intercept(total) if intercept else total[:2]
+  values, vectors = tf.linalg.eigh(gram)
+  rotated = tf.matmul(vectors, moment, transpose_a=True)
+  weights = []
+  for penalty in penalties:
+    # Rounding makes the smallest eigenvalues of a Gram matrix negative.
+    scale = tf.maximum(values, 0.) + _scalar(penalty, _DTYPE) * total.count
+    weights.append(tf.matmul(vectors, rotated / scale[:, None]))
+  if intercept:
+    weights = [_with_intercept(total, each) for each in weights]
+  return weights
+
+
+def predict(features: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+  """Returns features [B, D] times weights [D, K]: [B, K]."""
+  features = tf.convert_to_tensor(features)
+  return tf.matmul(features, tf.cast(weights, features.dtype))
+
+
+def mean_squared_error(total: Sums, weights: tf.Tensor) -> tf.Tensor:
+  """Returns the squared error per row, summed over targets, from sums: []."""
+  weights = tf.cast(weights, _DTYPE)
+  fitted = tf.matmul(total.gram, weights)
+  return (tf.reduce_sum(total.square)
+          - 2. * tf.reduce_sum(weights * total.moment)
+          + tf.reduce_sum(weights * fitted)) / total.count
+
+
+def loss(
+    features: tf.Tensor,
+    targets: tf.Tensor,
+    weights: tf.Tensor,
+    penalty: float | tf.Tensor,
+    *,
+    intercept: bool = False,
+) -> tf.Tensor:
+  """Returns mean_i |t_i - W'f_i|^2 + penalty |W|^2, Eq. (6) and (8): [].
+
+  Args:
+    features: [B, D].
+    targets: [B, K].
+    weights: [D, K].
+    penalty: ridge penalty per row, positive.
+    intercept: whether the last feature is the constant, free of penalty.
+  """
+  _check_penalty(penalty)
+  features, targets = _checked(features, targets)
+  weights = tf.cast(weights, features.dtype)
+  error = tf.cast(targets, features.dtype) - tf.matmul(features, weights)
+  penalised = weights[:-1] if intercept else weights
+  return (tf.reduce_sum(tf.square(error))
+          / tf.cast(tf.shape(features)[0], features.dtype)
+          + _scalar(penalty, features.dtype)
+          * tf.reduce_sum(tf.square(penalised)))
+
+
+def _without_intercept(total: Sums) -> tuple[tf.Tensor, tf.Tensor]:
+  """Returns gram [D-1, D-1] and moment [D-1, K] with the constant removed."""
+  # The Schur complement: the same as centring features and targets.
+  cross = total.gram[:-1, -1:]
+  size = total.gram[-1, -1]
+  gram = total.gram[:-1, :-1] - tf.matmul(cross, cross, transpose_b=True) / size
+  moment = total.moment[:-1] - cross * total.moment[-1:] / size
+  return gram, moment
+
+
+def _with_intercept(total: Sums, weights: tf.Tensor) -> tf.Tensor:
+  """Returns weights [D-1, K] with the row of the constant, [D, K]."""
+  fitted = tf.matmul(total.gram[-1:, :-1], weights)
+  constant = (total.moment[-1:] - fitted) / total.gram[-1, -1]
+  return tf.concat([weights, constant], axis=0)
+
+
+def _scalar(value: float | tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+  # tf.cast would take a Python number through float32.
+  if tf.is_tensor(value):
+    return tf.cast(value, dtype)
+  return tf.constant(value, dtype)
+
+
+def _check_penalty(penalty: float | tf.Tensor) -> None:
+  if isinstance(penalty, int | float) and not penalty > 0:
+    raise ValueError(
+        f'A ridge penalty must be positive, got {penalty}. Use a small one, '
+        'such as 1e-10, for an ordinary least-squares fit.')
+
+
+def _checked(
+    features: tf.Tensor, targets: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor]:
+  features = tf.convert_to_tensor(features)
+  targets = tf.convert_to_tensor(targets)
+  if features.shape.rank != 2 or targets.shape.rank != 2:
+    raise ValueError(
+        'Ridge regression wants features [B, D] and targets [B, K], got '
+        f'shapes {features.shape} and {targets.shape}.')
+  if not features.shape[:1].is_compatible_with(targets.shape[:1]):
+    raise ValueError(
+        f'Features have {features.shape[0]} rows, targets '
+        f'{targets.shape[0]}; each row needs both.')
+  return features, targets

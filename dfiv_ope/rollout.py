@@ -1,0 +1,157 @@
+"""Rolls an actor through many copies of an environment at once.
+
+One batched call chooses the actions of all copies. Every episode has an index
+and draws all its randomness from (seed, index), and episodes come out in the
+order of their index. So which episodes a roll-out yields depends neither on
+how long the others last (taking those that finish first would favour short
+ones) nor on the number of transitions asked for.
+"""
+
+from collections.abc import Callable, Iterator
+import dataclasses
+from typing import NamedTuple, Protocol
+
+import dm_env
+import numpy as np
+
+# Builds an environment from a seed; called once for each episode.
+MakeEnvironment = Callable[[int], dm_env.Environment]
+
+# Enough copies to hide the cost of a policy call, few enough to waste little.
+DEFAULT_COPIES = 64
+
+
+def stream(seed: int, purpose: str) -> int:
+  """Returns a seed for one purpose, independent of those for others."""
+  return int(np.random.SeedSequence(
+      [seed, *purpose.encode()]).generate_state(1)[0])
+
+
+class Episode(NamedTuple):
+  """One whole episode of T steps.
+
+  Attributes:
+    observations: float32 [T + 1, D], the last one included.
+    actions: the intended actions, int32 [T].
+    rewards: float32 [T].
+    discounts: the environment's discounts, float32 [T]; the last is 0 if the
+      episode terminated and positive if it was truncated.
+  """
+  observations: np.ndarray
+  actions: np.ndarray
+  rewards: np.ndarray
+  discounts: np.ndarray
+
+  def discounted_return(self, discount: float) -> float:
+    """Returns the sum of discount^t r_t over the episode."""
+    weights = discount ** np.arange(len(self.rewards))
+    return float(weights @ self.rewards)
+
+
+class Actor(Protocol):
+  """Chooses actions for a batch of environments, each in its slot."""
+
+  def begin(self, slot: int, seed: int) -> None:
+    """Starts an episode in a slot; its randomness comes from the seed."""
+
+  def act(self, observations: np.ndarray, slots: list[int]) -> np.ndarray:
+    """Returns actions, [K], for observations [K, D]; only `slots` matter."""
+
+
+@dataclasses.dataclass
+class _Run:
+  """An episode under way."""
+  index: int
+  environment: dm_env.Environment
+  observations: list[np.ndarray]
+  actions: list[int] = dataclasses.field(default_factory=list)
+  rewards: list[float] = dataclasses.field(default_factory=list)
+  discounts: list[float] = dataclasses.field(default_factory=list)
+
+  def episode(self) -> Episode:
+    return Episode(
+        np.stack(self.observations), np.asarray(self.actions, np.int32),
+        np.asarray(self.rewards, np.float32),
+        np.asarray(self.discounts, np.float32))
+
+
+def episodes(
+    make_environment: MakeEnvironment,
+    actor: Actor,
+    *,
+    seed: int,
+    num_episodes: int | None = None,
+    num_transitions: int | None = None,
+    copies: int = DEFAULT_COPIES,
+) -> Iterator[Episode]:
+  """Yields whole episodes in the order of their index.
+
+  Args:
+    make_environment: builds the environment of an episode from its seed.
+    actor: chooses the actions; must have at least `copies` slots.
+    seed: same seed, same episodes.
+    num_episodes: how many episodes to yield; or
+    num_transitions: stop with the first episode that reaches this total.
+    copies: how many episodes run side by side.
+
+  Raises:
+    ValueError: not exactly one of the two sizes is given, or it is not
+      positive.
+  """
+  if (num_episodes is None) == (num_transitions is None):
+    raise ValueError('Pass either num_episodes or num_transitions.')
+  wanted = num_episodes if num_transitions is None else num_transitions
+  if wanted is None or wanted < 1:
+    raise ValueError(f'At least one must be asked for, got {wanted}.')
+
+  running: dict[int, _Run] = {}
+  finished: dict[int, Episode] = {}
+  free = list(range(copies))[::-1]
+  started = yielded = steps_taken = steps_yielded = 0
+  batch: np.ndarray | None = None
+
+  def more_to_start() -> bool:
+    if num_transitions is None:
+      return started < wanted
+    return steps_taken < wanted
+
+  while True:
+    while free and more_to_start():
+      environment_seed, actor_seed = np.random.SeedSequence(
+          [seed, started]).generate_state(2)
+      slot = free.pop()
+      environment = make_environment(int(environment_seed))
+      first = environment.reset().observation
+      if batch is None:
+        batch = np.zeros((copies, *first.shape), np.float32)
+      batch[slot] = first
+      running[slot] = _Run(started, environment, [first])
+      actor.begin(slot, int(actor_seed))
+      started += 1
+    if not running:
+      return
+
+    slots = list(running)
+    actions = actor.act(batch, slots)
+    steps_taken += len(slots)
+    for slot in slots:
+      run = running[slot]
+      timestep = run.environment.step(actions[slot])
+      run.actions.append(actions[slot])
+      run.rewards.append(timestep.reward)
+      run.discounts.append(timestep.discount)
+      run.observations.append(timestep.observation)
+      batch[slot] = timestep.observation
+      if timestep.last():
+        finished[run.index] = run.episode()
+        run.environment.close()
+        del running[slot]
+        free.append(slot)
+
+    while yielded in finished:
+      episode = finished.pop(yielded)
+      yielded += 1
+      steps_yielded += len(episode.actions)
+      yield episode
+      if num_transitions is not None and steps_yielded >= wanted:
+        return

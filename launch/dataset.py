@@ -1,0 +1,208 @@
+"""`dfiv-ope dataset`: makes, shows, checks and serves offline datasets."""
+
+import dataclasses
+import pathlib
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dfiv_ope.launch import console, policy, runtime, workspace
+
+if TYPE_CHECKING:
+  from dfiv_ope.datasets import spec as spec_lib
+
+app = typer.Typer(help='Make and inspect offline datasets.',
+                  no_args_is_help=True)
+
+# Enough for the bars of the evaluation, small enough for a laptop.
+_TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
+
+DatasetPath = Annotated[pathlib.Path, typer.Argument(
+    help='Directory of a dataset.', metavar='DATASET')]
+
+
+@app.command()
+def make(
+    task: policy.Task,
+    out: Annotated[pathlib.Path, typer.Option(help='A new directory.')],
+    target: Annotated[pathlib.Path | None, typer.Option(
+        '--policy', help='Directory of a policy made by `policy train`. '
+        'Without it one is trained first, with the same noise and seed.',
+    )] = None,
+    action_noise: policy.ActionNoise = 0.2,
+    epsilon: Annotated[float, typer.Option(
+        help='Extra probability of a uniform action in the logged behaviour.',
+    )] = 0.2,
+    discount: Annotated[float, typer.Option(
+        help='Discount of the value that is asked for.')] = 0.99,
+    transitions: Annotated[int | None, typer.Option(
+        help='Collect at least as many, in whole episodes.  [default: 20000 '
+        'for catch, 60000 for the others]')] = None,
+    seed: policy.Seed = 0,
+    settings: policy.Set = None,
+) -> None:
+  """Make an offline dataset: policy, noisy environment, log, true value.
+
+  The log comes from the target policy with extra random actions. Beside it
+  are stored the policy and its true value by simulation. A killed run goes on
+  when the same command is given again.
+  """
+  if target is not None and settings:
+    raise ValueError('--set changes the training of a policy, so it cannot go '
+                     'with --policy.')
+  config = policy.configure(task, action_noise, settings)
+  from dfiv_ope.datasets import spec as spec_lib
+  spec = spec_lib.Spec(
+      task=task, action_noise=action_noise, epsilon=epsilon,
+      discount=discount, seed=seed,
+      transitions=_TRANSITIONS[task] if transitions is None else transitions)
+  if target is not None:
+    origin = policy.read_record(target)
+  else:
+    origin = policy.request(task, action_noise, seed, config)
+  with workspace.building(
+      out, record=spec_lib.METADATA,
+      request={'spec': dataclasses.asdict(spec), 'policy': origin}):
+    trained = out / 'trained'
+    if target is None and not (trained / policy.RECORD).exists():
+      policy.train_into(
+          trained, task=task, action_noise=action_noise, seed=seed,
+          config=config)
+    make_into(out, spec=spec, policy_path=target or trained)
+  show(out)
+
+
+def make_into(
+    out: pathlib.Path, *, spec: 'spec_lib.Spec', policy_path: pathlib.Path
+) -> None:
+  """Simulates the target policy, collects the log, and writes all down."""
+  from dfiv_ope import envs, evaluation, rollout, versions
+  from dfiv_ope.datasets import collection, store
+  from dfiv_ope.datasets import spec as spec_lib
+
+  make_environment = envs.maker(spec.task, action_noise=spec.action_noise)
+  environment = make_environment(0)
+  (num_observations,) = environment.observation_spec().shape
+  num_actions = environment.action_spec().num_values
+  record = policy.read_record(policy_path)
+  target = policy.load(
+      policy_path, num_observations=num_observations, num_actions=num_actions)
+  if record['task'] != spec.task:
+    raise ValueError(
+        f'The policy in {policy_path} was trained on {record["task"]}, but '
+        f'{spec.task} was asked for.')
+
+  store.clear(out)  # what a killed run may have left
+  writer = store.Writer(
+      out, num_observations=num_observations, discount=spec.discount)
+  with console.progress('Collecting', spec.transitions) as update:
+    collected = 0
+    for episode in collection.collect(make_environment, target, spec):
+      writer.append(episode)
+      collected += len(episode.actions)
+      update(collected, f'{collected:,} transitions')
+  contents = writer.finish()
+
+  with console.progress('Simulating the true value') as update:
+    truth = evaluation.monte_carlo(
+        make_environment, target, discount=spec.discount,
+        seed=rollout.stream(spec.seed, 'truth'),
+        progress=lambda n: update(n, f'{n:,} episodes'))
+  store.save_policy(target, out, num_observations=num_observations)
+  workspace.remove(out / 'trained')
+  metadata = spec_lib.Metadata(
+      spec=spec, num_observations=num_observations, num_actions=num_actions,
+      transitions=contents.transitions, episodes=contents.episodes,
+      truncated=contents.truncated, digest=contents.digest,
+      files=store.file_record(out), truth=truth, behaviour=contents.returns,
+      policy=record, versions=versions.versions())
+  workspace.write_record(out / spec_lib.METADATA, metadata.to_json())
+
+
+@app.command()
+def show(
+    path: DatasetPath,
+    as_json: Annotated[bool, typer.Option(
+        '--json', help='Print the whole record as JSON.')] = False,
+) -> None:
+  """Show what a dataset holds."""
+  runtime.start()
+  from dfiv_ope.datasets import spec as spec_lib
+  metadata = spec_lib.read_metadata(path)
+  if as_json:
+    print(metadata.to_json(), end='')
+  else:
+    console.card(f'Dataset {path}', card_rows(metadata))
+
+
+def card_rows(metadata: 'spec_lib.Metadata') -> list[tuple[str, str]]:
+  """Returns what a person wants to know of a dataset."""
+  spec, truth, log = metadata.spec, metadata.truth, metadata.behaviour
+  gap = abs(log.mean - truth.mean) / abs(truth.mean)
+  return [
+      ('id', spec.id),
+      ('task', f'{spec.task} ({metadata.num_observations} observation '
+       f'entries, {metadata.num_actions} actions)'),
+      ('action noise', f'{spec.action_noise:g} (by the environment)'),
+      ('epsilon', f'{spec.epsilon:g} (extra random actions in the log)'),
+      ('size', f'{metadata.transitions:,} transitions in '
+       f'{metadata.episodes:,} episodes, {metadata.truncated} truncated'),
+      ('true value', f'{truth.mean:.4f} ± {truth.standard_error:.4f} '
+       f'(discount {spec.discount:g}, {truth.episodes:,} simulated episodes)'),
+      ('return of the log', f'{log.mean:.4f} ± {log.standard_error:.4f} '
+       f'({100 * gap:.1f} % from the true value)'),
+      ('digest', metadata.digest),
+      ('seed', str(spec.seed)),
+      ('versions', ', '.join(
+          f'{name} {version}' for name, version in metadata.versions.items())),
+  ]
+
+
+@app.command()
+def check(path: DatasetPath) -> None:
+  """Read everything back and verify files, digest and rows.
+
+  Exit code 0 if all is well, 2 if not.
+  """
+  runtime.start()
+  from dfiv_ope.datasets import checks, reading
+  with console.progress('Reading'):
+    dataset = reading.open_dataset(path)
+  found = checks.problems(dataset)
+  if found:
+    raise ValueError(f'{path} is not sound. ' + ' '.join(found))
+  metadata = dataset.metadata
+  console.OUTPUT.print(
+      f'{path} is sound: {metadata.transitions:,} transitions in '
+      f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '
+      f'{len(metadata.files)} files as written.', highlight=False,
+      soft_wrap=True)
+
+
+@app.command()
+def serve(
+    path: DatasetPath,
+    port: Annotated[int, typer.Option(
+        help='Port to listen on.', min=1, max=65535)] = 8000,
+) -> None:
+  """Serve a dataset to learners on other hosts, until Ctrl-C.
+
+  WARNING: Reverb has no authentication and listens on all interfaces: whoever
+  reaches the port can read the data and stop the service. Use it only inside
+  a network you trust.
+  """
+  runtime.start()
+  from dfiv_ope.datasets import reading
+  from dfiv_ope.datasets import spec as spec_lib
+  metadata = spec_lib.read_metadata(path)
+  reading.verify_files(path, metadata)
+  with console.progress('Restoring'):
+    server = reading.restore(path, metadata, port=port)
+  console.NOTES.print(
+      f'Serving {metadata.spec.id} on port {server.port}. Reverb has no '
+      'authentication and listens on all interfaces. Stop with Ctrl-C.',
+      highlight=False, soft_wrap=True)
+  try:
+    server.wait()
+  finally:
+    server.stop()

@@ -1,0 +1,48 @@
+"""The command line: `dfiv-ope --help`.
+
+Nothing heavy is imported here or at the top of a command's module, so that
+help and errors in arguments are instant.
+"""
+
+import os
+import sys
+
+import typer
+
+from dfiv_ope.launch import console, dataset, policy
+
+app = typer.Typer(
+    name='dfiv-ope',
+    help='Says what a policy is worth from a log alone.',
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False)
+app.add_typer(policy.app, name='policy')
+app.add_typer(dataset.app, name='dataset')
+
+# Set to see where an error comes from.
+_DEBUG = 'DFIV_OPE_DEBUG'
+
+
+def main() -> None:
+  """Runs a command; wrong input ends with one sentence and exit code 2."""
+  try:
+    app()
+  except KeyboardInterrupt:
+    console.fail('Interrupted. The same command goes on where it stopped.')
+    sys.exit(130)
+  except Exception as error:
+    sentence = _sentence(error)
+    if sentence is None or os.environ.get(_DEBUG):
+      raise
+    console.fail(sentence)
+    sys.exit(2)
+
+
+def _sentence(error: Exception) -> str | None:
+  """Returns what to tell the user, or None if the error is a bug of ours."""
+  if 'No space left on device' in str(error):
+    return f'The disk is full; what was begun has been removed. ({error})'
+  if isinstance(error, OSError | ValueError):
+    return str(error)
+  return None

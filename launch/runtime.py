@@ -1,0 +1,23 @@
+"""Starts TensorFlow for a command: one thread, no chatter."""
+
+import os
+import sys
+
+
+def start() -> None:
+  """Caps TensorFlow's threads and mutes the native libraries.
+
+  Commands call this before they import anything heavy. These networks are
+  small: more threads cost more than they give, and sweeps run one process a
+  core. TensorFlow and Reverb write to file descriptor 2 from C++, so that is
+  pointed away while Python keeps the real standard error.
+  """
+  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+  if sys.stderr.fileno() == 2:
+    real = os.fdopen(os.dup(2), 'w', buffering=1)
+    with open(os.devnull, 'w') as nowhere:  # noqa: PTH123
+      os.dup2(nowhere.fileno(), 2)
+    sys.stderr = real
+  import tensorflow as tf
+  tf.config.threading.set_intra_op_parallelism_threads(1)
+  tf.config.threading.set_inter_op_parallelism_threads(1)

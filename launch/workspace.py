@@ -1,0 +1,88 @@
+"""Output directories that are either complete or recognisably not.
+
+A job writes into its output directory beside a marker file, and its record
+file comes last. So a directory with a record is complete, one with a marker is
+an unfinished job that the same command resumes, and anything else is not ours
+and is left alone.
+"""
+
+from collections.abc import Iterator, Mapping
+import contextlib
+import fcntl
+import json
+import pathlib
+import shutil
+from typing import Any
+
+_MARKER = 'unfinished.json'
+
+
+@contextlib.contextmanager
+def building(
+    out: pathlib.Path, *, record: str, request: Mapping[str, Any]
+) -> Iterator[pathlib.Path]:
+  """Gives a job its output directory.
+
+  An error removes the directory; a kill or Ctrl-C leaves it for the same
+  command to go on with.
+
+  Args:
+    out: the directory; new, or left over from the same request.
+    record: name of the file that the job writes last.
+    request: what is being made; a left-over of another request is refused.
+
+  Yields:
+    The directory.
+
+  Raises:
+    FileExistsError: the directory holds something else, or another process is
+      at work in it.
+  """
+  _claim(out, record=record, request=request)
+  with (out / _MARKER).open('r+') as marker:
+    try:
+      fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+      raise FileExistsError(
+          f'Another process is working on {out}. Wait for it, or choose '
+          'another --out.') from error
+    try:
+      yield out
+    except Exception:
+      shutil.rmtree(out, ignore_errors=True)
+      raise
+  (out / _MARKER).unlink()
+
+
+def _claim(
+    out: pathlib.Path, *, record: str, request: Mapping[str, Any]) -> None:
+  """Makes the directory, or recognises it as left over from the request."""
+  marker = out / _MARKER
+  wanted = json.dumps(request, sort_keys=True)
+  if not out.exists():
+    out.mkdir(parents=True)
+    marker.write_text(wanted)
+    return
+  if (out / record).exists():
+    marker.unlink(missing_ok=True)
+  if not marker.is_file():
+    raise FileExistsError(
+        f'{out} exists, and nothing is ever overwritten. Choose another --out '
+        'or remove it.')
+  if marker.read_text() != wanted:
+    raise FileExistsError(
+        f'{out} holds an unfinished job with other settings '
+        f'({marker.read_text()}). Run that command again to finish it, choose '
+        'another --out, or remove it.')
+
+
+def write_record(path: pathlib.Path, text: str) -> None:
+  """Writes a record file so that it is there whole or not at all."""
+  partial = path.with_name(f'{path.name}.partial')
+  partial.write_text(text, encoding='utf-8')
+  partial.replace(path)
+
+
+def remove(path: pathlib.Path) -> None:
+  """Removes a directory of intermediate files, if it is there."""
+  shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,87 @@
+"""The demand design against numbers of the paper's appendix."""
+
+import numpy as np
+import pytest
+
+from dfiv_ope import features
+from dfiv_ope.benchmarks import demand
+
+
+def test_structural_function_at_points_worked_out_by_hand():
+  # h(5) = 2 (0 + 1 + 0.5 - 2) = -1; f(20, 5, 3) = 100 + 30 * 3 * (-1) - 40.
+  value = demand.structural(np.array([[20.]]), np.array([[5., 3.]]))
+  np.testing.assert_allclose(value, [[-30.]])
+
+
+def test_grid_has_the_2800_points_of_the_appendix():
+  treatment, covariate = demand.grid()
+  assert treatment.shape == (2800, 1)
+  assert covariate.shape == (2800, 2)
+  assert len(np.unique(treatment)) == 20
+  assert (treatment.min(), treatment.max()) == (10., 25.)
+  assert sorted(np.unique(covariate[:, 1])) == [1, 2, 3, 4, 5, 6, 7]
+  assert (covariate[:, 0].min(), covariate[:, 0].max()) == (0., 10.)
+
+
+def test_the_best_constant_has_the_published_error():
+  treatment, covariate = demand.grid()
+  mean = demand.structural(treatment, covariate).mean()
+  error = demand.mean_squared_error(
+      lambda t, x: np.full((len(t), 1), mean))
+  # A constant fitted to data, not to the grid, has 32 644.
+  assert 15_000 < error < 32_644
+  data = demand.sample(100_000, rho=0.5, seed=0)
+  fitted = data.outcome.mean()
+  assert demand.mean_squared_error(
+      lambda t, x: np.full((len(t), 1), fitted)) == pytest.approx(
+          32_644, rel=0.01)
+
+
+def test_sample_has_the_moments_of_the_design():
+  data = demand.sample(200_000, rho=0.7, seed=0)
+  noise = data.outcome - demand.structural(data.treatment, data.covariate)
+  shock = data.treatment - 25. - (data.instrument + 3.) * demand.season(
+      data.covariate[:, :1])
+  assert noise.std() == pytest.approx(1., abs=0.01)
+  assert shock.std() == pytest.approx(1., abs=0.01)
+  assert np.corrcoef(noise[:, 0], shock[:, 0])[0, 1] == pytest.approx(
+      0.7, abs=0.01)
+  assert np.corrcoef(noise[:, 0], data.instrument[:, 0])[0, 1] == (
+      pytest.approx(0., abs=0.01))
+  assert data.treatment.mean() == pytest.approx(17.779, abs=0.05)
+
+
+def test_sample_is_decided_by_its_seed():
+  first, same, other = (
+      demand.sample(5, rho=0.1, seed=s) for s in (0, 0, 1))
+  np.testing.assert_array_equal(first.outcome, same.outcome)
+  assert np.abs(first.outcome - other.outcome).max() > 0
+
+
+def test_effects_of_the_true_function_are_the_exact_ones():
+  np.testing.assert_allclose(
+      demand.cate(demand.structural), demand.true_cate(), rtol=1e-12)
+  np.testing.assert_allclose(
+      demand.ate(demand.structural), demand.true_ate(), rtol=1e-3)
+  assert np.all(np.diff(demand.true_ate()) < 0)
+
+
+def test_networks_are_the_tables_of_the_appendix():
+  sizes = lambda layers: [  # noqa: E731
+      layer.size for layer in layers if isinstance(layer, features.Dense)]
+  assert sizes(demand.DFIV_NETWORKS['treatment_net']) == [16, 1]
+  assert sizes(demand.DFIV_NETWORKS['instrument_net']) == [128, 64, 32]
+  assert sizes(demand.DFIV_NETWORKS['covariate_net']) == [128, 64, 32]
+  assert sizes(demand.DEEPGMM_NETWORKS['instrument_net']) == [128, 64, 32, 1]
+  deepiv = demand.deepiv_networks(5000)
+  assert sizes(deepiv['treatment_net']) == [128, 64, 32, 1]
+  assert deepiv['instrument_net'][1].rate == pytest.approx(1 / 6)
+  assert demand.deepiv_networks(10)['instrument_net'][1].rate == 0.5
+
+
+@pytest.mark.parametrize('n, rho, message', [
+    (0, 0.5, 'n must be at least 1'), (10, 1.5, 'rho must lie in'),
+    (10, -0.1, 'rho must lie in')])
+def test_bad_designs_are_refused(n, rho, message):
+  with pytest.raises(ValueError, match=message):
+    demand.sample(n, rho=rho, seed=0)
