@@ -1,5 +1,7 @@
 """Packaging of dfiv-ope: the top-level folders install inside `dfiv_ope`."""
 
+import pathlib
+
 import setuptools
 
 # `datasets`, `agents`, ... are top-level folders of the repository but must
@@ -17,7 +19,7 @@ setuptools.setup(
     version='0.1.0',
     description=(
         'Off-policy evaluation and deep instrumental-variable regression.'),
-    long_description=open('README.md', encoding='utf-8').read(),
+    long_description=pathlib.Path('README.md').read_text(encoding='utf-8'),
     long_description_content_type='text/markdown',
     license='Apache-2.0',
     python_requires='>=3.11,<3.12',

@@ -39,6 +39,8 @@ class Config:
     uses: how often a transition is replayed.
     window: number of rounds over which these uses are spread.
     target_period: updates between copies to the target network.
+    trial_episodes: episodes of the greedy policy at every checkpoint; the best
+      policy over all checkpoints is the result of a run.
     epsilon: probability, at the end, of starting an exploratory action.
     hold: probability that an exploratory action goes on for another step.
   """
@@ -54,12 +56,13 @@ class Config:
   uses: int = 8
   window: float = 40.
   target_period: int = 100
+  trial_episodes: int = 64
   epsilon: float = 0.1
   hold: float = 0.
 
   def __post_init__(self):
     for name in ('n_step', 'transitions', 'episodes_per_round', 'block',
-                 'blocks_per_batch', 'uses', 'target_period'):
+                 'blocks_per_batch', 'uses', 'target_period', 'trial_episodes'):
       if getattr(self, name) < 1:
         raise ValueError(
             f'{name} must be at least 1, got {getattr(self, name)}.')
@@ -172,13 +175,16 @@ class DQNLearner(acme.Learner, savers.TFSaveable):
   ):
     self.scale = RunningScale(num_observations)
     make_network = functools.partial(
-        QNetwork, config.hidden, scale=self.scale,
-        num_observations=num_observations, num_actions=num_actions, seed=seed)
+        QNetwork, config.hidden, num_observations=num_observations,
+        num_actions=num_actions, seed=seed)
     self._config = config
     self._source = source
     self._counter = counter or counting.Counter()
-    self.q_network = make_network()
-    self._target_network = make_network()
+    self.q_network = make_network(scale=self.scale)
+    self._target_network = make_network(scale=self.scale)
+    # A snapshot stays as it is, so it has a scale of its own.
+    self.best_network = make_network(scale=RunningScale(num_observations))
+    self._best_value = tf.Variable(-np.inf, trainable=False)
     self._learning_rate = tf.Variable(config.learning_rate, trainable=False)
     self._optimizer = snt.optimizers.Adam(self._learning_rate)
     self._updates = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -230,6 +236,14 @@ class DQNLearner(acme.Learner, savers.TFSaveable):
         target.assign(source)
     return loss
 
+  def keep_if_best(self, value: float) -> None:
+    """Keeps the present network if none before it was worth as much."""
+    if value >= self._best_value:
+      self._best_value.assign(value)
+      for best, present in zip(
+          self.best_network.variables, self.q_network.variables, strict=True):
+        best.assign(present)
+
   def get_variables(self, names: Sequence[str]) -> list[list[np.ndarray]]:
     """Returns the Q-network's weights, the only variables there are."""
     if list(names) != ['q_network']:
@@ -242,6 +256,8 @@ class DQNLearner(acme.Learner, savers.TFSaveable):
     return {
         'q_network': self.q_network,
         'target_network': self._target_network,
+        'best_network': self.best_network,
+        'best_value': self._best_value,
         'optimizer': self._optimizer,
         'updates': self._updates,
     }

@@ -18,6 +18,8 @@ import tensorflow as tf
 from dfiv_ope import rollout, types
 
 _TABLE = 'replay'
+# More unconfirmed items than this make Reverb worry about memory.
+_PENDING_ITEMS = 32
 
 
 def n_step(
@@ -112,6 +114,7 @@ class Replay:
         block = types.Transition(*(x[-1] for x in writer.history))
         for use in generator.uniform(time, time + self._window, self._uses):
           writer.create_item(_TABLE, use, block)
+        writer.flush(block_until_num_items=_PENDING_ITEMS)
     return blocks * self._uses
 
   def sample(self, count: int) -> types.Transition:

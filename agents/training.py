@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import policies, rollout, types
+from dfiv_ope import evaluation, policies, rollout, types
 from dfiv_ope.agents import dqn, replay
 
 _STATE = 'state.json'
@@ -73,7 +73,7 @@ def train(
     directory: pathlib.Path,
     progress: Callable[[Progress], None] | None = None,
 ) -> policies.Greedy:
-  """Trains a Q-network and returns its greedy policy.
+  """Trains a Q-network and returns its best greedy policy.
 
   Called again with the same arguments after a kill, it goes on from the last
   checkpoint in the directory and returns the same policy.
@@ -99,6 +99,8 @@ def train(
   actor = ExploringActor(
       learner.q_network, copies=config.episodes_per_round,
       num_actions=num_actions, hold=config.hold)
+  greedy = policies.Greedy(
+      learner.q_network, num_observations=num_observations)
   checkpoints.restore(learner)
 
   round_number = checkpoints.round
@@ -113,9 +115,7 @@ def train(
         make_environment, actor, seed=int(rollout_seed),
         num_episodes=config.episodes_per_round,
         copies=config.episodes_per_round))
-    rows = types.Transition(*(np.concatenate(x) for x in zip(*(
-        replay.n_step(episode, steps=config.n_step, discount=config.discount)
-        for episode in episodes), strict=True)))
+    rows = _transitions(episodes, config)
     learner.scale.update(rows.observation)
     uses = buffer.add(
         rows, time=float(round_number),
@@ -124,7 +124,13 @@ def train(
       learner.run(uses // config.blocks_per_batch)
     round_number += 1
     transitions += len(rows.action)
-    if transitions - saved_at >= config.transitions / _CHECKPOINTS:
+    if (transitions - saved_at >= config.transitions / _CHECKPOINTS
+        or transitions >= config.transitions):
+      learner.keep_if_best(evaluation.monte_carlo(
+          make_environment, greedy, discount=config.discount,
+          seed=rollout.stream(seed, 'training trial'),
+          min_episodes=config.trial_episodes,
+          max_episodes=config.trial_episodes).mean)
       checkpoints.save(
           learner, buffer, round_number=round_number, transitions=transitions)
       saved_at = transitions
@@ -133,7 +139,18 @@ def train(
           transitions=transitions, loss=learner.loss,
           mean_return=float(np.mean([e.rewards.sum() for e in episodes]))))
   buffer.close()
-  return policies.Greedy(learner.q_network, num_observations=num_observations)
+  return policies.Greedy(
+      learner.best_network, num_observations=num_observations)
+
+
+def _transitions(
+    episodes: list[rollout.Episode], config: dqn.Config) -> types.Transition:
+  """Returns the n-step transitions of all episodes, one after another."""
+  parts = (
+      replay.n_step(episode, steps=config.n_step, discount=config.discount)
+      for episode in episodes)
+  return types.Transition(
+      *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 class _Checkpoints:

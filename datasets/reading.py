@@ -1,7 +1,9 @@
 """Reads a dataset back: all of it into memory, or onto a Reverb server."""
 
+import importlib.metadata
 import pathlib
-import threading
+import subprocess
+import sys
 from typing import Any, NamedTuple
 
 import reverb
@@ -49,7 +51,13 @@ def open_dataset(
   """
   metadata = spec_lib.read_metadata(path)
   verify_files(path, metadata)
-  server = restore(path, metadata, seconds=restore_seconds)
+  if metadata.versions.get('dm-reverb') != importlib.metadata.version(
+      'dm-reverb'):
+    # These very bytes were restored by the version that wrote them; what
+    # another version does with them is not known.
+    probe(path, num_observations=metadata.num_observations,
+          seconds=restore_seconds)
+  server = restore(path, num_observations=metadata.num_observations)
   try:
     blocks = _read(server, store.LOG)
     (initial,) = _read(server, store.INITIAL_OBSERVATIONS)
@@ -100,46 +108,65 @@ def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:
 
 
 def restore(
-    path: pathlib.Path, metadata: spec_lib.Metadata, *,
-    seconds: float = RESTORE_SECONDS, port: int | None = None
+    path: pathlib.Path, *, num_observations: int, port: int | None = None
 ) -> reverb.Server:
   """Starts a Reverb server with the tables of a dataset.
 
+  Reverb holds Python's lock meanwhile, so nothing in this process could end
+  it if it hangs; `probe` tries it in another process first.
+
   Args:
     path: the directory of the dataset.
-    metadata: its record.
-    seconds: time limit; a broken checkpoint may hang for ever.
+    num_observations: entries of an observation.
     port: to listen on; None takes a free one.
 
   Raises:
     ValueError: Reverb cannot read the checkpoint.
-    TimeoutError: it did not finish in time.
   """
-  outcome: list[reverb.Server | BaseException] = []
-
-  def start() -> None:
-    try:
-      outcome.append(reverb.Server(
-          store.tables(metadata.num_observations), port=port,
-          checkpointer=reverb.checkpointers.DefaultCheckpointer(
-              str(path / store.CHECKPOINT))))
-    except BaseException as error:  # handed over to the waiting thread
-      outcome.append(error)
-
-  # A daemon: the program can end although Reverb never returns.
-  thread = threading.Thread(target=start, daemon=True)
-  thread.start()
-  thread.join(seconds)
   checkpoint = path / store.CHECKPOINT
-  if not outcome:
+  try:
+    return reverb.Server(
+        store.tables(num_observations), port=port,
+        checkpointer=reverb.checkpointers.DefaultCheckpointer(
+            str(checkpoint)))
+  except RuntimeError as error:
+    raise ValueError(
+        f'Reverb cannot restore {checkpoint}: {error}. Make the dataset '
+        'again.') from error
+
+
+def probe(
+    path: pathlib.Path, *, num_observations: int,
+    seconds: float = RESTORE_SECONDS) -> None:
+  """Restores a dataset in a process of its own, under a time limit.
+
+  Args:
+    path: the directory of the dataset; it needs no record yet.
+    num_observations: entries of an observation.
+    seconds: give up after this time.
+
+  Raises:
+    ValueError: Reverb cannot read the checkpoint, or died of it.
+    TimeoutError: Reverb did not finish in time.
+  """
+  code = (
+      'import pathlib, sys; from dfiv_ope.datasets import reading; '
+      'reading.restore(pathlib.Path(sys.argv[1]), '
+      'num_observations=int(sys.argv[2])).stop()')
+  checkpoint = path / store.CHECKPOINT
+  try:
+    subprocess.run(
+        [sys.executable, '-c', code, str(path), str(num_observations)],
+        check=True, timeout=seconds, capture_output=True, text=True)
+  except subprocess.TimeoutExpired as error:
     raise TimeoutError(
         f'Reverb did not restore {checkpoint} within {seconds:g} s, so it is '
-        'probably broken. Make the dataset again.')
-  if isinstance(outcome[0], BaseException):
+        'probably broken. Make the dataset again.') from error
+  except subprocess.CalledProcessError as error:
+    lines = error.stderr.strip().splitlines() or ['it died']
     raise ValueError(
-        f'Reverb cannot restore {checkpoint}: {outcome[0]}. Make the dataset '
-        'again.') from outcome[0]
-  return outcome[0]
+        f'Reverb cannot restore {checkpoint} ({lines[-1]}). Make the dataset '
+        'again.') from error
 
 
 def _read(server: reverb.Server, table: str) -> list[Any]:

@@ -103,7 +103,7 @@ class Metadata:
     try:
       fields = json.loads(text)
       schema = fields.pop('schema')
-    except (json.JSONDecodeError, AttributeError, KeyError) as error:
+    except (json.JSONDecodeError, AttributeError, TypeError, KeyError) as error:
       raise ValueError(
           f'{source} is not the record of a dataset: {error!r}. Make the '
           'dataset again.') from error

@@ -4,12 +4,14 @@ A dictionary turns each column of its input into basis functions and joins the
 columns by products, up to a given number of columns a product (an analysis of
 variance expansion):
 
-    dictionary = Dictionary(BSpline(8), x, interaction=2)   # knots from x
-    dictionary(x)                                           # [B, size]
+    dictionary = Dictionary(BSpline(8), columns=3, interaction=2)
+    dictionary.adapt(x)                            # knots from the rows
+    dictionary(x)                                  # [B, size]
 """
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import tensorflow as tf
@@ -64,6 +66,7 @@ class Dictionary(tf.Module):
       name: name of the module.
     """
     super().__init__(name=name)
+    self.columns = columns
     self._basis = basis
     self._products = [
         subset for order in range(1, min(interaction, columns) + 1)
@@ -85,7 +88,9 @@ class Dictionary(tf.Module):
     distinct = np.unique(column)
     if isinstance(self._basis, Hermite) or len(distinct) <= 2:
       return np.zeros([0])
-    shares = np.linspace(0., 1., self._basis.size - _DEGREE + 1)[1:-1]
+    # More functions than distinct values cannot be told apart.
+    size = max(_DEGREE + 1, min(self._basis.size, len(distinct)))
+    shares = np.linspace(0., 1., size - _DEGREE + 1)[1:-1]
     inner = np.unique(np.quantile(column, shares))
     inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
     ends = np.repeat(distinct[[0, -1]], _DEGREE + 1)
@@ -112,6 +117,14 @@ class Dictionary(tf.Module):
     if knots.shape.num_elements() == 0 or tf.size(knots) == 0:
       return x[:, None]
     return b_splines(x, tf.convert_to_tensor(knots))
+
+
+def count(basis: Basis, columns: int, interaction: int) -> int:
+  """Returns the most functions that such a dictionary can have."""
+  each = basis.degree if isinstance(basis, Hermite) else basis.size
+  return sum(
+      math.comb(columns, order) * each ** order
+      for order in range(1, interaction + 1))
 
 
 def hermite(x: tf.Tensor, degree: int) -> tf.Tensor:

@@ -18,7 +18,9 @@ import tensorflow as tf
 
 from dfiv_ope import types
 
-_ACTIVATIONS = {'relu': tf.nn.relu, 'tanh': tf.nn.tanh, None: tf.identity}
+_ACTIVATIONS = {
+    'relu': tf.nn.relu, 'silu': tf.nn.silu, 'tanh': tf.nn.tanh,
+    None: tf.identity}
 # Pairwise distances of more rows than this cost more than they tell.
 _BANDWIDTH_ROWS = 2000
 
@@ -29,7 +31,7 @@ class Dense:
 
   Attributes:
     size: number of outputs.
-    activation: 'relu', 'tanh', or None for a linear layer.
+    activation: 'relu', 'silu', 'tanh', or None for a linear layer.
   """
   size: int
   activation: str | None = 'relu'
@@ -55,7 +57,7 @@ class Dropout:
 
 @dataclasses.dataclass(frozen=True)
 class BatchNorm:
-  """Batch normalisation with scale and offset, then 'relu', 'tanh' or None."""
+  """Batch normalisation with scale and offset, then an activation."""
   activation: str | None = None
 
   def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ class Greedy(tf.Module):
       num_observations: D.
     """
     super().__init__('greedy')
-    self._q_network = q_network
+    self.q_network = q_network
 
     def probabilities(observation: tf.Tensor) -> tf.Tensor:
       values = q_network(observation)  # [B, A]
@@ -146,7 +146,7 @@ def load(path: pathlib.Path, *, num_observations: int,
   try:
     shape = policy.action_probabilities(
         tf.zeros([1, num_observations])).shape
-  except (ValueError, tf.errors.InvalidArgumentError) as error:
+  except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
     raise ValueError(
         f'The policy in {path} does not accept {num_observations} observation '
         'entries. Was it trained for another task?') from error

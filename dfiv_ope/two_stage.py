@@ -10,7 +10,7 @@ column: stage 1 and the stage-2 design append theirs.
     outcome_weights = two_stage.stage2(design, y2, 1e-3)     # Eq. (9)
     two_stage.predict(psi, xi, outcome_weights)              # f at new points
 
-All functions but `choose` and `cross_fit` are meant to be differentiated.
+All functions but `choose` are meant to be differentiated.
 """
 
 from collections.abc import Sequence
@@ -169,14 +169,14 @@ def choose(
   Returns:
     The solution with the chosen penalties.
   """
-  sums1, sums2 = _stage1_sums(first), _stage1_sums(second)
-  grid, stage1_losses = _held_out(sums1, sums2, stage1_penalties)
-  chosen1 = _least(stage1_losses)
+  sums1, sums2 = stage1_sums(first), stage1_sums(second)
+  grid, stage1_losses = held_out_losses(sums1, sums2, stage1_penalties)
+  chosen1 = int(np.argmin(stage1_losses))
   weights = grid[chosen1]
-  grid, stage2_losses = _held_out(
-      _stage2_sums(second, weights), _stage2_sums(first, weights),
+  grid, stage2_losses = held_out_losses(
+      stage2_sums(second, weights), stage2_sums(first, weights),
       stage2_penalties)
-  chosen2 = _least(stage2_losses)
+  chosen2 = int(np.argmin(stage2_losses))
   return Solution(
       stage1_weights=weights,
       stage2_weights=grid[chosen2],
@@ -186,71 +186,21 @@ def choose(
       stage2_losses=tuple(stage2_losses))
 
 
-def cross_fit(
-    first: types.IVBatch,
-    second: types.IVBatch,
-    *,
-    stage1_penalties: Sequence[float],
-    stage2_penalties: Sequence[float],
-) -> Solution:
-  """Solves both stages on all rows, each half predicted by the other.
-
-  Stage 1 is fitted on each half and predicts the treatment features of the
-  other; stage 2 is fitted on all rows of these predictions. The penalties
-  minimise the sum of the held-out losses of both directions.
-
-  Deviation: Appendix A takes its stage-2 loss at the very rows stage 1 was
-  fitted to, where the predicted treatment is too close to the observed one,
-  and so prefers too small a lambda2. Here every prediction is out of sample,
-  and no row is left out of stage 2.
-
-  Args:
-    first: features of one half of the rows.
-    second: features of the other half.
-    stage1_penalties: candidates of lambda1.
-    stage2_penalties: candidates of lambda2.
-
-  Returns:
-    The solution; its stage-1 weights are those of all rows, its losses the
-    means of both directions.
-  """
-  sums1, sums2 = _stage1_sums(first), _stage1_sums(second)
-  grid1, losses1 = _held_out(sums1, sums2, stage1_penalties)
-  grid2, losses2 = _held_out(sums2, sums1, stage1_penalties)
-  stage1_losses = (np.add(losses1, losses2) / 2.).tolist()
-  chosen1 = _least(stage1_losses)
-  outcome1 = _stage2_sums(first, grid2[chosen1])
-  outcome2 = _stage2_sums(second, grid1[chosen1])
-  losses1 = _held_out(outcome1, outcome2, stage2_penalties)[1]
-  losses2 = _held_out(outcome2, outcome1, stage2_penalties)[1]
-  stage2_losses = (np.add(losses1, losses2) / 2.).tolist()
-  chosen2 = _least(stage2_losses)
-  stage1_penalty = stage1_penalties[chosen1]
-  stage2_penalty = stage2_penalties[chosen2]
-  return Solution(
-      stage1_weights=ridge.solve_sums(
-          ridge.merge(sums1, sums2), stage1_penalty, intercept=True),
-      stage2_weights=ridge.solve_sums(
-          ridge.merge(outcome1, outcome2), stage2_penalty, intercept=True),
-      stage1_penalty=stage1_penalty,
-      stage2_penalty=stage2_penalty,
-      stage1_losses=tuple(stage1_losses),
-      stage2_losses=tuple(stage2_losses))
-
-
-def _stage1_sums(batch: types.IVBatch) -> ridge.Sums:
+def stage1_sums(batch: types.IVBatch) -> ridge.Sums:
+  """Returns the sums of the stage-1 regression of a batch of features."""
   return ridge.sums(
       ridge.append_intercept(batch.instrument), batch.treatment)
 
 
-def _stage2_sums(
+def stage2_sums(
     batch: types.IVBatch, stage1_weights: tf.Tensor,
 ) -> ridge.Sums:
+  """Returns the sums of the stage-2 regression of a batch of features."""
   predicted = predict_treatment(batch.instrument, stage1_weights)
   return ridge.sums(design(predicted, batch.covariate), batch.outcome)
 
 
-def _held_out(
+def held_out_losses(
     fitted: ridge.Sums, held_out: ridge.Sums, penalties: Sequence[float],
 ) -> tuple[list[tf.Tensor], list[float]]:
   """Returns the weights of each penalty and their errors on other rows."""
@@ -261,6 +211,3 @@ def _held_out(
   return grid, [
       float(ridge.mean_squared_error(held_out, each)) for each in grid]
 
-
-def _least(losses: Sequence[float]) -> int:
-  return min(range(len(losses)), key=losses.__getitem__)

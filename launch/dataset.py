@@ -77,7 +77,7 @@ def make_into(
 ) -> None:
   """Simulates the target policy, collects the log, and writes all down."""
   from dfiv_ope import envs, evaluation, rollout, versions
-  from dfiv_ope.datasets import collection, store
+  from dfiv_ope.datasets import collection, reading, store
   from dfiv_ope.datasets import spec as spec_lib
 
   make_environment = envs.maker(spec.task, action_noise=spec.action_noise)
@@ -108,6 +108,7 @@ def make_into(
         make_environment, target, discount=spec.discount,
         seed=rollout.stream(spec.seed, 'truth'),
         progress=lambda n: update(n, f'{n:,} episodes'))
+  reading.probe(out, num_observations=num_observations)
   store.save_policy(target, out, num_observations=num_observations)
   workspace.remove(out / 'trained')
   metadata = spec_lib.Metadata(
@@ -166,12 +167,15 @@ def check(path: DatasetPath) -> None:
   """
   runtime.start()
   from dfiv_ope.datasets import checks, reading
+  from dfiv_ope.datasets import spec as spec_lib
+  metadata = spec_lib.read_metadata(path)
   with console.progress('Reading'):
+    reading.verify_files(path, metadata)
+    reading.probe(path, num_observations=metadata.num_observations)
     dataset = reading.open_dataset(path)
   found = checks.problems(dataset)
   if found:
     raise ValueError(f'{path} is not sound. ' + ' '.join(found))
-  metadata = dataset.metadata
   console.OUTPUT.print(
       f'{path} is sound: {metadata.transitions:,} transitions in '
       f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '
@@ -197,7 +201,9 @@ def serve(
   metadata = spec_lib.read_metadata(path)
   reading.verify_files(path, metadata)
   with console.progress('Restoring'):
-    server = reading.restore(path, metadata, port=port)
+    reading.probe(path, num_observations=metadata.num_observations)
+    server = reading.restore(
+        path, num_observations=metadata.num_observations, port=port)
   console.NOTES.print(
       f'Serving {metadata.spec.id} on port {server.port}. Reverb has no '
       'authentication and listens on all interfaces. Stop with Ctrl-C.',

@@ -1,0 +1,146 @@
+"""Two-stage regression on fixed features: solved once, no training.
+
+A method of this kind chooses feature maps and hands them over:
+
+    model = Model(config, treatment_map, instrument_map, covariate_map)
+    model.solve(stage1, stage2, ...)
+    model.predict(treatment, covariate)
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import ridge, two_stage, types
+
+# A feature map: [B, D] -> [B, features].
+FeatureMap = Callable[[tf.Tensor], tf.Tensor]
+
+
+class Model(tf.Module):
+  """A structural function that is linear in fixed features.
+
+  With a covariate map, f = u' (psi(x) (x) xi(o)) as in Algorithm 2. Without
+  one, the covariate is part of the treatment, f = u' psi(x, o). The instrument
+  of a batch has the covariates among its columns: phi(z, o).
+
+  Attributes:
+    config: the config, with the choices that the data made.
+    history: held-out losses of the candidates.
+    weights: stage-2 weights, [D, 1]; the last belongs to the constant.
+  """
+
+  def __init__(
+      self,
+      config: Any,
+      treatment_map: FeatureMap,
+      instrument_map: FeatureMap,
+      covariate_map: FeatureMap | None = None,
+  ):
+    """Initialises the model without weights."""
+    super().__init__()
+    self.config = config
+    self.history: dict[str, list[float]] = {}
+    self._treatment_map = treatment_map
+    self._instrument_map = instrument_map
+    self._covariate_map = covariate_map
+    self.weights = tf.Variable(
+        tf.zeros([0, 1], tf.float64), shape=[None, 1], trainable=False)
+
+  def features(self, batch: types.IVBatch) -> types.IVBatch:
+    """Returns the batch with features in place of the raw columns."""
+    treatment, covariate = self._structural(batch.treatment, batch.covariate)
+    return types.IVBatch(
+        treatment=treatment,
+        instrument=self.instrument_features(batch.instrument),
+        outcome=tf.cast(batch.outcome, tf.float64),
+        covariate=covariate)
+
+  def instrument_features(self, instrument: tf.Tensor) -> tf.Tensor:
+    """Returns phi(z, o), [B, d2], of instruments and covariates [B, D]."""
+    return self._instrument_map(tf.cast(instrument, tf.float64))
+
+  def predict(
+      self, treatment: tf.Tensor, covariate: tf.Tensor | None = None,
+  ) -> tf.Tensor:
+    """Returns the structural function at the given points, [B, 1]."""
+    return two_stage.predict(
+        *self._structural(treatment, covariate), self.weights)
+
+  def adopt(self, solution: two_stage.Solution) -> None:
+    """Takes the weights and the losses of a solution."""
+    self.weights.assign(solution.stage2_weights)
+    self.history = {
+        'stage1_penalty': [solution.stage1_penalty],
+        'stage2_penalty': [solution.stage2_penalty],
+        'stage1_loss': list(solution.stage1_losses),
+        'stage2_loss': list(solution.stage2_losses),
+    }
+
+  def _structural(
+      self, treatment: tf.Tensor, covariate: tf.Tensor | None,
+  ) -> tuple[tf.Tensor, tf.Tensor | None]:
+    if covariate is None or self._covariate_map is None:
+      return self._treatment_map(join(treatment, covariate)), None
+    return (self._treatment_map(tf.cast(treatment, tf.float64)),
+            self._covariate_map(tf.cast(covariate, tf.float64)))
+
+
+def join(first: tf.Tensor, second: tf.Tensor | None = None) -> tf.Tensor:
+  """Returns the columns of both side by side, float64: [B, D1 + D2]."""
+  parts = [first] if second is None else [first, second]
+  return tf.concat([tf.cast(part, tf.float64) for part in parts], axis=1)
+
+
+def cross_fit(
+    first: types.IVBatch,
+    second: types.IVBatch,
+    *,
+    stage1_penalties: Sequence[float],
+    stage2_penalties: Sequence[float],
+) -> two_stage.Solution:
+  """Solves both stages on all rows, each half predicted by the other.
+
+  Stage 1 is fitted on each half and predicts the treatment features of the
+  other; stage 2 is fitted on all rows of these predictions. The penalties
+  minimise the sum of the held-out losses of both directions.
+
+  Deviation: Appendix A takes its stage-2 loss at the very rows stage 1 was
+  fitted to, where the predicted treatment is too close to the observed one,
+  and so prefers too small a lambda2. Here every prediction is out of sample,
+  and no row is left out of stage 2.
+
+  Args:
+    first: features of one half of the rows.
+    second: features of the other half.
+    stage1_penalties: candidates of lambda1.
+    stage2_penalties: candidates of lambda2.
+
+  Returns:
+    The solution; its stage-1 weights are those of all rows, its losses the
+    means of both directions.
+  """
+  sums1, sums2 = two_stage.stage1_sums(first), two_stage.stage1_sums(second)
+  grid1, losses1 = two_stage.held_out_losses(sums1, sums2, stage1_penalties)
+  grid2, losses2 = two_stage.held_out_losses(sums2, sums1, stage1_penalties)
+  stage1_losses = (np.add(losses1, losses2) / 2.).tolist()
+  chosen1 = int(np.argmin(stage1_losses))
+  outcome1 = two_stage.stage2_sums(first, grid2[chosen1])
+  outcome2 = two_stage.stage2_sums(second, grid1[chosen1])
+  losses1 = two_stage.held_out_losses(outcome1, outcome2, stage2_penalties)[1]
+  losses2 = two_stage.held_out_losses(outcome2, outcome1, stage2_penalties)[1]
+  stage2_losses = (np.add(losses1, losses2) / 2.).tolist()
+  chosen2 = int(np.argmin(stage2_losses))
+  stage1_penalty = stage1_penalties[chosen1]
+  stage2_penalty = stage2_penalties[chosen2]
+  return two_stage.Solution(
+      stage1_weights=ridge.solve_sums(
+          ridge.merge(sums1, sums2), stage1_penalty, intercept=True),
+      stage2_weights=ridge.solve_sums(
+          ridge.merge(outcome1, outcome2), stage2_penalty, intercept=True),
+      stage1_penalty=stage1_penalty,
+      stage2_penalty=stage2_penalty,
+      stage1_losses=tuple(stage1_losses),
+      stage2_losses=tuple(stage2_losses))

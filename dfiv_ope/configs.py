@@ -1,0 +1,48 @@
+"""Configs as JSON: nested dataclasses, tuples and plain values, and back."""
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+from typing import Any
+
+_TYPE = 'type'
+
+
+def encode(value: Any) -> Any:
+  """Returns a config as JSON data; each dataclass names its type."""
+  if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    fields = {
+        field.name: encode(getattr(value, field.name))
+        for field in dataclasses.fields(value)}
+    return {_TYPE: type(value).__name__, **fields}
+  if isinstance(value, tuple | list):
+    return [encode(each) for each in value]
+  if value is None or isinstance(value, bool | int | float | str):
+    return value
+  raise ValueError(
+      f'A config may hold dataclasses, tuples, numbers and strings, got '
+      f'{value!r} of type {type(value).__name__}.')
+
+
+def decode(data: Any, known: Iterable[type]) -> Any:
+  """Returns what `encode` was given.
+
+  Args:
+    data: the JSON data.
+    known: the dataclasses that may occur in it.
+
+  Raises:
+    ValueError: the data names another type.
+  """
+  by_name = {each.__name__: each for each in known}
+  if isinstance(data, Mapping):
+    fields = {
+        name: decode(value, by_name.values())
+        for name, value in data.items() if name != _TYPE}
+    if data.get(_TYPE) not in by_name:
+      raise ValueError(
+          f'The config names the type {data.get(_TYPE)!r}, but only '
+          f'{sorted(by_name)} are known. It was written by another version.')
+    return by_name[data[_TYPE]](**fields)
+  if isinstance(data, list):
+    return tuple(decode(each, by_name.values()) for each in data)
+  return data

@@ -1,0 +1,235 @@
+"""What the estimators on arrays share: everything but the method."""
+
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import inspect
+import pathlib
+from typing import Any
+import warnings
+
+import numpy as np
+from sklearn import base
+
+from dfiv_ope import arrays, diagnostics, features, methods, storage, types
+
+_FALLBACK_FEATURES = 200
+
+
+class IVEstimator(base.BaseEstimator):
+  """An instrumental-variable regression with scikit-learn's habits.
+
+  Attributes:
+    model_: the fitted method, on standardised data.
+    first_stage_: first-stage diagnostics (`diagnostics.FirstStage`).
+    history_: losses by name.
+    n_rows_: number of rows of the fit.
+  """
+
+  _method: str
+  _dtype: type = np.float32
+
+  def __init_subclass__(
+      cls, *, method: str, dtype: type = np.float32, **kwargs: Any,
+  ) -> None:
+    """Gives the estimator the hyper-parameters of a method's config."""
+    super().__init_subclass__(**kwargs)
+    cls._method, cls._dtype = method, dtype
+    defaults = {
+        field.name: field.default
+        for field in dataclasses.fields(methods.load(method).Config)}
+    defaults.update(random_state=0, verbose=False)
+
+    def initialise(self: 'IVEstimator', **parameters: Any) -> None:
+      unknown = set(parameters) - set(defaults)
+      if unknown:
+        raise TypeError(
+            f'{cls.__name__} has no parameter {sorted(unknown)[0]!r}. Its '
+            f'parameters are: {", ".join(sorted(defaults))}.')
+      for name, value in {**defaults, **parameters}.items():
+        setattr(self, name, value)
+
+    # scikit-learn reads the parameters of an estimator from its signature.
+    signature = [inspect.Parameter('self', inspect.Parameter.POSITIONAL_ONLY)]
+    signature += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+        for name, value in defaults.items()]
+    initialise.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        signature)
+    cls.__init__ = initialise  # type: ignore[method-assign]
+
+  def fit(
+      self,
+      Y: Any,
+      T: Any,
+      *,
+      Z: Any,
+      X: Any = None,
+      progress: arrays.Progress | None = None,
+  ) -> 'IVEstimator':
+    """Learns the structural function of Y in T from the instruments Z.
+
+    Args:
+      Y: outcome, [n].
+      T: treatment, [n] or [n, columns].
+      Z: instruments, [n] or [n, columns].
+      X: observed confounders, [n] or [n, columns], or None.
+      progress: called as progress(done, total, losses); with `verbose` a
+        progress bar is drawn instead.
+
+    Returns:
+      The estimator itself.
+
+    Raises:
+      ValueError: the data cannot be used; the message says why.
+    """
+    config = self._config()
+    rows = arrays.batch(Y, T, Z, X)
+    self.outcome_is_vector_ = np.ndim(Y) == 1
+    self.n_rows_ = len(rows.outcome)
+    self.covariate_ = rows.covariate
+    scales = types.IVBatch(*(
+        None if each is None else features.fit_standardiser(each)
+        for each in rows))
+    self.scales_ = scales
+    order = np.random.default_rng(self.random_state).permutation(self.n_rows_)
+    halves = [
+        self._standardised(rows, index)
+        for index in np.array_split(order, 2)]
+    module = methods.load(self._method)
+    with contextlib.ExitStack() as stack:
+      if self.verbose:
+        progress = stack.enter_context(
+            arrays.progress_bar(type(self).__name__))
+      self.model_ = module.fit(
+          config, *halves, seed=self.random_state, progress=progress)
+    self.history_ = {
+        name: [float(each) for each in values]
+        for name, values in self.model_.history.items()}
+    self.first_stage_ = self._diagnose(*halves)
+    return self
+
+  def predict(self, T: Any, X: Any = None) -> types.FloatArray:
+    """Returns the structural function f(T, X) on the scale of Y, [n]."""
+    self._check_fitted()
+    treatment, covariate = arrays.points(
+        T, X, self.scales_.treatment, self.scales_.covariate)
+    treatment = self.scales_.treatment.apply(treatment).astype(self._dtype)
+    if covariate is not None:
+      covariate = self.scales_.covariate.apply(covariate).astype(self._dtype)
+    outcome = np.asarray(
+        self.model_.predict(treatment, covariate), np.float64)
+    outcome = self.scales_.outcome.invert(outcome)
+    return outcome[:, 0] if self.outcome_is_vector_ else outcome
+
+  def effect(
+      self, X: Any = None, *, T0: Any, T1: Any,
+  ) -> types.FloatArray:
+    """Returns f(T1, X) - f(T0, X) for each row of X (or of T0 and T1)."""
+    return self.predict(T1, X) - self.predict(T0, X)
+
+  def ate(self, T0: Any, T1: Any) -> float:
+    """Returns the mean effect of T0 -> T1 over the covariates of the fit."""
+    self._check_fitted()
+    return float(np.mean(self.effect(self.covariate_, T0=T0, T1=T1)))
+
+  def dose_response(self, T_grid: Any) -> types.FloatArray:
+    """Returns E[Y | do(T=t)] for each row t of T_grid, [G]."""
+    return self.cate(T_grid, given={})
+
+  def cate(
+      self, T_grid: Any, *, given: Mapping[int, float],
+  ) -> types.FloatArray:
+    """Returns E[Y | do(T=t), X_j=x_j] for each row t of T_grid, [G].
+
+    Args:
+      T_grid: treatments, [G] or [G, columns].
+      given: values of some columns of X; the others are averaged over the
+        rows of the fit.
+    """
+    self._check_fitted()
+    covariate = arrays.held(self.covariate_, given)
+    grid = arrays.column_matrix('T_grid', T_grid)
+    return np.array([
+        np.mean(self.predict(point[None], covariate)) for point in grid])
+
+  def summary(self) -> str:
+    """Returns the fit in words and numbers."""
+    self._check_fitted()
+    first = self.first_stage_
+    lines = [
+        f'{type(self).__name__} fitted to {self.n_rows_} rows',
+        f'treatment columns   {len(self.scales_.treatment.mean)}',
+        f'covariate columns   '
+        f'{0 if self.covariate_ is None else self.covariate_.shape[1]}',
+        'first stage (held out), by treatment column',
+        f'  R2                {_numbers(first.r2)}',
+        f'  partial R2 of Z   {_numbers(first.partial_r2)}',
+        f'  effective F of Z  {_numbers(first.effective_f)}'
+        f'{"  WEAK" if first.weak else ""}',
+    ]
+    lines += [
+        f'{name:<20}{values[-1]:.6g}'
+        for name, values in self.history_.items() if len(values) == 1]
+    lines += [
+        f'least {name:<14}{min(values):.6g}'
+        for name, values in self.history_.items()
+        if len(values) > 1 and name.endswith('loss')]
+    return '\n'.join(lines)
+
+  def save(self, directory: str | pathlib.Path) -> None:
+    """Writes the fitted estimator to a new directory, without pickle."""
+    self._check_fitted()
+    storage.save(self, pathlib.Path(directory))
+
+  def _config(self) -> Any:
+    if type(self.random_state) is not int or self.random_state < 0:
+      raise ValueError(
+          f'random_state must be a non-negative int, got '
+          f'{self.random_state!r}; the same number gives the same fit.')
+    config = methods.load(self._method).Config
+    return config(**{
+        field.name: getattr(self, field.name)
+        for field in dataclasses.fields(config)})
+
+  def _standardised(
+      self, rows: types.IVBatch, index: types.FloatArray,
+  ) -> types.IVBatch:
+    """Returns some rows as a method wants them: phi sees (z, o)."""
+    treatment, instrument, outcome, covariate = (
+        None if each is None
+        else scale.apply(each[index]).astype(self._dtype)
+        for each, scale in zip(rows, self.scales_, strict=True))
+    if covariate is not None:
+      instrument = np.concatenate([instrument, covariate], axis=1)
+    return types.IVBatch(treatment, instrument, outcome, covariate)
+
+  def _diagnose(
+      self, stage1: types.IVBatch, stage2: types.IVBatch,
+  ) -> diagnostics.FirstStage:
+    """Returns the first-stage diagnostics; warns of weak instruments."""
+    phi = getattr(self.model_, 'instrument_features', None)
+    if phi is None:
+      phi = features.FourierFeatures(
+          features.median_bandwidth(stage1.instrument),
+          size=_FALLBACK_FEATURES, seed=(self.random_state, 1))
+    result = diagnostics.first_stage(
+        stage1, stage2, phi, seed=(self.random_state, 2))
+    if result.weak:
+      warnings.warn(
+          f'Z is a weak instrument: its effective F is '
+          f'{np.min(result.effective_f):.1f}, below {diagnostics.WEAK_F:.0f}. '
+          'Estimates are biased towards ordinary regression; look for a '
+          'stronger instrument or more rows.',
+          diagnostics.WeakInstrumentWarning, stacklevel=3)
+    return result
+
+  def _check_fitted(self) -> None:
+    if not hasattr(self, 'model_'):
+      raise ValueError(
+          f'This {type(self).__name__} is not fitted. Call fit(Y, T, Z=Z) '
+          'first.')
+
+
+def _numbers(values: types.FloatArray) -> str:
+  return ' '.join(f'{value:.4g}' for value in values)

@@ -1,0 +1,54 @@
+"""A small dataset, written once."""
+
+import importlib.metadata
+import pathlib
+import shutil
+
+import pytest
+
+from dfiv_ope import evaluation, policies, testing
+from dfiv_ope.datasets import collection, spec, store
+
+SPEC = spec.Spec(task='corridor', transitions=3_000, seed=5)
+
+
+def make(path: pathlib.Path, a_spec=SPEC, terminates=True) -> spec.Metadata:
+  """Writes a dataset of the corridor, as the command does for a task."""
+  policy = policies.Uniform(num_actions=3)
+  path.mkdir(parents=True)
+  writer = store.Writer(path, num_observations=2, discount=0.9)
+  for episode in collection.collect(
+      lambda seed: testing.Corridor(seed=seed, terminates=terminates),
+      policy, a_spec):
+    writer.append(episode)
+  contents = writer.finish()
+  store.save_policy(policy, path, num_observations=2)
+  metadata = spec.Metadata(
+      spec=a_spec, num_observations=2, num_actions=3,
+      transitions=contents.transitions, episodes=contents.episodes,
+      truncated=contents.truncated, digest=contents.digest,
+      files=store.file_record(path),
+      truth=evaluation.summarise([1., 2.], [1, 1]),
+      behaviour=contents.returns, policy={},
+      versions={'dm-reverb': importlib.metadata.version('dm-reverb')})
+  (path / spec.METADATA).write_text(metadata.to_json())
+  return metadata
+
+
+@pytest.fixture(scope='session')
+def make_dataset():
+  """The function `make`."""
+  return make
+
+
+@pytest.fixture(scope='session')
+def written(tmp_path_factory) -> pathlib.Path:
+  path = tmp_path_factory.mktemp('datasets') / 'corridor'
+  make(path)
+  return path
+
+
+@pytest.fixture
+def copy(written, tmp_path) -> pathlib.Path:
+  """A copy that a test may damage."""
+  return pathlib.Path(shutil.copytree(written, tmp_path / 'copy'))

@@ -1,0 +1,75 @@
+"""Both samplers draw all transitions, and only those."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from dfiv_ope.datasets import reading, sampling
+
+
+def _rows(transition):
+  """Transitions as a set of tuples."""
+  table = np.concatenate([
+      transition.observation, transition.next_observation,
+      np.stack([transition.action, transition.reward, transition.discount],
+               axis=1)], axis=1)
+  return set(map(tuple, table))
+
+
+def _draw(sampler, batches):
+  @tf.function
+  def draw():
+    return sampler.sample()
+  return [draw() for _ in range(batches)]
+
+
+def test_memory_repeats_itself_by_seed(written):
+  transitions = reading.open_dataset(written).transitions
+  one, two, other = (
+      _draw(sampling.InMemory(transitions, batch_size=16, seed=seed), 3)
+      for seed in (1, 1, 2))
+  np.testing.assert_array_equal(
+      [x.observation for x in one], [x.observation for x in two])
+  assert not np.array_equal(
+      [x.observation for x in one], [x.observation for x in other])
+
+
+def test_memory_draws_uniformly(written):
+  transitions = reading.open_dataset(written).transitions
+  few = type(transitions)(*(x[:4] for x in transitions))
+  few = few._replace(reward=tf.constant([0., 1., 2., 3.]))
+  sampler = sampling.InMemory(few, batch_size=4_000, seed=0)
+  counts = np.bincount(sampler.sample().reward.numpy().astype(int))
+  # Standard deviation of a count is sqrt(4000 * 3/16) = 27.
+  np.testing.assert_allclose(counts, 1_000, atol=4 * 27)
+
+
+def test_a_saved_sampler_goes_on_with_the_same_draws(written, tmp_path):
+  transitions = reading.open_dataset(written).transitions
+  sampler = sampling.InMemory(transitions, batch_size=8, seed=0)
+  sampler.sample()
+  path = tf.train.Checkpoint(sampler=sampler).write(str(tmp_path / 'state'))
+  expected = sampler.sample().observation
+  other = sampling.InMemory(transitions, batch_size=8, seed=99)
+  tf.train.Checkpoint(sampler=other).read(path)
+  np.testing.assert_array_equal(other.sample().observation, expected)
+
+
+def test_a_batch_of_none_is_refused(written):
+  transitions = reading.open_dataset(written).transitions
+  with pytest.raises(ValueError, match='batch_size must be at least 1'):
+    sampling.InMemory(transitions, batch_size=0, seed=0)
+
+
+def test_a_stream_draws_all_transitions_and_only_those(written):
+  server = reading.restore(written, num_observations=2)
+  sampler = sampling.Streaming(
+      f'localhost:{server.port}', batch_size=500, shuffle_buffer=2_000)
+  drawn = set().union(*(_rows(batch) for batch in _draw(sampler, 60)))
+  server.stop()
+  assert drawn == _rows(reading.open_dataset(written).transitions)
+
+
+def test_a_stream_from_nowhere_says_how_to_serve():
+  with pytest.raises(TimeoutError, match='dataset serve'):
+    sampling.Streaming('localhost:1', batch_size=1, timeout_seconds=1)
