@@ -11,7 +11,7 @@ from dfiv_ope import ridge, two_stage, types
 # Staiger and Stock's rule of thumb.
 WEAK_F = 10.
 
-_PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 1.))
+_PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 1., 2.))
 # Small enough for ordinary least squares on standardised columns.
 _NO_PENALTY = 1e-12
 

@@ -26,6 +26,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from dfiv_ope import types
+
 _DTYPE = tf.float64
 
 
@@ -111,11 +113,11 @@ def solve_sums(
 
 def solve_grid(
     total: Sums, penalties: Sequence[float], *, intercept: bool = False,
-) -> list[tf.Tensor]:
-  """Returns the weights of `solve_sums` for each penalty.
+) -> list[types.FloatArray]:
+  """Returns the weights of `solve_sums` for each penalty, outside a graph.
 
-  One eigendecomposition serves the whole grid. Gradients do not pass: it is
-  LAPACK's, several times faster than TensorFlow's.
+  One eigendecomposition serves the whole grid. It is numpy's, several times
+  faster than TensorFlow's, so gradients do not pass.
 
   Args:
     total: sums of the rows.
@@ -128,18 +130,20 @@ def solve_grid(
   for penalty in penalties:
     _check_penalty(penalty)
   gram, moment = _without_intercept(total) if intercept else total[:2]
-  values, vectors = tf.numpy_function(
-      np.linalg.eigh, [gram], [_DTYPE, _DTYPE], stateful=False)
-  vectors.set_shape(gram.shape)
-  rotated = tf.matmul(vectors, moment, transpose_a=True)
-  weights = []
-  for penalty in penalties:
-    # Rounding makes the smallest eigenvalues of a Gram matrix negative.
-    scale = tf.maximum(values, 0.) + _scalar(penalty, _DTYPE) * total.count
-    weights.append(tf.matmul(vectors, rotated / scale[:, None]))
+  values, vectors = np.linalg.eigh(np.asarray(gram))
+  # Rounding makes the smallest eigenvalues of a Gram matrix negative.
+  values = np.maximum(values, 0.)[:, None]
+  rotated = vectors.T @ np.asarray(moment)
+  count = float(total.count)
+  grid = [
+      vectors @ (rotated / (values + penalty * count)) for penalty in penalties]
   if intercept:
-    weights = [_with_intercept(total, each) for each in weights]
-  return weights
+    cross, size = np.asarray(total.gram)[-1:, :-1], float(total.gram[-1, -1])
+    target = np.asarray(total.moment)[-1:]
+    grid = [
+        np.concatenate([weights, (target - cross @ weights) / size])
+        for weights in grid]
+  return grid
 
 
 def predict(features: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:

@@ -202,7 +202,7 @@ def stage2_sums(
 
 def held_out_losses(
     fitted: ridge.Sums, held_out: ridge.Sums, penalties: Sequence[float],
-) -> tuple[list[tf.Tensor], list[float]]:
+) -> tuple[list[types.FloatArray], list[float]]:
   """Returns the weights of each penalty and their errors on other rows."""
   if not penalties:
     raise ValueError(

@@ -38,6 +38,9 @@ def make(
     transitions: Annotated[int | None, typer.Option(
         help='Collect at least as many, in whole episodes.  [default: 20000 '
         'for catch, 60000 for the others]')] = None,
+    truth_episodes: Annotated[int, typer.Option(
+        help='Simulate at most as many episodes for the true value.', min=2,
+    )] = 40_000,
     seed: policy.Seed = 0,
     settings: policy.Set = None,
 ) -> None:
@@ -68,13 +71,15 @@ def make(
       policy.train_into(
           trained, task=task, action_noise=action_noise, seed=seed,
           config=config)
-    make_into(out, spec=spec, policy_path=target or trained)
+    make_into(
+        out, spec=spec, policy_path=target or trained,
+        truth_episodes=truth_episodes)
   show(out)
 
 
 def make_into(
-    out: pathlib.Path, *, spec: 'spec_lib.Spec', policy_path: pathlib.Path
-) -> None:
+    out: pathlib.Path, *, spec: 'spec_lib.Spec', policy_path: pathlib.Path,
+    truth_episodes: int) -> None:
   """Simulates the target policy, collects the log, and writes all down."""
   from dfiv_ope import envs, evaluation, rollout, versions
   from dfiv_ope.datasets import collection, reading, store
@@ -106,7 +111,7 @@ def make_into(
   with console.progress('Simulating the true value') as update:
     truth = evaluation.monte_carlo(
         make_environment, target, discount=spec.discount,
-        seed=rollout.stream(spec.seed, 'truth'),
+        seed=rollout.stream(spec.seed, 'truth'), max_episodes=truth_episodes,
         progress=lambda n: update(n, f'{n:,} episodes'))
   reading.probe(out, num_observations=num_observations)
   store.save_policy(target, out, num_observations=num_observations)

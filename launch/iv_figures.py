@@ -17,7 +17,6 @@ from matplotlib import pyplot as plt  # noqa: E402 (after the backend)
 _LABELS = {
     'two_sls': '2SLS', 'sieve': 'Sieve IV', 'kiv': 'KIV', 'deepiv': 'DeepIV',
     'deepgmm': 'DeepGMM', 'dfiv': 'DFIV'}
-_COLORS = dict(zip(methods.NAMES, plt.get_cmap('tab10').colors, strict=False))
 
 
 def draw(
@@ -72,14 +71,14 @@ def _curves(
     raise ValueError('There are no rows of the demand design to draw.')
   # Curves of different designs do not belong on one another: the largest.
   n, rho = max(settings)
-  groups = _by_method(
+  groups = _groups(
       row for row in rows if (row.problem['n'], row.problem['rho']) == (n, rho))
   figure, axes = plt.subplots(figsize=(6., 4.))
   axes.plot(x, truth, 'k--', label='truth', zorder=3)
-  for method, group in groups.items():
+  for index, (label, group) in enumerate(groups.items()):
     values = np.array([row.curves[curve] for row in group])
-    color = _COLORS[method]
-    axes.plot(x, values.mean(axis=0), color=color, label=_LABELS[method])
+    color = f'C{index}'
+    axes.plot(x, values.mean(axis=0), color=color, label=label)
     axes.fill_between(
         x, values.min(axis=0), values.max(axis=0), color=color, alpha=0.15,
         linewidth=0.)
@@ -97,23 +96,28 @@ def _mse(rows: list[results.ResultRow]) -> Any:
   figure, panels = plt.subplots(
       1, len(sizes), figsize=(4. * len(sizes) + 1., 4.), sharey=True,
       squeeze=False)
+  groups = _groups(rows)
   for axes, size in zip(panels[0], sizes, strict=True):
-    groups = _by_method(row for row in rows if row.problem['n'] == size)
-    for index, (method, group) in enumerate(groups.items()):
+    for index, group in enumerate(groups.values()):
       shift = 0.8 * ((index + 0.5) / len(groups) - 0.5)
-      places = np.array([rhos.index(row.problem['rho']) for row in group])
-      errors = np.array([row.metrics['mse'] for row in group])
-      axes.scatter(
-          places + shift, errors, s=12, alpha=0.5, color=_COLORS[method])
-      for place in np.unique(places):
+      for place, rho in enumerate(rhos):
+        errors = [
+            row.metrics['mse'] for row in group
+            if (row.problem['n'], row.problem['rho']) == (size, rho)]
+        if not errors:
+          continue
+        axes.scatter(
+            [place + shift] * len(errors), errors, s=12, alpha=0.5,
+            color=f'C{index}')
         axes.plot(
-            place + shift + np.array([-0.06, 0.06]),
-            [np.median(errors[places == place])] * 2, color=_COLORS[method],
-            linewidth=2.5, label=_LABELS[method] if place == places[0] else '')
+            place + shift + np.array([-0.05, 0.05]), [np.median(errors)] * 2,
+            color=f'C{index}', linewidth=2.5)
     axes.set(
         yscale='log', title=f'n = {size}', xlabel='rho',
         xticks=range(len(rhos)), xticklabels=[f'{rho:g}' for rho in rhos])
   panels[0, 0].set_ylabel('mean squared error (bars: medians)')
+  for index, label in enumerate(groups):
+    panels[0, -1].plot([], [], color=f'C{index}', label=label)
   panels[0, -1].legend(frameon=False, bbox_to_anchor=(1., 1.))
   return figure
 
@@ -153,10 +157,20 @@ def _joint(rows: list[results.ResultRow]) -> Any:
   return figure
 
 
-def _by_method(
+def _groups(
     rows: Iterable[results.ResultRow],
 ) -> dict[str, list[results.ResultRow]]:
-  groups = collections.defaultdict(list)
+  """Returns rows by label: the method, and what sets its configs apart."""
+  by_method = collections.defaultdict(list)
   for row in rows:
-    groups[row.method].append(row)
-  return {name: groups[name] for name in methods.NAMES if name in groups}
+    by_method[row.method].append(row)
+  groups = collections.defaultdict(list)
+  for method in methods.NAMES:
+    group = by_method[method]
+    differing = [
+        name for name in (group[0].config if group else ())
+        if len({repr(row.config.get(name)) for row in group}) > 1]
+    for row in group:
+      notes = ', '.join(f'{name}={row.config[name]}' for name in differing)
+      groups[_LABELS[method] + (f' ({notes})' if notes else '')].append(row)
+  return groups

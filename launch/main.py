@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from dfiv_ope.launch import console, dataset, policy
+from dfiv_ope.launch import console, dataset, iv, policy
 
 app = typer.Typer(
     name='dfiv-ope',
@@ -19,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False)
 app.add_typer(policy.app, name='policy')
 app.add_typer(dataset.app, name='dataset')
+app.add_typer(iv.app, name='iv')
 
 # Set to see where an error comes from.
 _DEBUG = 'DFIV_OPE_DEBUG'

@@ -111,40 +111,6 @@ def test_choose_takes_the_least_out_of_sample_losses_of_appendix_a():
   assert solution.stage2_penalty == grid[np.argmin(stage2_losses)]
 
 
-def test_cross_fit_predicts_each_half_from_the_other():
-  first, second = batch(8, covariate=True), batch(9, covariate=True)
-  solution = two_stage.cross_fit(
-      first, second, stage1_penalties=[0.1], stage2_penalties=[0.2])
-  designs, weights = [], []
-  for fitted, predicted in ((second, first), (first, second)):
-    stage1 = two_stage.stage1(fitted.instrument, fitted.treatment, 0.1)
-    designs.append(two_stage.design(
-        two_stage.predict_treatment(predicted.instrument, stage1),
-        predicted.covariate))
-    weights.append(two_stage.stage2(designs[-1], predicted.outcome, 0.2))
-  expected = two_stage.stage2(
-      tf.concat(designs, 0),
-      np.concatenate([first.outcome, second.outcome]), 0.2)
-  np.testing.assert_allclose(solution.stage2_weights, expected, rtol=1e-8)
-  held_out = (
-      np.mean((first.outcome - designs[0] @ weights[1]) ** 2),
-      np.mean((second.outcome - designs[1] @ weights[0]) ** 2))
-  np.testing.assert_allclose(
-      solution.stage2_losses, [np.mean(held_out)], rtol=1e-8)
-
-
-def test_cross_fit_does_not_mind_which_half_is_first():
-  first, second = batch(8, covariate=True), batch(9, covariate=True)
-  grid = [1e-3, 1e-1, 10.]
-  one, other = (
-      two_stage.cross_fit(*halves, stage1_penalties=grid,
-                          stage2_penalties=grid)
-      for halves in ((first, second), (second, first)))
-  assert one.stage2_penalty == other.stage2_penalty
-  np.testing.assert_allclose(
-      one.stage2_weights, other.stage2_weights, rtol=1e-8)
-
-
 def test_choose_without_candidates_is_refused():
   with pytest.raises(ValueError, match='at least one candidate'):
     two_stage.choose(

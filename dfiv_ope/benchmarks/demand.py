@@ -9,16 +9,18 @@ paper's appendix: the outcome is not normalised and its noise has variance 1.
                   Z=data.instrument, X=data.covariate)
     demand.mean_squared_error(estimator.predict)
 
-Networks of the paper's appendix ("Network Structures") are data here; what a
-method's config calls its nets is what the keys are.
+`run` does all of this for a method and a seed and returns a result row.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+import dataclasses
 import math
+import time
+from typing import Any
 
 import numpy as np
 
-from dfiv_ope import features, types
+from dfiv_ope import configs, estimators, methods, results, types, versions
 
 # A structural function: (treatment [B, 1], covariate [B, 2]) -> [B, 1].
 Structural = Callable[[types.FloatArray, types.FloatArray], types.FloatArray]
@@ -30,39 +32,6 @@ TIMES = np.linspace(0., 10., 20)
 CATE_PRICE = 25.
 # Midpoints of a hundred equal parts of the year, to average over T.
 _YEAR = np.arange(0.05, 10., 0.1)
-
-_HIDDEN = (128, 64, 32)
-
-DFIV_NETWORKS: Mapping[str, tuple[features.Layer, ...]] = {
-    'treatment_net': (features.Dense(16), features.Dense(1, None)),
-    'instrument_net': tuple(features.Dense(size) for size in _HIDDEN),
-    'covariate_net': (
-        features.Dense(128), features.Dense(64), features.Dense(32, None),
-        features.BatchNorm('relu')),
-}
-
-# DeepGMM has DeepIV's networks without dropout; both end in one output.
-DEEPGMM_NETWORKS: Mapping[str, tuple[features.Layer, ...]] = {
-    name: (*(features.Dense(size) for size in _HIDDEN), features.Dense(1, None))
-    for name in ('treatment_net', 'instrument_net')
-}
-
-
-def deepiv_networks(n: int) -> Mapping[str, tuple[features.Layer, ...]]:
-  """Returns DeepIV's networks for n rows.
-
-  The dropout rate is min(1000 / (1000 + n), 1/2), as in Hartford et al. The
-  mixture of ten Gaussians on the instrument net is the method's own layer.
-  """
-  rate = min(1000. / (1000. + n), 0.5)
-  body: tuple[features.Layer, ...] = ()
-  for size in _HIDDEN:
-    body += (features.Dense(size), features.Dropout(rate))
-  return {
-      'instrument_net': body,
-      'treatment_net': (*body, features.Dense(1, None)),
-  }
-
 
 def season(time: types.FloatArray) -> types.FloatArray:
   """Returns h(t), the demand over the year."""
@@ -127,7 +96,8 @@ def grid() -> tuple[types.FloatArray, types.FloatArray]:
 def mean_squared_error(predict: Structural) -> float:
   """Returns the error of a structural function on the grid, raw scale."""
   treatment, covariate = grid()
-  error = predict(treatment, covariate) - structural(treatment, covariate)
+  truth = structural(treatment, covariate)
+  error = np.reshape(predict(treatment, covariate), truth.shape) - truth
   return float(np.mean(np.square(error)))
 
 
@@ -153,6 +123,74 @@ def true_cate() -> types.FloatArray:
   """Returns the exact 100 + (10 + p) E[S] h(t) - 2 p at p = 25: [20]."""
   return (100. + (10. + CATE_PRICE) * GROUPS.mean() * season(TIMES)
           - 2. * CATE_PRICE)
+
+
+def paper_config(method: str, n: int) -> Any:
+  """Returns the paper's config of a method for n rows.
+
+  Raises:
+    ValueError: the paper has no setting for the method.
+  """
+  module = methods.load(method)
+  if method == 'deepiv':
+    return module.Config.paper(n)
+  if not hasattr(module, 'PAPER'):
+    raise ValueError(
+        f'The paper has no setting for {method!r}; run it without --paper.')
+  return module.PAPER
+
+
+def problem(n: int, rho: float) -> dict[str, Any]:
+  """Returns the design as a result row names it."""
+  return {'name': 'demand', 'n': n, 'rho': rho}
+
+
+def run(
+    method: str,
+    config: Any,
+    *,
+    n: int,
+    rho: float,
+    seed: int,
+    progress: Callable[..., None] | None = None,
+) -> results.ResultRow:
+  """Fits a method to a sample and measures it against the truth.
+
+  Args:
+    method: one of `methods.NAMES`.
+    config: its config.
+    n: rows of both stages.
+    rho: correlation of the noises.
+    seed: seeds the sample and the fit.
+    progress: told of the fit's progress.
+
+  Returns:
+    A row with the metric 'mse' and the curves 'ate', 'cate' and those of the
+    method's history.
+  """
+  data = sample(n, rho=rho, seed=seed)
+  estimator = estimators.ESTIMATORS[method](
+      random_state=seed, **{
+          field.name: getattr(config, field.name)
+          for field in dataclasses.fields(config)})
+  start = time.process_time()
+  estimator.fit(
+      data.outcome, data.treatment, Z=data.instrument, X=data.covariate,
+      progress=progress)
+  cpu_seconds = time.process_time() - start
+  first = estimator.first_stage_
+  return results.ResultRow(
+      problem=problem(n, rho), method=method, config=configs.encode(config),
+      seed=seed,
+      metrics={
+          'mse': mean_squared_error(estimator.predict),
+          'first_stage_r2': float(first.r2[0]),
+          'effective_f': float(first.effective_f[0])},
+      curves={
+          'ate': ate(estimator.predict).tolist(),
+          'cate': cate(estimator.predict).tolist(),
+          **estimator.history_},
+      cpu_seconds=cpu_seconds, versions=versions.versions())
 
 
 def _averages(

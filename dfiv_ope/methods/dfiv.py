@@ -1,0 +1,205 @@
+"""DFIV on arrays: features learned for two-stage least squares.
+
+Networks give features of the treatment (psi), the instrument (phi) and the
+covariates (xi), if there are any. The weights between them have closed forms
+(`dfiv_stages`), through which gradients reach the networks (`dfiv_update`).
+
+    model = dfiv.fit(dfiv.Config(), stage1, stage2, seed=0)
+    model.predict(treatment, covariate)                       # [B, 1]
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from dfiv_ope import features, types
+from dfiv_ope.methods import descent, dfiv_update
+
+_SMOOTH = (
+    features.Dense(128, 'silu'), features.Dense(64, 'silu'),
+    features.Dense(32, None))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(dfiv_update.UpdateRule):
+  """DFIV on arrays: the update rule, the networks and the training.
+
+  Attributes:
+    treatment_net: layers of psi.
+    instrument_net: layers of phi, which sees instruments and covariates.
+    covariate_net: layers of xi; not built where there are no covariates.
+    iterations: of the update rule.
+    batch_size: rows drawn for each stage of an iteration, with replacement;
+      all rows of a stage that has no more, or where this is None.
+    checks: looks at the held-out losses in training. The features with the
+      least held-out stage-2 loss are kept.
+    candidate_penalties: for the final solve, lambda1 and lambda2 are the ones
+      of these with the least held-out losses; without any they stay as they
+      are in training.
+  """
+  treatment_net: tuple[features.Layer, ...] = (
+      features.Dense(16, 'silu'), features.Dense(1, None))
+  instrument_net: tuple[features.Layer, ...] = _SMOOTH
+  covariate_net: tuple[features.Layer, ...] = _SMOOTH
+  iterations: int = 300
+  batch_size: int | None = 500
+  checks: int = 10
+  candidate_penalties: tuple[float, ...] = ()
+
+  def __post_init__(self) -> None:
+    super().__post_init__()
+    descent.check_at_least(self, 1, 'checks')
+    descent.check_at_least(self, self.checks, 'iterations')
+    if self.batch_size is not None:
+      descent.check_at_least(self, 1, 'batch_size')
+    if any(not penalty > 0 for penalty in self.candidate_penalties):
+      raise ValueError(
+          'candidate_penalties must be positive, got '
+          f'{self.candidate_penalties}.')
+
+
+# The paper's networks and penalties for the demand design. The text leaves
+# the number of steps open; these are the released code's.
+PAPER = Config(
+    treatment_net=(features.Dense(16), features.Dense(1, None)),
+    instrument_net=(
+        features.Dense(128), features.Dense(64), features.Dense(32)),
+    covariate_net=(
+        features.Dense(128), features.Dense(64), features.Dense(32, None),
+        features.BatchNorm('relu')),
+    stage1_penalty=0.1,
+    stage2_penalty=0.1,
+    instrument_steps=20,
+    covariate_steps=20,
+    treatment_steps=1,
+    learning_rate=1e-3,
+    treatment_learning_rate=1e-3,
+    refinements=0,
+    swap_solve=False,
+    iterations=100,
+    batch_size=None,
+    checks=10)
+
+
+def build(
+    config: Config,
+    *,
+    treatment_size: int,
+    instrument_size: int,
+    covariate_size: int = 0,
+    seed: int = 0,
+) -> dfiv_update.DFIV:
+  """Returns an untrained model whose variables a checkpoint can fill.
+
+  Args:
+    config: hyper-parameters.
+    treatment_size: columns of the treatment.
+    instrument_size: columns of the instrument, covariates among them.
+    covariate_size: columns of the covariate; 0 for none.
+    seed: seeds the networks.
+  """
+  covariate_net = None
+  if covariate_size:
+    covariate_net = features.Network(
+        config.covariate_net, input_size=covariate_size, seed=(seed, 2))
+  return dfiv_update.DFIV(
+      config,
+      treatment_net=features.Network(
+          config.treatment_net, input_size=treatment_size, seed=(seed, 0)),
+      instrument_net=features.Network(
+          config.instrument_net, input_size=instrument_size, seed=(seed, 1)),
+      covariate_net=covariate_net)
+
+
+def fit(
+    config: Config,
+    stage1: types.IVBatch,
+    stage2: types.IVBatch,
+    *,
+    seed: int,
+    progress: descent.Progress | None = None,
+) -> dfiv_update.DFIV:
+  """Learns the features, then solves both stages on all rows.
+
+  Args:
+    config: hyper-parameters.
+    stage1: rows of stage 1, standardised float32, [B, D] each.
+    stage2: rows of stage 2, disjoint from those of stage 1.
+    seed: seeds everything that is drawn.
+    progress: told the losses at each check.
+
+  Returns:
+    The fitted model; its `history` has the losses at each check.
+  """
+  stage1, stage2 = descent.tensors(stage1), descent.tensors(stage2)
+  model = build(config, seed=seed, **descent.sizes(stage1))
+  generator = tf.random.Generator.from_seed((seed, 3))
+
+  @tf.function
+  def run(count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    stage1_loss = stage2_loss = tf.zeros([])
+    for _ in tf.range(count):
+      losses = model.update(
+          _draw(stage1, config.batch_size, generator),
+          _draw(stage2, config.batch_size, generator))
+      stage1_loss, stage2_loss = losses['stage1_loss'], losses['stage2_loss']
+    return stage1_loss, stage2_loss
+
+  descents = [model.treatment, model.instrument]
+  if model.covariate is not None:
+    descents.append(model.covariate)
+  best = [each.values() for each in descents]
+  history: dict[str, list[float]] = {}
+  for done, until in descent.intervals(config.iterations, config.checks):
+    stage1_loss, stage2_loss = run(tf.constant(until - done))
+    held_out = model.held_out_losses(stage1, stage2)
+    metrics = {
+        'stage1_loss': float(stage1_loss),
+        'stage2_loss': float(stage2_loss),
+        'held_out_stage1_loss': float(held_out.stage1),
+        'held_out_stage2_loss': float(held_out.stage2)}
+    for name, value in metrics.items():
+      history.setdefault(name, []).append(value)
+    judged = history['held_out_stage2_loss']
+    if judged[-1] == min(judged):
+      best = [each.values() for each in descents]
+    if progress is not None:
+      progress(until, config.iterations, metrics)
+  for each, values in zip(descents, best, strict=True):
+    each.adopt(values)
+  if config.candidate_penalties:
+    model.config = _choose(config, model, stage1, stage2)
+  model.solve(stage1, stage2)
+  model.history = history
+  return model
+
+
+def _choose(
+    config: Config,
+    model: dfiv_update.DFIV,
+    stage1: types.IVBatch,
+    stage2: types.IVBatch,
+) -> Config:
+  """Returns the config with lambda1, then lambda2, of least held-out loss."""
+
+  def least(field: str, loss: str, start: Config) -> Config:
+    choices = [
+        dataclasses.replace(start, **{field: penalty})
+        for penalty in config.candidate_penalties]
+    losses = []
+    for model.config in choices:
+      losses.append(float(
+          getattr(model.held_out_losses(stage1, stage2), loss)))
+    return choices[losses.index(min(losses))]
+
+  chosen = least('stage1_penalty', 'stage1', config)
+  return least('stage2_penalty', 'stage2', chosen)
+
+
+def _draw(
+    batch: types.IVBatch, size: int | None, generator: tf.random.Generator,
+) -> types.IVBatch:
+  """Returns rows of a batch, or all where it has no more than `size`."""
+  if size is None or size >= batch.outcome.shape[0]:
+    return batch
+  return descent.mini_batch(batch, size, generator)

@@ -1,0 +1,255 @@
+"""The update rule of DFIV on any networks (Algorithms 1 and 2).
+
+    model = dfiv_update.DFIV(config, treatment_net=psi, instrument_net=phi)
+    model.update(batch1, batch2)            # inside a tf.function
+    model.solve(data1, data2)
+    model.predict(treatment)                # [B, 1]
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+
+import sonnet as snt
+import tensorflow as tf
+
+from dfiv_ope import features, ridge, two_stage, types
+from dfiv_ope.methods import descent, dfiv_stages
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UpdateRule:
+  """One iteration of DFIV, and the closed-form solve.
+
+  Attributes:
+    stage1_penalty: lambda1.
+    stage2_penalty: lambda2.
+    instrument_steps: T1, gradient steps on phi in an iteration.
+    covariate_steps: gradient steps on xi in an iteration.
+    treatment_steps: T2, gradient steps on psi in an iteration.
+    learning_rate: of phi and xi.
+    treatment_learning_rate: of psi, which makes the fewest steps.
+    refinements: how often stage 2 is solved again without the noise of the
+      treatment (`dfiv_stages.stage2`); 0 is the paper's stage 2.
+    swap_solve: whether `solve` uses each batch in both stages, predicted from
+      the other one, instead of one batch a stage.
+    joint: whether all networks descend the stage-2 loss, `instrument_steps`
+      times an iteration. It fails (appendix "Failure of Joint Optimization")
+      and is here to show that.
+  """
+  stage1_penalty: float = 0.1
+  stage2_penalty: float = 0.1
+  instrument_steps: int = 2
+  covariate_steps: int = 20
+  treatment_steps: int = 1
+  learning_rate: float = 1e-3
+  treatment_learning_rate: float = 1e-2
+  refinements: int = 2
+  swap_solve: bool = True
+  joint: bool = False
+
+  def __post_init__(self) -> None:
+    descent.check_positive(
+        self, 'stage1_penalty', 'stage2_penalty', 'learning_rate',
+        'treatment_learning_rate')
+    descent.check_at_least(
+        self, 1, 'instrument_steps', 'covariate_steps', 'treatment_steps')
+    descent.check_at_least(self, 0, 'refinements')
+
+
+class DFIV(tf.Module):
+  """Deep feature instrumental variable regression.
+
+  Attributes:
+    config: the update rule.
+    treatment: psi in training.
+    instrument: phi in training.
+    covariate: xi in training, or None.
+    stage2_weights: u of the last `solve`, [D, 1]; empty before the first.
+    history: losses at each check of the training.
+  """
+
+  def __init__(
+      self,
+      config: UpdateRule,
+      *,
+      treatment_net: snt.Module,
+      instrument_net: snt.Module,
+      covariate_net: snt.Module | None = None,
+      intercept: bool = True,
+      name: str | None = None,
+  ):
+    """Initialises the method.
+
+    Args:
+      config: the update rule.
+      treatment_net: psi; the variables of all networks exist.
+      instrument_net: phi.
+      covariate_net: xi; None for data without covariates.
+      intercept: whether stage 2 appends a constant. Off-policy evaluation has
+        its own, as the last column of psi.
+      name: name of the module.
+    """
+    super().__init__(name=name)
+    self.config = config
+    self.history: dict[str, list[float]] = {}
+    self.stage2_weights = tf.Variable(
+        tf.zeros([0, 1]), shape=[None, 1], trainable=False)
+    self.treatment = descent.Descent(
+        treatment_net, snt.optimizers.Adam, rate=config.treatment_learning_rate)
+    self.instrument = descent.Descent(
+        instrument_net, snt.optimizers.Adam, rate=config.learning_rate)
+    self.covariate = None
+    if covariate_net is not None:
+      self.covariate = descent.Descent(
+          covariate_net, snt.optimizers.Adam, rate=config.learning_rate)
+    self._intercept = intercept
+
+  def update(
+      self, stage1: types.IVBatch, stage2: types.IVBatch,
+  ) -> Mapping[str, tf.Tensor]:
+    """Makes one iteration of Algorithm 1 or 2 from two independent batches.
+
+    Deviation: Algorithm 2 descends every loss until it has converged, and psi
+    before xi; here each network makes a given number of steps, xi first.
+
+    Args:
+      stage1: rows that stage 1 is solved on.
+      stage2: rows that stage 2 is solved on.
+
+    Returns:
+      Both losses at the last step, Eq. (6) and (8).
+    """
+    if self.config.joint:
+      return self._joint_update(stage1, stage2)
+    first, second = self._train(stage1), self._train(stage2)
+    stage1_loss = stage2_loss = tf.zeros([])
+    for _ in tf.range(self.config.instrument_steps):
+      stage1_loss = self.instrument.step(lambda: self._stage1_loss(
+          first._replace(instrument=self._phi(stage1))))
+    first = first._replace(instrument=self._phi(stage1))
+    second = second._replace(instrument=self._phi(stage2))
+    if self.covariate is not None:
+      for _ in tf.range(self.config.covariate_steps):
+        self.covariate.step(lambda: self._stage2_loss(
+            first, second._replace(covariate=self._xi(stage2))))
+      second = second._replace(covariate=self._xi(stage2))
+    for _ in tf.range(self.config.treatment_steps):
+      stage2_loss = self.treatment.step(lambda: self._stage2_loss(
+          first._replace(treatment=self._psi(stage1)),
+          second._replace(treatment=self._psi(stage2))))
+    return {'stage1_loss': stage1_loss, 'stage2_loss': stage2_loss}
+
+  def solve(self, stage1: types.IVBatch, stage2: types.IVBatch) -> None:
+    """Solves both stages on the whole data set, Eq. (7) and (9).
+
+    Deviation: with `swap_solve` both batches serve in both stages; with
+    `refinements` see `dfiv_stages.stage2`.
+
+    Args:
+      stage1: all rows of stage 1.
+      stage2: all rows of stage 2, disjoint from those of stage 1.
+    """
+    first, second = self.features(stage1), self.features(stage2)
+    if self.config.swap_solve:
+      given = dfiv_stages.swapped_designs(
+          first, second, self.config.stage1_penalty, intercept=self._intercept)
+    else:
+      given = self._designs(first, second)
+    weights, _ = dfiv_stages.stage2(
+        given, self.config.stage2_penalty, self.config.refinements)
+    self.stage2_weights.assign(weights)
+
+  def held_out_losses(
+      self, stage1: types.IVBatch, stage2: types.IVBatch,
+  ) -> dfiv_stages.Losses:
+    """Returns the losses of Appendix A, without `swap_solve`."""
+    return dfiv_stages.held_out_losses(
+        self.features(stage1), self.features(stage2),
+        stage1_penalty=self.config.stage1_penalty,
+        stage2_penalty=self.config.stage2_penalty,
+        refinements=self.config.refinements,
+        intercept=self._intercept)
+
+  def predict(
+      self, treatment: types.Nest, covariate: types.Nest | None = None,
+  ) -> tf.Tensor:
+    """Returns the structural function at the given points, [B, 1]."""
+    xi = None
+    if self.covariate is not None:
+      xi = self.covariate.network(covariate)
+    return ridge.predict(
+        dfiv_stages.design(
+            self.treatment.network(treatment), xi, intercept=self._intercept),
+        self.stage2_weights)
+
+  def features(self, batch: types.IVBatch) -> types.IVBatch:
+    """Returns the batch with psi, phi, xi in place of the raw variables."""
+    xi = None
+    if self.covariate is not None:
+      xi = self.covariate.network(batch.covariate)
+    return types.IVBatch(
+        treatment=self.treatment.network(batch.treatment),
+        instrument=self.instrument.network(batch.instrument),
+        outcome=batch.outcome,
+        covariate=xi)
+
+  def _joint_update(
+      self, stage1: types.IVBatch, stage2: types.IVBatch,
+  ) -> Mapping[str, tf.Tensor]:
+    descents = [self.instrument, self.treatment]
+    if self.covariate is not None:
+      descents.append(self.covariate)
+    stage2_loss = tf.zeros([])
+    for _ in tf.range(self.config.instrument_steps):
+      for each in descents:
+        stage2_loss = each.step(lambda: self._stage2_loss(
+            self._train(stage1), self._train(stage2)))
+    return {'stage1_loss': self._stage1_loss(self._train(stage1)),
+            'stage2_loss': stage2_loss}
+
+  def _train(self, batch: types.IVBatch) -> types.IVBatch:
+    """Returns `features` as they are in training."""
+    return types.IVBatch(
+        treatment=self._psi(batch), instrument=self._phi(batch),
+        outcome=batch.outcome, covariate=self._xi(batch))
+
+  def _psi(self, batch: types.IVBatch) -> tf.Tensor:
+    return _in_training(self.treatment.network, batch.treatment)
+
+  def _phi(self, batch: types.IVBatch) -> tf.Tensor:
+    return _in_training(self.instrument.network, batch.instrument)
+
+  def _xi(self, batch: types.IVBatch) -> tf.Tensor | None:
+    if self.covariate is None:
+      return None
+    return _in_training(self.covariate.network, batch.covariate)
+
+  def _designs(
+      self, first: types.IVBatch, second: types.IVBatch,
+  ) -> dfiv_stages.Designs:
+    predicted = dfiv_stages.predict_treatment(
+        first, second.instrument, self.config.stage1_penalty)
+    return dfiv_stages.designs(predicted, second, intercept=self._intercept)
+
+  def _stage1_loss(self, first: types.IVBatch) -> tf.Tensor:
+    penalty = self.config.stage1_penalty
+    weights = two_stage.stage1(first.instrument, first.treatment, penalty)
+    return two_stage.stage1_loss(
+        first.instrument, first.treatment, weights, penalty)
+
+  def _stage2_loss(
+      self, first: types.IVBatch, second: types.IVBatch,
+  ) -> tf.Tensor:
+    _, loss = dfiv_stages.stage2(
+        self._designs(first, second), self.config.stage2_penalty,
+        self.config.refinements)
+    return loss
+
+
+def _in_training(
+    network: Callable[..., tf.Tensor], x: types.Nest,
+) -> tf.Tensor:
+  """Returns features [B, D] with dropout and batch statistics, if any."""
+  if isinstance(network, features.Network):
+    return network(x, is_training=True)
+  return network(x)

@@ -1,0 +1,70 @@
+"""`dfiv-ope policy train`: its record, its repetition, its refusals."""
+
+import json
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from dfiv_ope import policies
+
+
+def _table(path):
+  """Action probabilities of a saved policy at some boards."""
+  saved = policies.load(
+      path / 'saved_model', num_observations=50, num_actions=3)
+  boards = np.random.default_rng(0).random((200, 50)).astype(np.float32)
+  return saved.action_probabilities(boards).numpy()
+
+
+def test_the_record_says_how_and_how_well(policy):
+  record = json.loads((policy / 'policy.json').read_text())
+  assert record['task'] == 'catch'
+  assert record['dqn']['transitions'] == 3000
+  assert record['value']['episodes'] == 1000
+  assert record['versions']['tensorflow'] == '2.15.1'
+  assert sorted(p.name for p in policy.iterdir()) == [
+      'policy.json', 'saved_model']
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_policy(
+    command, policy, quick, tmp_path):
+  out = tmp_path / 'killed'
+  process = command.popen('policy', 'train', 'catch', '--out', out, *quick)
+  while not list(out.glob('training/round-??????')):
+    assert process.poll() is None, process.stderr.read()
+    time.sleep(0.05)
+  process.send_signal(signal.SIGKILL)
+  process.communicate()
+  assert not (out / 'policy.json').exists()
+  again = command('policy', 'train', 'catch', '--out', out, *quick)
+  assert again.returncode == 0, again.stderr
+  np.testing.assert_array_equal(_table(out), _table(policy))
+  assert sorted(p.name for p in out.iterdir()) == [
+      'policy.json', 'saved_model']
+
+
+def test_a_left_over_of_other_settings_is_not_taken_up(command, tmp_path):
+  out = tmp_path / 'other'
+  out.mkdir()
+  (out / 'unfinished.json').write_text('{"task": "pong"}')
+  message = command.refuses('policy', 'train', 'catch', '--out', out)
+  assert 'unfinished job with other settings' in message
+  assert [p.name for p in out.iterdir()] == ['unfinished.json']
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (('pong',), 'Unknown task'),
+    (('catch', '--action-noise', '1.5'), 'action_noise must lie in [0, 1]'),
+    (('catch', '--set', 'colour=red'), 'The settings are: block'),
+    (('catch', '--set', 'transitions=many'), 'transitions is of type int'),
+    (('catch', '--set', 'transitions'), 'form name=value'),
+    (('catch', '--set', 'n_step=0'), 'n_step must be at least 1')])
+def test_wrong_arguments_are_refused_and_leave_nothing(
+    command, tmp_path, arguments, words):
+  out = tmp_path / 'out'
+  message = command.refuses('policy', 'train', *arguments, '--out', out)
+  assert words in message
+  assert not out.exists()

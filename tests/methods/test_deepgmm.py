@@ -1,0 +1,189 @@
+"""DeepGMM: its game, its choice, and a linear effect with a known size."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from dfiv_ope import features, types
+from dfiv_ope.methods import deepgmm, deepgmm_update
+
+SMALL = deepgmm.Config(
+    instrument_net=(features.Dense(16, 'tanh'), features.Dense(1, None)),
+    treatment_net=(features.Dense(1, None),),
+    treatment_rate=1e-2, instrument_rate=2e-2, critic_steps=2, steps=300,
+    checks=10)
+
+
+def linear_problem(rows, *, covariates, seed=0):
+  """Returns two halves; the effect is 1, least squares finds about 1/4."""
+  generator = np.random.default_rng(seed)
+  instrument, hidden, noise, covariate = generator.standard_normal(
+      (4, rows, 1))
+  treatment = instrument + hidden + covariates * covariate
+  outcome = (treatment - 1.5 * hidden + 0.1 * noise
+             + covariates * 0.5 * covariate)
+  if covariates:
+    instrument = np.concatenate([instrument, covariate], axis=1)
+  halves = []
+  for half in (slice(rows // 2), slice(rows // 2, None)):
+    halves.append(types.IVBatch(*(
+        member[half].astype(np.float32)
+        for member in (treatment, instrument, outcome)),
+        covariate=covariate[half].astype(np.float32) if covariates else None))
+  return halves
+
+
+def slope(model, covariates):
+  """Returns the effect of the treatment from -1 to 1, per unit."""
+  points = np.array([[-1.], [1.]], np.float32)
+  covariate = np.zeros((2, 1), np.float32) if covariates else None
+  low, high = model.predict(points, covariate).numpy().ravel()
+  return (high - low) / 2.
+
+
+def test_the_game_value_is_the_formula_and_has_no_gradient_in_the_lagged_f():
+  critic, residual, lagged = np.random.default_rng(0).standard_normal(
+      (3, 7, 1))
+  tensors = [tf.constant(each) for each in (critic, residual, lagged)]
+  with tf.GradientTape() as tape:
+    tape.watch(tensors)
+    value = deepgmm_update.game_value(*tensors)
+  np.testing.assert_allclose(
+      value, np.mean(critic * residual)
+      - np.mean(critic ** 2 * lagged ** 2) / 4.)
+  gradients = tape.gradient(value, tensors)
+  np.testing.assert_allclose(
+      gradients[0], (residual - critic * lagged ** 2 / 2.) / 7.)
+  np.testing.assert_allclose(gradients[1], critic / 7.)
+  assert gradients[2] is None
+
+
+def test_the_worst_violation_is_the_best_game_value_over_scaled_critics():
+  generator = np.random.default_rng(0)
+  critics = generator.standard_normal((50, 3))
+  residuals = generator.standard_normal((50, 4))
+  lagged = generator.standard_normal((50, 1))
+  expected = []
+  for residual in residuals.T:
+    # The best multiple c of a critic: 2 mean(g r) / mean(g^2 r~^2).
+    values = []
+    for critic in critics.T:
+      scale = (2. * np.mean(critic * residual)
+               / np.mean(critic ** 2 * lagged[:, 0] ** 2))
+      values.append(float(deepgmm_update.game_value(
+          scale * critic[:, None], residual[:, None], lagged)))
+    expected.append(max(values))
+  np.testing.assert_allclose(
+      deepgmm.worst_violation(critics, residuals, lagged), expected)
+
+
+def test_a_critic_that_is_zero_says_nothing():
+  violation = deepgmm.worst_violation(
+      tf.zeros([5, 1]), tf.ones([5, 2]), tf.ones([5, 1]))
+  np.testing.assert_array_equal(violation, [0., 0.])
+
+
+def test_diverged_snapshots_are_left_out_of_the_choice():
+  generator = np.random.default_rng(0)
+  critics = list(generator.standard_normal((4, 30, 1)))
+  residuals = list(generator.standard_normal((4, 30, 1)))
+  critics[1][3], residuals[3][5] = np.nan, np.inf
+  expected = deepgmm.worst_violation(
+      np.concatenate([critics[0], critics[2]], axis=1),
+      np.concatenate([residuals[0], residuals[2]], axis=1), residuals[2])
+  np.testing.assert_allclose(
+      deepgmm.held_out_losses(critics, residuals),
+      [expected[0], np.inf, expected[1], np.inf])
+  with pytest.raises(FloatingPointError, match='DeepGMM diverged'):
+    deepgmm.held_out_losses(critics[1:2], residuals[1:2])
+
+
+@pytest.mark.parametrize('covariates', [False, True])
+def test_a_linear_effect_is_found_where_least_squares_fails(covariates):
+  halves = linear_problem(4000, covariates=covariates)
+  model = deepgmm.fit(SMALL, *halves, seed=0)
+  assert abs(slope(model, covariates) - 1.) < 0.15
+  columns = [halves[0].treatment]
+  if covariates:
+    columns.append(halves[0].covariate)
+  least_squares = np.linalg.lstsq(
+      np.concatenate(columns, axis=1), halves[0].outcome, rcond=None)[0]
+  assert abs(least_squares[0, 0] - 1.) > 0.6
+  violations = model.history['held_out_loss']
+  assert len(violations) == SMALL.checks
+  assert min(violations) < 0.2 * violations[0]
+
+
+def test_the_seed_decides_the_numbers_and_a_checkpoint_keeps_them(tmp_path):
+  config = dataclasses.replace(SMALL, steps=20, checks=4, swap=False)
+  halves = linear_problem(60, covariates=True)
+  steps = []
+  models = [
+      deepgmm.fit(config, *halves, seed=seed,
+                  progress=lambda *args: steps.append(args[:2]))
+      for seed in (1, 1)]
+  points = halves[0].treatment, halves[0].covariate
+  first, again = (model.predict(*points).numpy() for model in models)
+  np.testing.assert_array_equal(first, again)
+  assert steps[:4] == [(5, 20), (10, 20), (15, 20), (20, 20)]
+
+  path = tf.train.Checkpoint(model=models[0]).write(str(tmp_path / 'model'))
+  empty = deepgmm.build(
+      config, treatment_size=1, instrument_size=2, covariate_size=1, seed=2)
+  assert np.abs(empty.predict(*points) - first).max() > 1e-2
+  status = tf.train.Checkpoint(model=empty).read(path)
+  status.assert_existing_objects_matched()
+  np.testing.assert_array_equal(empty.predict(*points), first)
+
+
+@pytest.mark.parametrize('swap', [False, True])
+def test_the_functions_of_all_games_are_averaged(swap):
+  model = deepgmm.build(
+      dataclasses.replace(SMALL, swap=swap),
+      treatment_size=1, instrument_size=1)
+  assert len(model.structurals) == 1 + swap
+  points = np.array([[-2.], [0.5]], np.float32)
+  np.testing.assert_allclose(
+      model.predict(points),
+      np.mean([each.network(points) for each in model.structurals], axis=0))
+
+
+def test_update_learns_the_same_effect_inside_a_graph():
+  stage1, stage2 = (
+      types.IVBatch(*(None if member is None else tf.constant(member)
+                      for member in half))
+      for half in linear_problem(1000, covariates=False))
+  model = deepgmm.build(
+      dataclasses.replace(SMALL, swap=False),
+      treatment_size=1, instrument_size=1)
+
+  @tf.function
+  def run():
+    losses = model.update(stage1, stage2)
+    for _ in tf.range(300):
+      losses = model.update(stage1, stage2)
+    return losses
+
+  assert np.isfinite(run()['game_value'])
+  assert abs(slope(model, False) - 1.) < 0.2
+
+
+def test_the_paper_config_has_the_networks_of_the_paper():
+  layers = (features.Dense(128), features.Dense(64), features.Dense(32),
+            features.Dense(1, None))
+  assert deepgmm.PAPER.treatment_net == layers
+  assert deepgmm.PAPER.instrument_net == layers
+
+
+@pytest.mark.parametrize('bad, message', [
+    ({'critic_steps': 0}, 'critic_steps must be at least 1, got 0'),
+    ({'steps': 3}, 'steps must be at least 40, got 3'),
+    ({'treatment_rate': 0.}, 'treatment_rate must be positive'),
+    ({'beta2': 1.}, 'beta2 must lie in'),
+    ({'instrument_net': ()}, 'instrument_net must end in'),
+])
+def test_bad_configs_are_refused(bad, message):
+  with pytest.raises(ValueError, match=message):
+    deepgmm.Config(**bad)

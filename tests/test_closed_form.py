@@ -1,0 +1,63 @@
+"""Regression on fixed features, solved with both halves crossed."""
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import closed_form, two_stage, types
+
+
+def batch(seed, rows=40):
+  generator = np.random.default_rng(seed)
+  instrument = generator.normal(size=(rows, 3))
+  noise = generator.normal(size=(rows, 1))
+  treatment = instrument @ generator.normal(size=(3, 2)) + noise
+  return types.IVBatch(
+      treatment=treatment, instrument=instrument,
+      outcome=treatment @ [[1.], [-2.]] + 0.5 + noise,
+      covariate=generator.normal(size=(rows, 2)))
+
+
+def test_cross_fit_predicts_each_half_from_the_other():
+  first, second = batch(8), batch(9)
+  solution = closed_form.cross_fit(
+      first, second, stage1_penalties=[0.1], stage2_penalties=[0.2])
+  designs, weights = [], []
+  for fitted, predicted in ((second, first), (first, second)):
+    stage1 = two_stage.stage1(fitted.instrument, fitted.treatment, 0.1)
+    designs.append(two_stage.design(
+        two_stage.predict_treatment(predicted.instrument, stage1),
+        predicted.covariate))
+    weights.append(two_stage.stage2(designs[-1], predicted.outcome, 0.2))
+  expected = two_stage.stage2(
+      tf.concat(designs, 0),
+      np.concatenate([first.outcome, second.outcome]), 0.2)
+  np.testing.assert_allclose(solution.stage2_weights, expected, rtol=1e-8)
+  held_out = (
+      np.mean((first.outcome - designs[0] @ weights[1]) ** 2),
+      np.mean((second.outcome - designs[1] @ weights[0]) ** 2))
+  np.testing.assert_allclose(
+      solution.stage2_losses, [np.mean(held_out)], rtol=1e-8)
+
+
+def test_cross_fit_does_not_mind_which_half_is_first():
+  first, second = batch(8), batch(9)
+  grid = [1e-3, 1e-1, 10.]
+  one, other = (
+      closed_form.cross_fit(*halves, stage1_penalties=grid,
+                          stage2_penalties=grid)
+      for halves in ((first, second), (second, first)))
+  assert one.stage2_penalty == other.stage2_penalty
+  np.testing.assert_allclose(
+      one.stage2_weights, other.stage2_weights, rtol=1e-8)
+
+
+def test_features_join_the_covariate_or_keep_it_apart():
+  data = batch(0, rows=5)
+  joined = closed_form.Model(None, tf.identity, tf.identity).features(data)
+  assert joined.treatment.shape == (5, 4)
+  assert joined.covariate is None
+  apart = closed_form.Model(
+      None, tf.identity, tf.identity, tf.square).features(data)
+  assert apart.treatment.shape == (5, 2)
+  np.testing.assert_allclose(apart.covariate, data.covariate ** 2)
+  np.testing.assert_allclose(apart.instrument, data.instrument)
