@@ -39,8 +39,8 @@ class Config:
     uses: how often a transition is replayed.
     window: number of rounds over which these uses are spread.
     target_period: updates between copies to the target network.
-    trial_episodes: episodes of the greedy policy at every checkpoint; the best
-      policy over all checkpoints is the result of a run.
+    trial_episodes: episodes of the greedy policy at every checkpoint; the last
+      policy that no earlier one clearly beats is the result of a run.
     epsilon: probability, at the end, of starting an exploratory action.
     hold: probability that an exploratory action goes on for another step.
   """
@@ -81,7 +81,7 @@ class Config:
 # long returns and held actions to see the goal at all; on cartpole a discount
 # nearer to one keeps the cart from drifting off the track.
 TUNED = {
-    'catch': Config(),
+    'catch': Config(trial_episodes=256),
     'mountain_car': Config(
         n_step=10, hold=0.9, transitions=300_000, episodes_per_round=16),
     'cartpole': Config(
@@ -236,13 +236,17 @@ class DQNLearner(acme.Learner, savers.TFSaveable):
         target.assign(source)
     return loss
 
-  def keep_if_best(self, value: float) -> None:
-    """Keeps the present network if none before it was worth as much."""
-    if value >= self._best_value:
-      self._best_value.assign(value)
+  def keep_if_good(self, value: float, *, standard_error: float) -> None:
+    """Keeps the present network unless an earlier one was clearly better.
+
+    The largest of many noisy values is mostly luck, so a later network, which
+    has learnt more, may fall short of the best by two standard errors.
+    """
+    if value >= self._best_value - 2. * standard_error:
       for best, present in zip(
           self.best_network.variables, self.q_network.variables, strict=True):
         best.assign(present)
+    self._best_value.assign(tf.maximum(self._best_value, value))
 
   def get_variables(self, names: Sequence[str]) -> list[list[np.ndarray]]:
     """Returns the Q-network's weights, the only variables there are."""

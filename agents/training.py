@@ -126,11 +126,12 @@ def train(
     transitions += len(rows.action)
     if (transitions - saved_at >= config.transitions / _CHECKPOINTS
         or transitions >= config.transitions):
-      learner.keep_if_best(evaluation.monte_carlo(
+      trial = evaluation.monte_carlo(
           make_environment, greedy, discount=config.discount,
           seed=rollout.stream(seed, 'training trial'),
           min_episodes=config.trial_episodes,
-          max_episodes=config.trial_episodes).mean)
+          max_episodes=config.trial_episodes)
+      learner.keep_if_good(trial.mean, standard_error=trial.standard_error)
       checkpoints.save(
           learner, buffer, round_number=round_number, transitions=transitions)
       saved_at = transitions

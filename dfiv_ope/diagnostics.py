@@ -26,8 +26,8 @@ class FirstStage(NamedTuple):
   Attributes:
     r2: share of the treatment's variance that instrument and covariates
       predict on held-out rows, [D].
-    partial_r2: share of what the covariates leave that the instrument
-      predicts on held-out rows, [D].
+    partial_r2: share of what the covariates leave that the instrument's part
+      of the held-out prediction explains, [D].
     effective_f: robust F statistic of the instrument's part of the held-out
       prediction, covariates controlled for, [D].
   """
@@ -50,12 +50,13 @@ def first_stage(
 ) -> FirstStage:
   """Returns the first-stage diagnostics of instrument features.
 
-  Each half of the rows is predicted by a ridge regression on the other, once
-  from phi(z, o) and once from phi with the rows of z shuffled, which leaves it
-  the covariates only. The difference of both is one generated instrument; as
-  it is a single one and made out of sample, its heteroskedasticity-robust F
-  is the effective F of Montiel Olea and Pflueger, without the bias of many
-  instruments.
+  A ridge regression of the treatment on phi(z, o) in one half of the rows
+  makes one generated instrument for the other half. Covariates are controlled
+  for, and so is the same prediction at shuffled rows of z, which is what
+  phi tells from the covariates alone. As the instrument is a single one and
+  made out of sample, its heteroskedasticity-robust F is the effective F of
+  Montiel Olea and Pflueger, without the bias of many instruments; the t
+  statistics of both halves are added up.
 
   Args:
     stage1: standardised rows; the covariates are the last columns of the
@@ -64,75 +65,93 @@ def first_stage(
     instrument_features: phi, [B, D] -> [B, d2].
     seed: seeds the shuffle.
   """
-  generator = np.random.default_rng(seed)
   halves = [_arrays(stage1), _arrays(stage2)]
-  shuffled = [_shuffle(half, generator) for half in halves]
-  treatment = np.concatenate([half.treatment for half in halves])
-  full = _cross_predict(halves, instrument_features)
-  control = _cross_predict(shuffled, instrument_features)
-  centred = treatment - treatment.mean(axis=0)
-  error = np.sum(np.square(treatment - full), axis=0)
-  control_error = np.sum(np.square(treatment - control), axis=0)
-  covariate = [] if stage1.covariate is None else [
-      np.concatenate([half.covariate for half in halves])]
-  effective = [
-      _robust_f(
-          treatment[:, [column]], (full - control)[:, [column]],
-          np.concatenate([control[:, [column]], *covariate], axis=1))
-      for column in range(treatment.shape[1])]
-  return FirstStage(
-      r2=1. - error / np.sum(np.square(centred), axis=0),
-      partial_r2=1. - error / control_error,
-      effective_f=np.array(effective))
-
-
-def _cross_predict(
-    halves: list[types.IVBatch],
-    instrument_features: Callable[[tf.Tensor], tf.Tensor],
-) -> types.FloatArray:
-  """Returns the treatment of each half as predicted from the other, [B, D]."""
+  generator = np.random.default_rng(seed)
   batches = [
       half._replace(instrument=instrument_features(half.instrument))
       for half in halves]
   sums = [two_stage.stage1_sums(batch) for batch in batches]
-  predictions = []
+  fits = []
   for held_out, fitted in ((0, 1), (1, 0)):
     grid, losses = two_stage.held_out_losses(
         sums[fitted], sums[held_out], _PENALTIES)
-    predictions.append(two_stage.predict_treatment(
-        batches[held_out].instrument, grid[int(np.argmin(losses))]).numpy())
-  return np.concatenate(predictions).astype(np.float64)
+    weights = grid[int(np.argmin(losses))]
+    shuffled = instrument_features(_shuffle(halves[held_out], generator))
+    fits.append(_compare(
+        halves[held_out],
+        two_stage.predict_treatment(
+            batches[held_out].instrument, weights).numpy(),
+        two_stage.predict_treatment(shuffled, weights).numpy()))
+  total = _Fit(*map(np.add, *fits))
+  statistic = np.maximum(total.statistic, 0.) / np.sqrt(len(fits))
+  return FirstStage(
+      r2=1. - total.error / total.variation,
+      partial_r2=1. - total.partial_error / total.partial_variation,
+      effective_f=np.square(statistic))
 
 
-def _robust_f(
+class _Fit(NamedTuple):
+  """Sums of squares and t statistics of a half, [D] each."""
+  error: types.FloatArray
+  variation: types.FloatArray
+  partial_error: types.FloatArray
+  partial_variation: types.FloatArray
+  statistic: types.FloatArray
+
+
+def _compare(
+    half: types.IVBatch,
+    predicted: types.FloatArray,
+    control: types.FloatArray,
+) -> _Fit:
+  """Returns how well a prediction [B, D] explains the treatment of a half."""
+  treatment = half.treatment
+  covariate = [] if half.covariate is None else [half.covariate]
+  columns = []
+  for column in range(treatment.shape[1]):
+    columns.append(_partial(
+        treatment[:, [column]], predicted[:, [column]],
+        np.concatenate([control[:, [column]], *covariate], axis=1)))
+  partial_error, partial_variation, statistic = np.array(columns).T
+  return _Fit(
+      error=np.sum(np.square(treatment - predicted), axis=0),
+      variation=np.sum(np.square(treatment - treatment.mean(axis=0)), axis=0),
+      partial_error=partial_error,
+      partial_variation=partial_variation,
+      statistic=statistic)
+
+
+def _partial(
     treatment: types.FloatArray,
     instrument: types.FloatArray,
     controls: types.FloatArray,
-) -> float:
-  """Returns the robust F of one instrument [B, 1] on a treatment [B, 1]."""
+) -> tuple[float, float, float]:
+  """Returns the squares left and given, and the robust t of an instrument."""
   controls = ridge.append_intercept(controls)
   both = np.concatenate([treatment, instrument], axis=1)
   both = both - ridge.predict(controls, ridge.solve(
       controls, both, _NO_PENALTY, intercept=True)).numpy()
   outcome, regressor = both[:, 0], both[:, 1]
-  size = np.sum(np.square(regressor))
+  variation, size = np.sum(np.square(both), axis=0)
   if size == 0.:
-    return 0.
+    return variation, variation, 0.
   slope = np.sum(regressor * outcome) / size
-  variance = np.sum(
-      np.square(regressor * (outcome - slope * regressor))) / size ** 2
-  return float(slope ** 2 / variance) if variance else float('inf')
+  error = outcome - slope * regressor
+  deviation = np.sqrt(np.sum(np.square(regressor * error))) / size
+  return (
+      np.sum(np.square(error)), variation,
+      slope / deviation if deviation else np.inf)
 
 
 def _shuffle(
     batch: types.IVBatch, generator: np.random.Generator,
-) -> types.IVBatch:
-  """Returns the batch with the rows of z in another order than those of o."""
+) -> types.FloatArray:
+  """Returns the instrument with the rows of z in another order than o's."""
   columns = 0 if batch.covariate is None else batch.covariate.shape[1]
   instrument = batch.instrument.copy()
   own = instrument.shape[1] - columns
   instrument[:, :own] = generator.permutation(instrument[:, :own])
-  return batch._replace(instrument=instrument)
+  return instrument
 
 
 def _arrays(batch: types.IVBatch) -> types.IVBatch:

@@ -4,11 +4,13 @@ A dictionary turns each column of its input into basis functions and joins the
 columns by products, up to a given number of columns a product (an analysis of
 variance expansion):
 
-    dictionary = Dictionary(BSpline(8), columns=3, interaction=2)
+    dictionary = Dictionary(
+        [BSpline(8), Hermite(2)], interaction=2, most_functions=100)
     dictionary.adapt(x)                            # knots from the rows
     dictionary(x)                                  # [B, size]
 """
 
+from collections.abc import Sequence
 import dataclasses
 import itertools
 import math
@@ -47,84 +49,109 @@ Basis = Hermite | BSpline
 
 
 class Dictionary(tf.Module):
-  """Products of basis functions of the columns; no constant."""
+  """Products of basis functions of the columns; no constant.
+
+  It is evaluated outside graphs only: how many functions there are is known
+  when the rows, or a checkpoint, have set the knots.
+  """
 
   def __init__(
       self,
-      basis: Basis,
-      columns: int,
+      bases: Sequence[Basis],
       *,
-      interaction: int = 1,
+      interaction: int,
+      most_functions: int,
       name: str | None = None,
   ):
     """Initialises the dictionary; `adapt` then sets the knots.
 
     Args:
-      basis: the functions of each column.
-      columns: number of columns of the input.
+      bases: the functions of each column.
       interaction: the most columns that one product has.
+      most_functions: products of fewer columns are formed where there would
+        be more functions than this.
       name: name of the module.
     """
     super().__init__(name=name)
-    self.columns = columns
-    self._basis = basis
-    self._products = [
-        subset for order in range(1, min(interaction, columns) + 1)
-        for subset in itertools.combinations(range(columns), order)]
+    self._bases = tuple(bases)
+    self._interaction = interaction
+    self._most_functions = most_functions
+    self._order = tf.Variable(1, trainable=False)
     self._knots = [
         tf.Variable(tf.zeros([0], tf.float64), shape=[None], trainable=False)
-        for _ in range(columns)]
+        for _ in self._bases]
 
   def adapt(self, x: types.FloatArray) -> None:
-    """Sets the knots from the rows of x [B, D].
+    """Sets knots and products from the rows of x [B, D].
 
     A column of two values needs no more than a straight line: it gets no
     knots and stays as it is.
     """
-    for knots, column in zip(self._knots, np.asarray(x).T, strict=True):
-      knots.assign(self._make_knots(np.asarray(column, np.float64)))
+    columns = np.asarray(x, np.float64).T
+    for basis, knots, column in zip(
+        self._bases, self._knots, columns, strict=True):
+      knots.assign(_make_knots(basis, column))
+    self._order.assign(1)
+    while (int(self._order) < min(self._interaction, len(self._bases))
+           and self._count(int(self._order) + 1) <= self._most_functions):
+      self._order.assign_add(1)
 
-  def _make_knots(self, column: types.FloatArray) -> types.FloatArray:
-    distinct = np.unique(column)
-    if isinstance(self._basis, Hermite) or len(distinct) <= 2:
-      return np.zeros([0])
-    # More functions than distinct values cannot be told apart.
-    size = max(_DEGREE + 1, min(self._basis.size, len(distinct)))
-    shares = np.linspace(0., 1., size - _DEGREE + 1)[1:-1]
-    inner = np.unique(np.quantile(column, shares))
-    inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
-    ends = np.repeat(distinct[[0, -1]], _DEGREE + 1)
-    return np.sort(np.concatenate([inner, ends]))
+  @property
+  def size(self) -> int:
+    """Number of functions."""
+    return self._count(int(self._order))
 
   def __call__(self, x: tf.Tensor) -> tf.Tensor:
     """Returns features [B, size] of inputs [B, D], float64."""
     x = tf.cast(x, tf.float64)
     functions = [
-        self._evaluate(x[:, index], knots)
-        for index, knots in enumerate(self._knots)]
+        _evaluate(x[:, index], basis, knots)
+        for index, (basis, knots) in enumerate(
+            zip(self._bases, self._knots, strict=True))]
     blocks = []
-    for subset in self._products:
+    for subset in self._products(int(self._order)):
       block = functions[subset[0]]
       for index in subset[1:]:
         product = block[:, :, None] * functions[index][:, None, :]
-        block = tf.reshape(product, [tf.shape(x)[0], -1])
+        block = tf.reshape(
+            product, [-1, block.shape[1] * functions[index].shape[1]])
       blocks.append(block)
     return tf.concat(blocks, axis=1)
 
-  def _evaluate(self, x: tf.Tensor, knots: tf.Variable) -> tf.Tensor:
-    if isinstance(self._basis, Hermite):
-      return hermite(x, self._basis.degree)
-    if knots.shape.num_elements() == 0 or tf.size(knots) == 0:
-      return x[:, None]
-    return b_splines(x, tf.convert_to_tensor(knots))
+  def _count(self, order: int) -> int:
+    sizes = [
+        basis.degree if isinstance(basis, Hermite)
+        else max(int(tf.size(knots)) - _DEGREE - 1, 1)
+        for basis, knots in zip(self._bases, self._knots, strict=True)]
+    return sum(
+        math.prod(sizes[index] for index in subset)
+        for subset in self._products(order))
+
+  def _products(self, order: int) -> list[tuple[int, ...]]:
+    return [
+        subset for count in range(1, order + 1)
+        for subset in itertools.combinations(range(len(self._bases)), count)]
 
 
-def count(basis: Basis, columns: int, interaction: int) -> int:
-  """Returns the most functions that such a dictionary can have."""
-  each = basis.degree if isinstance(basis, Hermite) else basis.size
-  return sum(
-      math.comb(columns, order) * each ** order
-      for order in range(1, interaction + 1))
+def _make_knots(basis: Basis, column: types.FloatArray) -> types.FloatArray:
+  distinct = np.unique(column)
+  if isinstance(basis, Hermite) or len(distinct) <= 2:
+    return np.zeros([0])
+  # More functions than distinct values cannot be told apart.
+  size = max(_DEGREE + 1, min(basis.size, len(distinct)))
+  shares = np.linspace(0., 1., size - _DEGREE + 1)[1:-1]
+  inner = np.unique(np.quantile(column, shares))
+  inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
+  ends = np.repeat(distinct[[0, -1]], _DEGREE + 1)
+  return np.sort(np.concatenate([inner, ends]))
+
+
+def _evaluate(x: tf.Tensor, basis: Basis, knots: tf.Variable) -> tf.Tensor:
+  if isinstance(basis, Hermite):
+    return hermite(x, basis.degree)
+  if not int(tf.size(knots)):
+    return x[:, None]
+  return b_splines(x, tf.convert_to_tensor(knots))
 
 
 def hermite(x: tf.Tensor, degree: int) -> tf.Tensor:

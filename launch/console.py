@@ -38,7 +38,7 @@ def progress(
       '{task.fields[note]}', console=NOTES) as bar:
     task = bar.add_task(title, total=total, note='')
     yield lambda done, note='': bar.update(task, completed=done, note=note)
-    bar.update(task, completed=total)
+    bar.update(task, total=total or 1., completed=total or 1.)
 
 
 def _log_lines(title: str, total: float | None) -> Callable[..., None]:

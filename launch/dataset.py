@@ -36,8 +36,8 @@ def make(
     discount: Annotated[float, typer.Option(
         help='Discount of the value that is asked for.')] = 0.99,
     transitions: Annotated[int | None, typer.Option(
-        help='Collect at least as many, in whole episodes.  [default: 20000 '
-        'for catch, 60000 for the others]')] = None,
+        help='Collect at least as many, in whole episodes. Without it 20000 '
+        'for catch, 60000 for the others.')] = None,
     truth_episodes: Annotated[int, typer.Option(
         help='Simulate at most as many episodes for the true value.', min=2,
     )] = 40_000,

@@ -19,8 +19,9 @@ app = typer.Typer(help='Train target policies.', no_args_is_help=True)
 RECORD = 'policy.json'
 _SCHEMA = 1
 _SAVED_MODEL = 'saved_model'
-# Episodes that a trained policy, and the uniform one beside it, are tried in.
-_TRIAL_EPISODES = 1_000
+# A trained policy, and the uniform one beside it, are tried in a thousand
+# episodes, and in more, up to this number, where returns are noisy.
+_TRIAL_EPISODES = 10_000
 _DISCOUNT = 0.99
 
 Task = Annotated[str, typer.Argument(
@@ -104,11 +105,12 @@ def train_into(
   for name, title, candidate in (
       ('value', 'Simulating the policy', policy),
       ('uniform_value', 'Simulating uniform actions', uniform)):
-    with console.progress(title, _TRIAL_EPISODES) as update:
+    with console.progress(title) as update:
       trials[name] = dataclasses.asdict(evaluation.monte_carlo(
           make_environment, candidate, discount=_DISCOUNT,
           seed=rollout.stream(seed, 'trial'),
-          max_episodes=_TRIAL_EPISODES, progress=update))
+          max_episodes=_TRIAL_EPISODES,
+          progress=lambda n: update(n, f'{n:,} episodes')))
   policies.save(
       policy, out / _SAVED_MODEL, num_observations=num_observations)
   record = {

@@ -9,8 +9,10 @@ from scipy import interpolate
 from dfiv_ope import dictionaries
 
 
-def adapted(basis, x, **kwargs):
-  dictionary = dictionaries.Dictionary(basis, x.shape[1], **kwargs)
+def adapted(basis, x, interaction=1, most_functions=1000):
+  dictionary = dictionaries.Dictionary(
+      [basis] * x.shape[1], interaction=interaction,
+      most_functions=most_functions)
   dictionary.adapt(x)
   return dictionary
 
@@ -46,11 +48,27 @@ def test_hermite_polynomials_equal_numpy():
 
 def test_interactions_are_products_of_columns():
   x = np.array([[2., 3., 5.]])
-  dictionary = dictionaries.Dictionary(
-      dictionaries.Hermite(1), 3, interaction=2)
+  dictionary = adapted(dictionaries.Hermite(1), x, interaction=2)
   np.testing.assert_allclose(
       dictionary(x), [[2., 3., 5., 6., 10., 15.]])
-  assert dictionaries.count(dictionaries.Hermite(1), 3, 2) == 6
+  assert dictionary.size == 6
+
+
+def test_interactions_stop_at_the_most_functions():
+  x = np.array([[2., 3., 5.]])
+  dictionary = adapted(
+      dictionaries.Hermite(1), x, interaction=2, most_functions=5)
+  np.testing.assert_allclose(dictionary(x), x)
+
+
+def test_columns_may_have_different_bases():
+  x = np.random.default_rng(0).normal(size=(50, 2))
+  dictionary = dictionaries.Dictionary(
+      [dictionaries.Hermite(2), dictionaries.BSpline(5)], interaction=2,
+      most_functions=100)
+  dictionary.adapt(x)
+  assert dictionary(x).shape == (50, 2 + 5 + 10)
+  assert dictionary.size == 17
 
 
 def test_a_column_of_two_values_stays_a_line():

@@ -8,6 +8,9 @@ function f is predictable, f for residuals that no critic can predict:
 
 The iterates of such a game wander, so snapshots are kept, and the one whose
 worst moment over all critics seen is least on held-out rows is chosen.
+
+Deviation: the learning rates fall to zero, which brings the game to rest, and
+the halves change places, so that every row is used.
 """
 
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ from dfiv_ope import features, types
 from dfiv_ope.methods import descent, dfiv_update
 
 _SMOOTH = (
-    features.Dense(128, 'silu'), features.Dense(64, 'silu'),
+    features.Dense(64, 'silu'), features.Dense(64, 'silu'),
     features.Dense(32, None))
 
 
@@ -41,10 +41,11 @@ class Config(dfiv_update.UpdateRule):
       features.Dense(16, 'silu'), features.Dense(1, None))
   instrument_net: tuple[features.Layer, ...] = _SMOOTH
   covariate_net: tuple[features.Layer, ...] = _SMOOTH
-  iterations: int = 300
+  iterations: int = 200
   batch_size: int | None = 500
   checks: int = 10
-  candidate_penalties: tuple[float, ...] = ()
+  candidate_penalties: tuple[float, ...] = (
+      1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 
   def __post_init__(self) -> None:
     super().__post_init__()
@@ -78,7 +79,8 @@ PAPER = Config(
     swap_solve=False,
     iterations=100,
     batch_size=None,
-    checks=10)
+    checks=10,
+    candidate_penalties=())
 
 
 def build(
@@ -135,14 +137,18 @@ def fit(
   model = build(config, seed=seed, **descent.sizes(stage1))
   generator = tf.random.Generator.from_seed((seed, 3))
 
+  def iterate() -> tuple[tf.Tensor, tf.Tensor]:
+    losses = model.update(
+        _draw(stage1, config.batch_size, generator),
+        _draw(stage2, config.batch_size, generator))
+    return losses['stage1_loss'], losses['stage2_loss']
+
   @tf.function
-  def run(count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    stage1_loss = stage2_loss = tf.zeros([])
+  def run(
+      count: tf.Tensor, stage1_loss: tf.Tensor, stage2_loss: tf.Tensor,
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     for _ in tf.range(count):
-      losses = model.update(
-          _draw(stage1, config.batch_size, generator),
-          _draw(stage2, config.batch_size, generator))
-      stage1_loss, stage2_loss = losses['stage1_loss'], losses['stage2_loss']
+      stage1_loss, stage2_loss = iterate()
     return stage1_loss, stage2_loss
 
   descents = [model.treatment, model.instrument]
@@ -150,12 +156,15 @@ def fit(
     descents.append(model.covariate)
   best = [each.values() for each in descents]
   history: dict[str, list[float]] = {}
+  # The first iteration makes the variables of the optimisers; made inside
+  # `run`, they would have it traced twice.
+  losses = iterate()
   for done, until in descent.intervals(config.iterations, config.checks):
-    stage1_loss, stage2_loss = run(tf.constant(until - done))
+    losses = run(tf.constant(until - max(done, 1)), *losses)
     held_out = model.held_out_losses(stage1, stage2)
     metrics = {
-        'stage1_loss': float(stage1_loss),
-        'stage2_loss': float(stage2_loss),
+        'stage1_loss': float(losses[0]),
+        'stage2_loss': float(losses[1]),
         'held_out_stage1_loss': float(held_out.stage1),
         'held_out_stage2_loss': float(held_out.stage2)}
     for name, value in metrics.items():

@@ -36,12 +36,12 @@ class UpdateRule:
       times an iteration. It fails (appendix "Failure of Joint Optimization")
       and is here to show that.
   """
-  stage1_penalty: float = 0.1
-  stage2_penalty: float = 0.1
-  instrument_steps: int = 2
-  covariate_steps: int = 20
+  stage1_penalty: float = 3e-2
+  stage2_penalty: float = 3e-3
+  instrument_steps: int = 3
+  covariate_steps: int = 10
   treatment_steps: int = 1
-  learning_rate: float = 1e-3
+  learning_rate: float = 2e-3
   treatment_learning_rate: float = 1e-2
   refinements: int = 2
   swap_solve: bool = True
@@ -104,6 +104,8 @@ class DFIV(tf.Module):
           covariate_net, snt.optimizers.Adam, rate=config.learning_rate)
     self._intercept = intercept
 
+  # AutoGraph has nothing to convert here, and would take seconds to see that.
+  @tf.autograph.experimental.do_not_convert
   def update(
       self, stage1: types.IVBatch, stage2: types.IVBatch,
   ) -> Mapping[str, tf.Tensor]:
@@ -122,21 +124,24 @@ class DFIV(tf.Module):
     if self.config.joint:
       return self._joint_update(stage1, stage2)
     first, second = self._train(stage1), self._train(stage2)
-    stage1_loss = stage2_loss = tf.zeros([])
-    for _ in tf.range(self.config.instrument_steps):
-      stage1_loss = self.instrument.step(lambda: self._stage1_loss(
-          first._replace(instrument=self._phi(stage1))))
+    stage1_loss = _repeat(
+        self.config.instrument_steps,
+        lambda: self.instrument.step(lambda: self._stage1_loss(
+            first._replace(instrument=self._phi(stage1)))))
     first = first._replace(instrument=self._phi(stage1))
     second = second._replace(instrument=self._phi(stage2))
     if self.covariate is not None:
-      for _ in tf.range(self.config.covariate_steps):
-        self.covariate.step(lambda: self._stage2_loss(
-            first, second._replace(covariate=self._xi(stage2))))
+      covariate = self.covariate
+      _repeat(
+          self.config.covariate_steps,
+          lambda: covariate.step(lambda: self._stage2_loss(
+              first, second._replace(covariate=self._xi(stage2)))))
       second = second._replace(covariate=self._xi(stage2))
-    for _ in tf.range(self.config.treatment_steps):
-      stage2_loss = self.treatment.step(lambda: self._stage2_loss(
-          first._replace(treatment=self._psi(stage1)),
-          second._replace(treatment=self._psi(stage2))))
+    stage2_loss = _repeat(
+        self.config.treatment_steps,
+        lambda: self.treatment.step(lambda: self._stage2_loss(
+            first._replace(treatment=self._psi(stage1)),
+            second._replace(treatment=self._psi(stage2)))))
     return {'stage1_loss': stage1_loss, 'stage2_loss': stage2_loss}
 
   def solve(self, stage1: types.IVBatch, stage2: types.IVBatch) -> None:
@@ -182,6 +187,10 @@ class DFIV(tf.Module):
             self.treatment.network(treatment), xi, intercept=self._intercept),
         self.stage2_weights)
 
+  def instrument_features(self, instrument: types.Nest) -> tf.Tensor:
+    """Returns phi(z), [B, d2]."""
+    return self.instrument.network(instrument)
+
   def features(self, batch: types.IVBatch) -> types.IVBatch:
     """Returns the batch with psi, phi, xi in place of the raw variables."""
     xi = None
@@ -189,7 +198,7 @@ class DFIV(tf.Module):
       xi = self.covariate.network(batch.covariate)
     return types.IVBatch(
         treatment=self.treatment.network(batch.treatment),
-        instrument=self.instrument.network(batch.instrument),
+        instrument=self.instrument_features(batch.instrument),
         outcome=batch.outcome,
         covariate=xi)
 
@@ -199,11 +208,15 @@ class DFIV(tf.Module):
     descents = [self.instrument, self.treatment]
     if self.covariate is not None:
       descents.append(self.covariate)
-    stage2_loss = tf.zeros([])
-    for _ in tf.range(self.config.instrument_steps):
-      for each in descents:
-        stage2_loss = each.step(lambda: self._stage2_loss(
-            self._train(stage1), self._train(stage2)))
+
+    def step() -> tf.Tensor:
+      losses = [
+          each.step(lambda: self._stage2_loss(
+              self._train(stage1), self._train(stage2)))
+          for each in descents]
+      return losses[-1]
+
+    stage2_loss = _repeat(self.config.instrument_steps, step)
     return {'stage1_loss': self._stage1_loss(self._train(stage1)),
             'stage2_loss': stage2_loss}
 
@@ -244,6 +257,15 @@ class DFIV(tf.Module):
         self._designs(first, second), self.config.stage2_penalty,
         self.config.refinements)
     return loss
+
+
+def _repeat(times: int, step: Callable[[], tf.Tensor]) -> tf.Tensor:
+  """Makes steps in a loop of the graph and returns the last one's loss: []."""
+  _, loss = tf.while_loop(
+      lambda count, _: count < times,
+      lambda count, _: (count + 1, step()),
+      (tf.constant(0), tf.zeros([])))
+  return loss
 
 
 def _in_training(

@@ -10,9 +10,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
-from dfiv_ope import closed_form, dictionaries, two_stage, types
+from dfiv_ope import closed_form, dictionaries, types
 
 _GRID = tuple(float(x) for x in 10. ** np.arange(-9., 0.25, 0.5))
 
@@ -24,12 +23,13 @@ class Config:
   Attributes:
     treatment_bases: candidates for psi, the simplest first.
     covariate_bases: candidates for xi, and for the covariate's part of phi.
-    instrument_basis: the instrument's part of phi.
-    interaction: the most columns of one variable that a product joins.
-    most_functions: a dictionary that could have more functions than this is
-      built with fewer columns a product.
-    most_columns: treatment bases whose stage-2 design has more columns than
-      this are not tried.
+    instrument_basis: the instrument's part of phi; with fewer functions than
+      psi, f would not be identified.
+    interaction: the most columns that one product of psi, phi or xi joins.
+    most_functions: products of fewer columns are formed where psi, phi or xi
+      would have more functions than this.
+    most_columns: bases whose stage-2 design would have more columns than this
+      are not tried.
     stage1_penalties: candidates of lambda1.
     stage2_penalties: candidates of lambda2.
   """
@@ -40,7 +40,7 @@ class Config:
   covariate_bases: tuple[dictionaries.Basis, ...] = (
       dictionaries.Hermite(2), dictionaries.BSpline(6),
       dictionaries.BSpline(12), dictionaries.BSpline(24))
-  instrument_basis: dictionaries.Basis = dictionaries.Hermite(2)
+  instrument_basis: dictionaries.Basis = dictionaries.BSpline(12)
   interaction: int = 2
   most_functions: int = 700
   most_columns: int = 1300
@@ -62,25 +62,6 @@ class Config:
             f'{values}.')
 
 
-class _Products(tf.Module):
-  """phi(z, o): products of the instrument's and the covariate's functions."""
-
-  def __init__(
-      self,
-      instrument: dictionaries.Dictionary,
-      covariate: dictionaries.Dictionary,
-  ):
-    super().__init__()
-    self._instrument = instrument
-    self._covariate = covariate
-
-  def __call__(self, x: tf.Tensor) -> tf.Tensor:
-    size = self._instrument.columns
-    products = two_stage.design(
-        self._instrument(x[:, :size]), self._covariate(x[:, size:]))
-    return products[:, :-1]
-
-
 def build(
     config: Config,
     *,
@@ -91,9 +72,8 @@ def build(
 ) -> closed_form.Model:
   """Returns an unfitted model with the first candidate of each basis."""
   del seed  # Nothing is random here.
-  return _assemble(config, _dictionaries(
-      config, treatment_size, instrument_size - covariate_size,
-      covariate_size))
+  return closed_form.Model(config, *_dictionaries(
+      config, treatment_size, instrument_size, covariate_size))
 
 
 def fit(
@@ -122,47 +102,53 @@ def fit(
       :1 if stage1.covariate is None else None]
   total = len(covariate_bases) + len(config.treatment_bases) - 1
   fits: list[closed_form.Model] = []
+  done = 0
 
   def attempt(
       treatment: dictionaries.Basis, covariate: dictionaries.Basis,
   ) -> None:
-    chosen = dataclasses.replace(
-        config, treatment_bases=(treatment,), covariate_bases=(covariate,))
-    fits.append(_fit_one(chosen, stage1, stage2))
-    if progress is not None:
-      progress(len(fits), total, {'stage2_loss': _loss(fits[-1])})
+    nonlocal done
+    model = _fit_one(dataclasses.replace(
+        config, treatment_bases=(treatment,), covariate_bases=(covariate,)),
+        stage1, stage2)
+    done += 1
+    if model is not None:
+      fits.append(model)
+    if progress is not None and fits:
+      progress(done, total, {'stage2_loss': min(map(_loss, fits))})
 
   for basis in covariate_bases:
     attempt(config.treatment_bases[0], basis)
-  best = min(fits, key=_loss)
-  covariate = best.features(stage1).covariate
-  factor = 1 if covariate is None else covariate.shape[1] + 1
-  columns = stage1.treatment.shape[1]
+  if not fits:
+    raise ValueError(
+        f'Every covariate basis needs more than {config.most_columns} columns '
+        'in stage 2. Raise most_columns, or pass smaller covariate_bases or '
+        'fewer covariates.')
+  covariate_basis = min(fits, key=_loss).config.covariate_bases[0]
   for basis in config.treatment_bases[1:]:
-    width = 1 + dictionaries.count(
-        basis, columns, min(config.interaction, columns))
-    if width * factor <= config.most_columns:
-      attempt(basis, best.config.covariate_bases[0])
+    attempt(basis, covariate_basis)
   return min(fits, key=_loss)
 
 
 def _fit_one(
     config: Config, stage1: types.IVBatch, stage2: types.IVBatch,
-) -> closed_form.Model:
-  """Returns the fit with the first candidate of each basis."""
+) -> closed_form.Model | None:
+  """Returns the fit of the first candidates; None if it is too wide."""
   rows = types.IVBatch(*(
       None if first is None else np.concatenate([first, second])
       for first, second in zip(stage1, stage2, strict=True)))
   sizes = [0 if x is None else x.shape[1] for x in rows]
-  # The covariates are the last columns of the instrument.
-  members = (
-      rows.treatment, rows.instrument[:, :sizes[1] - sizes[3]],
-      rows.covariate)
-  maps = _dictionaries(config, sizes[0], sizes[1] - sizes[3], sizes[3])
-  for dictionary, columns in zip(maps, members, strict=True):
-    if dictionary is not None:
-      dictionary.adapt(columns)
-  model = _assemble(config, maps)
+  treatment, instrument, covariate = _dictionaries(
+      config, sizes[0], sizes[1], sizes[3])
+  treatment.adapt(rows.treatment)
+  instrument.adapt(rows.instrument)
+  width = treatment.size + 1
+  if covariate is not None:
+    covariate.adapt(rows.covariate)
+    width *= covariate.size + 1
+  if width > config.most_columns:
+    return None
+  model = closed_form.Model(config, treatment, instrument, covariate)
   model.adopt(closed_form.cross_fit(
       model.features(stage1), model.features(stage2),
       stage1_penalties=config.stage1_penalties,
@@ -176,35 +162,19 @@ def _dictionaries(
 ) -> tuple[dictionaries.Dictionary, dictionaries.Dictionary,
            dictionaries.Dictionary | None]:
   """Returns the dictionaries of treatment, instrument and covariate."""
+  limits = {'interaction': config.interaction,
+            'most_functions': config.most_functions}
+  covariate_bases = [config.covariate_bases[0]] * covariate_size
+  instrument_bases = [config.instrument_basis] * (
+      instrument_size - covariate_size)
   return (
-      _dictionary(config, config.treatment_bases[0], treatment_size),
-      _dictionary(config, config.instrument_basis, instrument_size),
-      _dictionary(config, config.covariate_bases[0], covariate_size)
+      dictionaries.Dictionary(
+          [config.treatment_bases[0]] * treatment_size, **limits),
+      # The covariates are the last columns of the instrument.
+      dictionaries.Dictionary(instrument_bases + covariate_bases, **limits),
+      dictionaries.Dictionary(covariate_bases, **limits)
       if covariate_size else None)
-
-
-def _assemble(
-    config: Config,
-    maps: tuple[dictionaries.Dictionary, dictionaries.Dictionary,
-                dictionaries.Dictionary | None],
-) -> closed_form.Model:
-  treatment, instrument, covariate = maps
-  if covariate is None:
-    return closed_form.Model(config, treatment, instrument)
-  return closed_form.Model(
-      config, treatment, _Products(instrument, covariate), covariate)
 
 
 def _loss(model: closed_form.Model) -> float:
   return min(model.history['stage2_loss'])
-
-
-def _dictionary(
-    config: Config, basis: dictionaries.Basis, columns: int,
-) -> dictionaries.Dictionary:
-  """Returns the dictionary with as much interaction as the config allows."""
-  interaction = min(config.interaction, columns)
-  while interaction > 1 and dictionaries.count(
-      basis, columns, interaction) > config.most_functions:
-    interaction -= 1
-  return dictionaries.Dictionary(basis, columns, interaction=interaction)

@@ -80,17 +80,18 @@ def test_one_run_equals_many_steps():
     np.testing.assert_array_equal(x, y)
 
 
-def test_the_best_network_is_kept():
+@pytest.mark.parametrize('value, kept', [
+    (0.5, 'first'), (0.7, 'first'), (0.9, 'second'), (1.5, 'second')])
+def test_the_last_network_that_none_clearly_beats_is_kept(value, kept):
+  probe = tf.ones([1, 2])
   learner = _learner()
-  learner.keep_if_best(1.)
-  before = learner.best_network(tf.ones([1, 2])).numpy()
+  learner.keep_if_good(1., standard_error=0.1)
+  networks = {'first': learner.best_network(probe).numpy()}
   learner.run(50)
-  learner.keep_if_best(0.5)
-  np.testing.assert_array_equal(learner.best_network(tf.ones([1, 2])), before)
-  learner.keep_if_best(2.)
-  np.testing.assert_array_equal(
-      learner.best_network(tf.ones([1, 2])),
-      learner.q_network(tf.ones([1, 2])))
+  learner.keep_if_good(value, standard_error=0.1)
+  networks['second'] = learner.q_network(probe).numpy()
+  assert not np.array_equal(networks['first'], networks['second'])
+  np.testing.assert_array_equal(learner.best_network(probe), networks[kept])
 
 
 def test_the_learner_serves_only_its_q_network():

@@ -22,7 +22,7 @@ def test_the_record_says_how_and_how_well(policy):
   record = json.loads((policy / 'policy.json').read_text())
   assert record['task'] == 'catch'
   assert record['dqn']['transitions'] == 3000
-  assert record['value']['episodes'] == 1000
+  assert 1000 <= record['value']['episodes'] <= 10_000
   assert record['versions']['tensorflow'] == '2.15.1'
   assert sorted(p.name for p in policy.iterdir()) == [
       'policy.json', 'saved_model']
