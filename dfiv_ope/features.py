@@ -100,7 +100,7 @@ class Network(snt.Module):
     self.layers = tuple(layers)
     self.input_size = input_size
     self.output_size = input_size
-    self._modules: list[snt.Module | None] = []
+    self._modules: list[snt.Module] = []
     for layer in self.layers:
       self._modules.append(self._make(layer, generator))
     self._masks = tf.random.Generator.from_seed(
@@ -108,8 +108,9 @@ class Network(snt.Module):
 
   def _make(
       self, layer: Layer, generator: np.random.Generator,
-  ) -> snt.Module | None:
-    module: snt.Module | None = None
+  ) -> snt.Module:
+    """Returns the module of a layer; dropout needs none but the masks."""
+    module = snt.Module()
     if isinstance(layer, Dense):
       start = _Uniform(generator, 1. / np.sqrt(self.output_size))
       module = snt.Linear(layer.size, w_init=start, b_init=start)

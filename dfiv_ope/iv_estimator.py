@@ -56,7 +56,7 @@ class IVEstimator(base.BaseEstimator):
         for name, value in defaults.items()]
     initialise.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         signature)
-    cls.__init__ = initialise  # type: ignore[method-assign]
+    cls.__init__ = initialise  # type: ignore[assignment, method-assign]
 
   def fit(
       self,
@@ -115,7 +115,7 @@ class IVEstimator(base.BaseEstimator):
     treatment, covariate = arrays.points(
         T, X, self.scales_.treatment, self.scales_.covariate)
     treatment = self.scales_.treatment.apply(treatment).astype(self._dtype)
-    if covariate is not None:
+    if covariate is not None and self.scales_.covariate is not None:
       covariate = self.scales_.covariate.apply(covariate).astype(self._dtype)
     outcome = np.asarray(
         self.model_.predict(treatment, covariate), np.float64)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -98,6 +99,7 @@ def make_into(
         f'{spec.task} was asked for.')
 
   store.clear(out)  # what a killed run may have left
+  started = time.process_time()
   writer = store.Writer(
       out, num_observations=num_observations, discount=spec.discount)
   with console.progress('Collecting', spec.transitions) as update:
@@ -107,6 +109,11 @@ def make_into(
       collected += len(episode.actions)
       update(collected, f'{collected:,} transitions')
   contents = writer.finish()
+  seconds = time.process_time() - started
+  console.NOTES.print(
+      f'Collected and wrote {contents.transitions:,} transitions in '
+      f'{seconds:.1f} CPU s, {contents.transitions / seconds:,.0f} a second.',
+      highlight=False)
 
   with console.progress('Simulating the true value') as update:
     truth = evaluation.monte_carlo(

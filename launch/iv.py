@@ -59,8 +59,10 @@ def demand(
   if seeds < 1:
     raise ValueError(f'--seeds must be at least 1, got {seeds}.')
   names = _names(method or [], settings or [])
-  runtime.start()
   from dfiv_ope import results
+  if not names:
+    results.read(out)  # Says at once if there is nothing to draw.
+  runtime.start()
   if names:
     keys = _run(
         names, n or [5000], rho or [0.5], seeds, paper=paper,

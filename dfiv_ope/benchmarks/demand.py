@@ -12,7 +12,7 @@ paper's appendix: the outcome is not normalised and its noise has variance 1.
 `run` does all of this for a method and a seed and returns a result row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 import dataclasses
 import math
 import time
@@ -195,14 +195,14 @@ def run(
 
 def _averages(
     predict: Structural,
-    prices: Sequence[float],
-    year_parts: Sequence[Sequence[float]],
+    prices: Iterable[float],
+    year_parts: Iterable[Iterable[float]],
 ) -> types.FloatArray:
   """Returns the mean over times and groups for each price and year part."""
   means = []
   for price in prices:
     for times in year_parts:
-      time, group = np.meshgrid(times, GROUPS, indexing='ij')
+      time, group = np.meshgrid(list(times), GROUPS, indexing='ij')
       covariate = np.stack([time.ravel(), group.ravel()], axis=1)
       treatment = np.full((len(covariate), 1), price)
       means.append(np.mean(predict(treatment, covariate)))

@@ -13,7 +13,7 @@ import dataclasses
 import tensorflow as tf
 
 from dfiv_ope import features, types
-from dfiv_ope.methods import descent, dfiv_update
+from dfiv_ope.methods import descent, dfiv_rule, dfiv_stages, dfiv_update
 
 _SMOOTH = (
     features.Dense(64, 'silu'), features.Dense(64, 'silu'),
@@ -21,7 +21,7 @@ _SMOOTH = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(dfiv_update.UpdateRule):
+class Config(dfiv_rule.UpdateRule):
   """DFIV on arrays: the update rule, the networks and the training.
 
   Attributes:
@@ -177,32 +177,31 @@ def fit(
   for each, values in zip(descents, best, strict=True):
     each.adopt(values)
   if config.candidate_penalties:
-    model.config = _choose(config, model, stage1, stage2)
+    model.config = _choose_penalties(
+        config, model.features(stage1), model.features(stage2))
   model.solve(stage1, stage2)
   model.history = history
   return model
 
 
-def _choose(
-    config: Config,
-    model: dfiv_update.DFIV,
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
+def _choose_penalties(
+    config: Config, first: types.IVBatch, second: types.IVBatch,
 ) -> Config:
   """Returns the config with lambda1, then lambda2, of least held-out loss."""
 
-  def least(field: str, loss: str, start: Config) -> Config:
-    choices = [
-        dataclasses.replace(start, **{field: penalty})
-        for penalty in config.candidate_penalties]
-    losses = []
-    for model.config in choices:
-      losses.append(float(
-          getattr(model.held_out_losses(stage1, stage2), loss)))
-    return choices[losses.index(min(losses))]
+  def losses(stage1_penalty: float, stage2_penalty: float) -> list[float]:
+    return [float(loss) for loss in dfiv_stages.held_out_losses(
+        first, second, stage1_penalty=stage1_penalty,
+        stage2_penalty=stage2_penalty,
+        refinements=config.effective_refinements, intercept=True)]
 
-  chosen = least('stage1_penalty', 'stage1', config)
-  return least('stage2_penalty', 'stage2', chosen)
+  candidates = config.candidate_penalties
+  stage1_penalty = min(
+      candidates, key=lambda each: losses(each, config.stage2_penalty)[0])
+  stage2_penalty = min(
+      candidates, key=lambda each: losses(stage1_penalty, each)[1])
+  return dataclasses.replace(
+      config, stage1_penalty=stage1_penalty, stage2_penalty=stage2_penalty)
 
 
 def _draw(

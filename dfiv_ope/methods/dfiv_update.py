@@ -7,53 +7,12 @@
 """
 
 from collections.abc import Callable, Mapping
-import dataclasses
 
 import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import features, ridge, two_stage, types
-from dfiv_ope.methods import descent, dfiv_stages
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UpdateRule:
-  """One iteration of DFIV, and the closed-form solve.
-
-  Attributes:
-    stage1_penalty: lambda1.
-    stage2_penalty: lambda2.
-    instrument_steps: T1, gradient steps on phi in an iteration.
-    covariate_steps: gradient steps on xi in an iteration.
-    treatment_steps: T2, gradient steps on psi in an iteration.
-    learning_rate: of phi and xi.
-    treatment_learning_rate: of psi, which makes the fewest steps.
-    refinements: how often stage 2 is solved again without the noise of the
-      treatment (`dfiv_stages.stage2`); 0 is the paper's stage 2.
-    swap_solve: whether `solve` uses each batch in both stages, predicted from
-      the other one, instead of one batch a stage.
-    joint: whether all networks descend the stage-2 loss, `instrument_steps`
-      times an iteration. It fails (appendix "Failure of Joint Optimization")
-      and is here to show that.
-  """
-  stage1_penalty: float = 3e-2
-  stage2_penalty: float = 3e-3
-  instrument_steps: int = 3
-  covariate_steps: int = 10
-  treatment_steps: int = 1
-  learning_rate: float = 2e-3
-  treatment_learning_rate: float = 1e-2
-  refinements: int = 2
-  swap_solve: bool = True
-  joint: bool = False
-
-  def __post_init__(self) -> None:
-    descent.check_positive(
-        self, 'stage1_penalty', 'stage2_penalty', 'learning_rate',
-        'treatment_learning_rate')
-    descent.check_at_least(
-        self, 1, 'instrument_steps', 'covariate_steps', 'treatment_steps')
-    descent.check_at_least(self, 0, 'refinements')
+from dfiv_ope.methods import descent, dfiv_rule, dfiv_stages
 
 
 class DFIV(tf.Module):
@@ -70,7 +29,7 @@ class DFIV(tf.Module):
 
   def __init__(
       self,
-      config: UpdateRule,
+      config: dfiv_rule.UpdateRule,
       *,
       treatment_net: snt.Module,
       instrument_net: snt.Module,
@@ -135,13 +94,17 @@ class DFIV(tf.Module):
       _repeat(
           self.config.covariate_steps,
           lambda: covariate.step(lambda: self._stage2_loss(
-              first, second._replace(covariate=self._xi(stage2)))))
-      second = second._replace(covariate=self._xi(stage2))
+              first, second._replace(
+                  covariate=_call(covariate, stage2.covariate, True)))))
+      second = second._replace(
+          covariate=_call(covariate, stage2.covariate, True))
     stage2_loss = _repeat(
         self.config.treatment_steps,
         lambda: self.treatment.step(lambda: self._stage2_loss(
-            first._replace(treatment=self._psi(stage1)),
-            second._replace(treatment=self._psi(stage2)))))
+            first._replace(
+                treatment=_call(self.treatment, stage1.treatment, True)),
+            second._replace(
+                treatment=_call(self.treatment, stage2.treatment, True)))))
     return {'stage1_loss': stage1_loss, 'stage2_loss': stage2_loss}
 
   def solve(self, stage1: types.IVBatch, stage2: types.IVBatch) -> None:
@@ -161,7 +124,7 @@ class DFIV(tf.Module):
     else:
       given = self._designs(first, second)
     weights, _ = dfiv_stages.stage2(
-        given, self.config.stage2_penalty, self.config.refinements)
+        given, self.config.stage2_penalty, self.config.effective_refinements)
     self.stage2_weights.assign(weights)
 
   def held_out_losses(
@@ -172,35 +135,34 @@ class DFIV(tf.Module):
         self.features(stage1), self.features(stage2),
         stage1_penalty=self.config.stage1_penalty,
         stage2_penalty=self.config.stage2_penalty,
-        refinements=self.config.refinements,
+        refinements=self.config.effective_refinements,
         intercept=self._intercept)
 
   def predict(
       self, treatment: types.Nest, covariate: types.Nest | None = None,
   ) -> tf.Tensor:
     """Returns the structural function at the given points, [B, 1]."""
-    xi = None
-    if self.covariate is not None:
-      xi = self.covariate.network(covariate)
     return ridge.predict(
         dfiv_stages.design(
-            self.treatment.network(treatment), xi, intercept=self._intercept),
+            _call(self.treatment, treatment, False),
+            _call(self.covariate, covariate, False),
+            intercept=self._intercept),
         self.stage2_weights)
 
-  def instrument_features(self, instrument: types.Nest) -> tf.Tensor:
-    """Returns phi(z), [B, d2]."""
-    return self.instrument.network(instrument)
+  def features(
+      self, batch: types.IVBatch, *, is_training: bool = False,
+  ) -> types.IVBatch:
+    """Returns the batch with psi, phi, xi in place of the raw variables.
 
-  def features(self, batch: types.IVBatch) -> types.IVBatch:
-    """Returns the batch with psi, phi, xi in place of the raw variables."""
-    xi = None
-    if self.covariate is not None:
-      xi = self.covariate.network(batch.covariate)
+    Args:
+      batch: raw variables, [B, ...] each.
+      is_training: whether networks use dropout and batch statistics, if any.
+    """
     return types.IVBatch(
-        treatment=self.treatment.network(batch.treatment),
-        instrument=self.instrument_features(batch.instrument),
+        treatment=_call(self.treatment, batch.treatment, is_training),
+        instrument=_call(self.instrument, batch.instrument, is_training),
         outcome=batch.outcome,
-        covariate=xi)
+        covariate=_call(self.covariate, batch.covariate, is_training))
 
   def _joint_update(
       self, stage1: types.IVBatch, stage2: types.IVBatch,
@@ -221,21 +183,10 @@ class DFIV(tf.Module):
             'stage2_loss': stage2_loss}
 
   def _train(self, batch: types.IVBatch) -> types.IVBatch:
-    """Returns `features` as they are in training."""
-    return types.IVBatch(
-        treatment=self._psi(batch), instrument=self._phi(batch),
-        outcome=batch.outcome, covariate=self._xi(batch))
-
-  def _psi(self, batch: types.IVBatch) -> tf.Tensor:
-    return _in_training(self.treatment.network, batch.treatment)
+    return self.features(batch, is_training=True)
 
   def _phi(self, batch: types.IVBatch) -> tf.Tensor:
-    return _in_training(self.instrument.network, batch.instrument)
-
-  def _xi(self, batch: types.IVBatch) -> tf.Tensor | None:
-    if self.covariate is None:
-      return None
-    return _in_training(self.covariate.network, batch.covariate)
+    return _call(self.instrument, batch.instrument, True)
 
   def _designs(
       self, first: types.IVBatch, second: types.IVBatch,
@@ -255,7 +206,7 @@ class DFIV(tf.Module):
   ) -> tf.Tensor:
     _, loss = dfiv_stages.stage2(
         self._designs(first, second), self.config.stage2_penalty,
-        self.config.refinements)
+        self.config.effective_refinements)
     return loss
 
 
@@ -268,10 +219,12 @@ def _repeat(times: int, step: Callable[[], tf.Tensor]) -> tf.Tensor:
   return loss
 
 
-def _in_training(
-    network: Callable[..., tf.Tensor], x: types.Nest,
-) -> tf.Tensor:
-  """Returns features [B, D] with dropout and batch statistics, if any."""
-  if isinstance(network, features.Network):
-    return network(x, is_training=True)
-  return network(x)
+def _call(
+    trained: descent.Descent | None, x: types.Nest, is_training: bool,
+) -> tf.Tensor | None:
+  """Returns features of x, [B, D]; None where there is no network."""
+  if trained is None:
+    return None
+  if isinstance(trained.network, features.Network):
+    return trained.network(x, is_training=is_training)
+  return trained.network(x)

@@ -143,7 +143,7 @@ def _fit_one(
   treatment.adapt(rows.treatment)
   instrument.adapt(rows.instrument)
   width = treatment.size + 1
-  if covariate is not None:
+  if covariate is not None and rows.covariate is not None:
     covariate.adapt(rows.covariate)
     width *= covariate.size + 1
   if width > config.most_columns:
@@ -162,18 +162,19 @@ def _dictionaries(
 ) -> tuple[dictionaries.Dictionary, dictionaries.Dictionary,
            dictionaries.Dictionary | None]:
   """Returns the dictionaries of treatment, instrument and covariate."""
-  limits = {'interaction': config.interaction,
-            'most_functions': config.most_functions}
+  def make(bases: list[dictionaries.Basis]) -> dictionaries.Dictionary:
+    return dictionaries.Dictionary(
+        bases, interaction=config.interaction,
+        most_functions=config.most_functions)
+
   covariate_bases = [config.covariate_bases[0]] * covariate_size
   instrument_bases = [config.instrument_basis] * (
       instrument_size - covariate_size)
   return (
-      dictionaries.Dictionary(
-          [config.treatment_bases[0]] * treatment_size, **limits),
+      make([config.treatment_bases[0]] * treatment_size),
       # The covariates are the last columns of the instrument.
-      dictionaries.Dictionary(instrument_bases + covariate_bases, **limits),
-      dictionaries.Dictionary(covariate_bases, **limits)
-      if covariate_size else None)
+      make(instrument_bases + covariate_bases),
+      make(covariate_bases) if covariate_size else None)
 
 
 def _loss(model: closed_form.Model) -> float:

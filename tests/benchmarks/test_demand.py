@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dfiv_ope import features
+from dfiv_ope import features, methods
 from dfiv_ope.benchmarks import demand
 
 
@@ -66,17 +66,32 @@ def test_effects_of_the_true_function_are_the_exact_ones():
   assert np.all(np.diff(demand.true_ate()) < 0)
 
 
-def test_networks_are_the_tables_of_the_appendix():
+def test_paper_networks_are_the_tables_of_the_appendix():
   sizes = lambda layers: [  # noqa: E731
       layer.size for layer in layers if isinstance(layer, features.Dense)]
-  assert sizes(demand.DFIV_NETWORKS['treatment_net']) == [16, 1]
-  assert sizes(demand.DFIV_NETWORKS['instrument_net']) == [128, 64, 32]
-  assert sizes(demand.DFIV_NETWORKS['covariate_net']) == [128, 64, 32]
-  assert sizes(demand.DEEPGMM_NETWORKS['instrument_net']) == [128, 64, 32, 1]
-  deepiv = demand.deepiv_networks(5000)
-  assert sizes(deepiv['treatment_net']) == [128, 64, 32, 1]
-  assert deepiv['instrument_net'][1].rate == pytest.approx(1 / 6)
-  assert demand.deepiv_networks(10)['instrument_net'][1].rate == 0.5
+  dfiv = demand.paper_config('dfiv', 5000)
+  assert sizes(dfiv.treatment_net) == [16, 1]
+  assert sizes(dfiv.instrument_net) == [128, 64, 32]
+  assert sizes(dfiv.covariate_net) == [128, 64, 32]
+  deepgmm = demand.paper_config('deepgmm', 5000)
+  assert sizes(deepgmm.instrument_net) == [128, 64, 32, 1]
+  deepiv = demand.paper_config('deepiv', 5000)
+  assert sizes(deepiv.treatment_net) == [128, 64, 32, 1]
+  assert deepiv.instrument_net[1].rate == pytest.approx(1 / 6)
+  assert demand.paper_config('kiv', 5000).random_features == 100
+  with pytest.raises(ValueError, match='no setting for'):
+    demand.paper_config('sieve', 5000)
+
+
+def test_a_run_is_a_row_with_its_error_and_curves():
+  config = methods.load('two_sls').Config()
+  row = demand.run('two_sls', config, n=1000, rho=0.5, seed=1)
+  # Linear 2SLS cannot follow f: the released code has 9320 at n = 5000.
+  assert row.metrics['mse'] == pytest.approx(9320, rel=0.05)
+  assert row.metrics['effective_f'] > 100.
+  assert len(row.curves['ate']) == len(row.curves['cate']) == 20
+  again = demand.run('two_sls', config, n=1000, rho=0.5, seed=1)
+  assert (again.key, again.metrics) == (row.key, row.metrics)
 
 
 @pytest.mark.parametrize('n, rho, message', [

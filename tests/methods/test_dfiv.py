@@ -8,13 +8,15 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import features, types
-from dfiv_ope.methods import dfiv, dfiv_stages, dfiv_update
+from dfiv_ope.methods import dfiv, dfiv_rule, dfiv_stages, dfiv_update
 
 SMALL = dfiv.Config(
     treatment_net=(features.Dense(4, 'silu'), features.Dense(1, None)),
     instrument_net=(features.Dense(8, 'silu'), features.Dense(4, None)),
     covariate_net=(features.Dense(8, 'silu'), features.Dense(3, None)),
+    instrument_steps=1, covariate_steps=2, learning_rate=1e-2,
     iterations=6, checks=2, batch_size=32)
+
 
 
 def batch(rows, seed, *, covariate=True, confounding=1.):
@@ -56,7 +58,7 @@ def linear_model(config, *, covariate=False, intercept=True):
 
 
 def rule(**changes):
-  return dataclasses.replace(dfiv_update.UpdateRule(), **changes)
+  return dataclasses.replace(dfiv_rule.UpdateRule(), **changes)
 
 
 def ridge_weights(design, target, penalty):
@@ -119,7 +121,7 @@ def test_refinements_approach_the_moment_form():
 def test_refinements_leave_only_the_noise_of_the_outcome():
   # The answer is 2; the treatment's own noise is as large as its effect.
   errors = {0: [], 2: []}
-  for seed in range(20):
+  for seed in range(10):
     first = batch(100, (seed, 0), covariate=False, confounding=0.)
     second = batch(100, (seed, 1), covariate=False, confounding=0.)
     for count, found in errors.items():
@@ -187,19 +189,28 @@ def built(config=SMALL, *, covariate=True, seed=0):
       covariate_size=int(covariate), seed=seed)
 
 
+def trained(model, first, second, updates=20):
+  """Returns the losses of the first and of the last update."""
+  # Outside a graph first: optimisers make variables, which a graph retraces.
+  start = model.update(first, second)
+  update = tf.function(model.update)
+  for _ in range(updates - 1):
+    losses = update(first, second)
+  return start, losses
+
+
 @pytest.mark.parametrize('covariate', [False, True])
 def test_updates_lower_both_losses(covariate):
   model = built(covariate=covariate)
   first = tensors(batch(200, 0, covariate=covariate))
   second = tensors(batch(200, 1, covariate=covariate))
-  update = tf.function(model.update)
   before = model.held_out_losses(first, second)
-  for _ in range(40):
-    losses = update(first, second)
+  start, end = trained(model, first, second)
   after = model.held_out_losses(first, second)
-  assert set(losses) == {'stage1_loss', 'stage2_loss'}
-  assert float(after.stage1) <= float(before.stage1)
-  assert float(after.stage2) < 0.8 * float(before.stage2)
+  assert set(end) == {'stage1_loss', 'stage2_loss'}
+  assert float(end['stage2_loss']) < float(start['stage2_loss'])
+  assert float(after.stage1) < float(before.stage1)
+  assert float(after.stage2) < float(before.stage2)
 
 
 def test_an_update_handles_a_batch_of_one():
@@ -210,33 +221,14 @@ def test_an_update_handles_a_batch_of_one():
   assert np.isfinite(model.predict([[0.]], [[0.]])).all()
 
 
-def test_each_network_descends_its_own_loss_only():
-  config = dataclasses.replace(SMALL, covariate_steps=1, instrument_steps=1)
-  model = built(config)
-  model.update(tensors(batch(50, 0)), tensors(batch(50, 1)))
-  joint = built(dataclasses.replace(config, joint=True))
-  joint.update(tensors(batch(50, 0)), tensors(batch(50, 1)))
-  # The same start and one step each, but of different losses.
-  ours, theirs = (
-      each.instrument.network.trainable_variables[0].numpy()
-      for each in (model, joint))
-  start = built(config).instrument.network.trainable_variables[0].numpy()
-  assert np.abs(ours - start).max() > 0
-  assert np.sign(ours - start).tolist() != np.sign(theirs - start).tolist()
-
-
 def test_joint_minimisation_gives_stage_1_up():
   first, second = tensors(batch(200, 0)), tensors(batch(200, 1))
   held_out = {}
   for joint in (False, True):
-    config = dataclasses.replace(
-        SMALL, joint=joint, instrument_steps=5, learning_rate=1e-2)
-    model = built(config)
-    update = tf.function(model.update)
-    for _ in range(60):
-      losses = update(first, second)
+    model = built(dataclasses.replace(SMALL, joint=joint, instrument_steps=3))
+    start, end = trained(model, first, second)
     held_out[joint] = float(model.held_out_losses(first, second).stage1)
-    assert np.isfinite(losses['stage2_loss'])
+    assert float(end['stage2_loss']) < float(start['stage2_loss'])
   assert held_out[True] > held_out[False]
 
 
@@ -256,36 +248,31 @@ def test_fit_keeps_the_features_of_least_held_out_loss(monkeypatch):
     np.testing.assert_array_equal(kept, seen)
 
 
-def test_fit_chooses_penalties_among_the_candidates():
-  model = dfiv.fit(
-      dataclasses.replace(SMALL, candidate_penalties=(1e-4, 1e3)),
-      batch(200, 0), batch(200, 1), seed=0)
-  assert model.config.stage1_penalty == 1e-4
-  assert model.config.stage2_penalty == 1e-4
-  assert model.config.iterations == SMALL.iterations
-
-
 def test_fit_finds_the_slope_in_spite_of_confounding():
-  config = dataclasses.replace(SMALL, iterations=100, batch_size=None)
+  config = dataclasses.replace(
+      SMALL, iterations=100, batch_size=None, candidate_penalties=(1e-3, 1e3))
   model = dfiv.fit(config, batch(1000, 0), batch(1000, 1), seed=0)
-  slope = (model.predict([[0.5]], [[0.]]) - model.predict([[-0.5]], [[0.]]))
-  # Least squares would give 2.5.
+  slope = model.predict([[0.5]], [[0.]]) - model.predict([[-0.5]], [[0.]])
+  # Least squares would give 3.
   np.testing.assert_allclose(slope, 2., atol=0.2)
+  assert model.config == dataclasses.replace(
+      config, stage1_penalty=1e-3, stage2_penalty=1e-3)
 
 
-def test_seeds_decide_the_fit():
-  data = batch(40, 0), batch(40, 1)
+def test_seeds_decide_the_networks():
   first, again, other = (
-      dfiv.fit(SMALL, *data, seed=seed).predict([[0.3]], [[0.1]]).numpy()
-      for seed in (0, 0, 1))
-  np.testing.assert_array_equal(first, again)
-  assert first != other
+      built(seed=seed).features(tensors(batch(3, 0))) for seed in (0, 0, 1))
+  for member in ('treatment', 'instrument', 'covariate'):
+    values = getattr(first, member).numpy()
+    np.testing.assert_array_equal(values, getattr(again, member))
+    assert not np.any(values == getattr(other, member).numpy())
 
 
 def test_the_paper_config_has_the_papers_stage_2_and_batch_norm():
   assert dfiv.PAPER.refinements == 0
   assert dfiv.PAPER.covariate_net[-1] == features.BatchNorm('relu')
-  model = built(dfiv.PAPER)
+  model = built(dataclasses.replace(
+      dfiv.PAPER, instrument_steps=1, covariate_steps=1))
   data = tensors(batch(30, 0))
   variables = model.covariate.network.variables
   before = [each.numpy() for each in variables]
