@@ -60,7 +60,7 @@ class Config:
   epsilon: float = 0.1
   hold: float = 0.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for name in ('n_step', 'transitions', 'episodes_per_round', 'block',
                  'blocks_per_batch', 'uses', 'target_period', 'trial_episodes'):
       if getattr(self, name) < 1:

@@ -108,7 +108,8 @@ def episodes(
   finished: dict[int, Episode] = {}
   free = list(range(copies))[::-1]
   started = yielded = steps_taken = steps_yielded = 0
-  batch: np.ndarray | None = None
+  shape = make_environment(0).observation_spec().shape
+  batch = np.zeros((copies, *shape), np.float32)
 
   def more_to_start() -> bool:
     if num_transitions is None:
@@ -122,8 +123,6 @@ def episodes(
       slot = free.pop()
       environment = make_environment(int(environment_seed))
       first = environment.reset().observation
-      if batch is None:
-        batch = np.zeros((copies, *first.shape), np.float32)
       batch[slot] = first
       running[slot] = _Run(started, environment, [first])
       actor.begin(slot, int(actor_seed))

@@ -46,12 +46,11 @@ def _log_lines(title: str, total: float | None) -> Callable[..., None]:
 
   def update(done: float, note: str = '') -> None:
     nonlocal shown
-    lines = int(_LOG_LINES * done / total) if total else 0
-    if lines > shown:
-      shown = lines
+    share = min(done / total, 1.) if total else 0.
+    if int(_LOG_LINES * share) > shown:
+      shown = int(_LOG_LINES * share)
       NOTES.print(
-          f'{title}: {100 * min(done / total, 1.):.0f} % {note}'.rstrip(),
-          highlight=False)
+          f'{title}: {100 * share:.0f} % {note}'.rstrip(), highlight=False)
 
   NOTES.print(f'{title} ...', highlight=False)
   return update
