@@ -253,7 +253,7 @@ def test_fit_finds_the_slope_in_spite_of_confounding():
       SMALL, iterations=100, batch_size=None, candidate_penalties=(1e-3, 1e3))
   model = dfiv.fit(config, batch(1000, 0), batch(1000, 1), seed=0)
   slope = model.predict([[0.5]], [[0.]]) - model.predict([[-0.5]], [[0.]])
-  # Least squares would give 3.
+  # Least squares would give 2.5.
   np.testing.assert_allclose(slope, 2., atol=0.2)
   assert model.config == dataclasses.replace(
       config, stage1_penalty=1e-3, stage2_penalty=1e-3)
