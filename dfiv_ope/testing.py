@@ -1,8 +1,12 @@
 """Small problems with known answers, for tests here and elsewhere."""
 
+from typing import Any
+
 import dm_env
 from dm_env import specs
 import numpy as np
+
+from dfiv_ope import types
 
 
 class Corridor(dm_env.Environment):
@@ -45,3 +49,34 @@ class Corridor(dm_env.Environment):
 
   def _observation(self) -> np.ndarray:
     return np.array([self._step, self._length], np.float32)
+
+
+def linear_problem(
+    rows: int, *, covariates: bool, seed: int = 0) -> list[types.IVBatch]:
+  """Returns two halves of a confounded linear problem.
+
+  The effect of the treatment is 1; least squares finds about 1/4.
+  """
+  generator = np.random.default_rng(seed)
+  instrument, hidden, noise, covariate = generator.standard_normal(
+      (4, rows, 1))
+  treatment = instrument + hidden + covariates * covariate
+  outcome = (treatment - 1.5 * hidden + 0.1 * noise
+             + covariates * 0.5 * covariate)
+  if covariates:
+    instrument = np.concatenate([instrument, covariate], axis=1)
+  halves = []
+  for half in (slice(rows // 2), slice(rows // 2, None)):
+    halves.append(types.IVBatch(*(
+        member[half].astype(np.float32)
+        for member in (treatment, instrument, outcome)),
+        covariate=covariate[half].astype(np.float32) if covariates else None))
+  return halves
+
+
+def slope(model: Any, covariates: bool) -> float:
+  """Returns the effect that a fitted method finds in `linear_problem`."""
+  points = np.array([[-1.], [1.]], np.float32)
+  covariate = np.zeros((2, 1), np.float32) if covariates else None
+  low, high = model.predict(points, covariate).numpy().ravel()
+  return float(high - low) / 2.

@@ -23,7 +23,7 @@ _CORE_ARROWS = {
     'versions': set(),
     'optimizers': set(),
     'rollout': set(),
-    'testing': set(),
+    'testing': {'types'},
     'policies': {'types'},
     'evaluation': {'types', 'policies', 'rollout'},
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import features, testing, types
 from dfiv_ope.methods import deepgmm, deepgmm_update
 
 SMALL = deepgmm.Config(
@@ -14,33 +14,6 @@ SMALL = deepgmm.Config(
     treatment_net=(features.Dense(1, None),),
     treatment_rate=1e-2, instrument_rate=2e-2, critic_steps=2, steps=300,
     checks=10)
-
-
-def linear_problem(rows, *, covariates, seed=0):
-  """Returns two halves; the effect is 1, least squares finds about 1/4."""
-  generator = np.random.default_rng(seed)
-  instrument, hidden, noise, covariate = generator.standard_normal(
-      (4, rows, 1))
-  treatment = instrument + hidden + covariates * covariate
-  outcome = (treatment - 1.5 * hidden + 0.1 * noise
-             + covariates * 0.5 * covariate)
-  if covariates:
-    instrument = np.concatenate([instrument, covariate], axis=1)
-  halves = []
-  for half in (slice(rows // 2), slice(rows // 2, None)):
-    halves.append(types.IVBatch(*(
-        member[half].astype(np.float32)
-        for member in (treatment, instrument, outcome)),
-        covariate=covariate[half].astype(np.float32) if covariates else None))
-  return halves
-
-
-def slope(model, covariates):
-  """Returns the effect of the treatment from -1 to 1, per unit."""
-  points = np.array([[-1.], [1.]], np.float32)
-  covariate = np.zeros((2, 1), np.float32) if covariates else None
-  low, high = model.predict(points, covariate).numpy().ravel()
-  return (high - low) / 2.
 
 
 def test_the_game_value_is_the_formula_and_has_no_gradient_in_the_lagged_f():
@@ -102,9 +75,9 @@ def test_diverged_snapshots_are_left_out_of_the_choice():
 
 @pytest.mark.parametrize('covariates', [False, True])
 def test_a_linear_effect_is_found_where_least_squares_fails(covariates):
-  halves = linear_problem(4000, covariates=covariates)
+  halves = testing.linear_problem(4000, covariates=covariates)
   model = deepgmm.fit(SMALL, *halves, seed=0)
-  assert abs(slope(model, covariates) - 1.) < 0.15
+  assert abs(testing.slope(model, covariates) - 1.) < 0.15
   columns = [halves[0].treatment]
   if covariates:
     columns.append(halves[0].covariate)
@@ -118,7 +91,7 @@ def test_a_linear_effect_is_found_where_least_squares_fails(covariates):
 
 def test_the_seed_decides_the_numbers_and_a_checkpoint_keeps_them(tmp_path):
   config = dataclasses.replace(SMALL, steps=20, checks=4, swap=False)
-  halves = linear_problem(60, covariates=True)
+  halves = testing.linear_problem(60, covariates=True)
   steps = []
   models = [
       deepgmm.fit(config, *halves, seed=seed,
@@ -154,7 +127,7 @@ def test_update_learns_the_same_effect_inside_a_graph():
   stage1, stage2 = (
       types.IVBatch(*(None if member is None else tf.constant(member)
                       for member in half))
-      for half in linear_problem(1000, covariates=False))
+      for half in testing.linear_problem(1000, covariates=False))
   model = deepgmm.build(
       dataclasses.replace(SMALL, swap=False),
       treatment_size=1, instrument_size=1)
@@ -167,7 +140,7 @@ def test_update_learns_the_same_effect_inside_a_graph():
     return losses
 
   assert np.isfinite(run()['game_value'])
-  assert abs(slope(model, False) - 1.) < 0.2
+  assert abs(testing.slope(model, False) - 1.) < 0.2
 
 
 def test_the_paper_config_has_the_networks_of_the_paper():

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import features, testing, types
 from dfiv_ope.methods import deepiv, deepiv_mixture, deepiv_update
 
 SMALL = deepiv.Config(
@@ -15,33 +15,6 @@ SMALL = deepiv.Config(
     treatment_net=(features.Dense(1, None),),
     components=2, density_rate=2e-2, response_rate=2e-2, density_steps=300,
     response_steps=300, checks=10, members=1)
-
-
-def linear_problem(rows, *, covariates, seed=0):
-  """Returns two halves; the effect is 1, least squares finds about 1/4."""
-  generator = np.random.default_rng(seed)
-  instrument, hidden, noise, covariate = generator.standard_normal(
-      (4, rows, 1))
-  treatment = instrument + hidden + covariates * covariate
-  outcome = (treatment - 1.5 * hidden + 0.1 * noise
-             + covariates * 0.5 * covariate)
-  if covariates:
-    instrument = np.concatenate([instrument, covariate], axis=1)
-  halves = []
-  for half in (slice(rows // 2), slice(rows // 2, None)):
-    halves.append(types.IVBatch(*(
-        member[half].astype(np.float32)
-        for member in (treatment, instrument, outcome)),
-        covariate=covariate[half].astype(np.float32) if covariates else None))
-  return halves
-
-
-def slope(model, covariates):
-  """Returns the effect of the treatment from -1 to 1, per unit."""
-  points = np.array([[-1.], [1.]], np.float32)
-  covariate = np.zeros((2, 1), np.float32) if covariates else None
-  low, high = model.predict(points, covariate).numpy().ravel()
-  return (high - low) / 2.
 
 
 def random_mixture(rows, components, size, seed=0):
@@ -136,9 +109,9 @@ def test_response_loss_joins_each_draw_with_the_covariate_of_its_row():
 
 @pytest.mark.parametrize('covariates', [False, True])
 def test_a_linear_effect_is_found_where_least_squares_fails(covariates):
-  halves = linear_problem(4000, covariates=covariates)
+  halves = testing.linear_problem(4000, covariates=covariates)
   model = deepiv.fit(SMALL, *halves, seed=0)
-  assert abs(slope(model, covariates) - 1.) < 0.15
+  assert abs(testing.slope(model, covariates) - 1.) < 0.15
   columns = [halves[0].treatment]
   if covariates:
     columns.append(halves[0].covariate)
@@ -153,7 +126,7 @@ def test_the_seed_decides_the_numbers_and_a_checkpoint_keeps_them(tmp_path):
       SMALL, density_steps=20, response_steps=20, checks=2,
       treatment_net=(features.Dense(4), features.Dropout(0.5),
                      features.Dense(1, None)))
-  halves = linear_problem(60, covariates=True)
+  halves = testing.linear_problem(60, covariates=True)
   steps = []
   models = [
       deepiv.fit(config, *halves, seed=seed,
@@ -176,7 +149,7 @@ def test_the_seed_decides_the_numbers_and_a_checkpoint_keeps_them(tmp_path):
 def test_members_hold_out_other_rows_and_are_averaged():
   config = dataclasses.replace(
       SMALL, density_steps=2, response_steps=2, checks=1, members=2)
-  halves = linear_problem(40, covariates=False)
+  halves = testing.linear_problem(40, covariates=False)
   model = deepiv.fit(config, *halves, seed=0)
   each = [response.network(halves[0].treatment)
           for response in model.responses]
@@ -189,7 +162,7 @@ def test_update_learns_the_same_effect_inside_a_graph():
   stage1, stage2 = (
       types.IVBatch(*(None if member is None else tf.constant(member)
                       for member in half))
-      for half in linear_problem(1000, covariates=False))
+      for half in testing.linear_problem(1000, covariates=False))
   model = deepiv.build(SMALL, treatment_size=1, instrument_size=1)
 
   @tf.function
@@ -200,7 +173,7 @@ def test_update_learns_the_same_effect_inside_a_graph():
     return losses
 
   losses = run()
-  assert abs(slope(model, False) - 1.) < 0.2
+  assert abs(testing.slope(model, False) - 1.) < 0.2
   # Of the outcome's variance, Var(y | z) = 0.26 cannot be explained.
   np.testing.assert_allclose(losses['response_loss'], 0.26, atol=0.1)
 
