@@ -3,13 +3,13 @@
 
 PYTHON ?= python3.11
 BIN := .venv/bin
-# One thread for each TensorFlow pool, and no start-up chatter.
+# No start-up chatter of TensorFlow.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 # Constraints also reach the isolated build environment of pip.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint format lock clean
+.PHONY: help demo test lint lock clean
 
 help:  ## Lists the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -23,9 +23,11 @@ help:  ## Lists the targets.
 	touch $@
 
 demo: .venv/installed  ## Makes the catch dataset and prints its card.
-	@bash -c 'test -e build/demo/catch || $(BIN)/dfiv-ope dataset make catch \
-	  --out build/demo/catch'
-	@$(BIN)/dfiv-ope dataset show build/demo/catch
+	@if test -e build/demo/catch/metadata.json; then \
+	  $(BIN)/dfiv-ope dataset show build/demo/catch; \
+	else \
+	  $(BIN)/dfiv-ope dataset make catch --out build/demo/catch; \
+	fi
 
 test: .venv/installed  ## Runs all tests.
 	$(BIN)/python -m pytest

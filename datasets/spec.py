@@ -6,7 +6,7 @@ import json
 import pathlib
 from typing import Any
 
-from dfiv_ope import evaluation
+from dfiv_ope import statistics
 
 SCHEMA = 1
 METADATA = 'metadata.json'
@@ -79,8 +79,8 @@ class Metadata:
   truncated: int
   digest: str
   files: Mapping[str, Mapping[str, Any]]
-  truth: evaluation.MonteCarlo
-  behaviour: evaluation.MonteCarlo
+  truth: statistics.MonteCarlo
+  behaviour: statistics.MonteCarlo
   policy: Mapping[str, Any]
   versions: Mapping[str, str]
 
@@ -115,7 +115,7 @@ class Metadata:
     try:
       fields['spec'] = Spec(**fields['spec'])
       for name in ('truth', 'behaviour'):
-        fields[name] = evaluation.MonteCarlo(**fields[name])
+        fields[name] = statistics.MonteCarlo(**fields[name])
       return cls(**fields)
     except (KeyError, TypeError) as error:
       raise ValueError(

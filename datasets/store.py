@@ -22,7 +22,7 @@ import numpy as np
 import reverb
 import tensorflow as tf
 
-from dfiv_ope import evaluation, policies, rollout, types
+from dfiv_ope import policies, rollout, statistics, types
 from dfiv_ope.datasets import steps as steps_lib
 
 TRANSITIONS = 'transitions'
@@ -47,7 +47,7 @@ class Contents(NamedTuple):
   episodes: int
   truncated: int
   digest: str
-  returns: evaluation.MonteCarlo
+  returns: statistics.MonteCarlo
 
 
 class Writer:
@@ -113,7 +113,7 @@ class Writer:
     return Contents(
         transitions=sum(self._lengths), episodes=len(self._returns),
         truncated=self._truncated, digest=self._digest.hexdigest(),
-        returns=evaluation.summarise(self._returns, self._lengths))
+        returns=statistics.summarise(self._returns, self._lengths))
 
   def close(self) -> None:
     """Stops the server."""

@@ -1,39 +1,8 @@
 """What a policy is worth: by simulation here, from a log elsewhere."""
 
 from collections.abc import Callable
-import dataclasses
 
-import numpy as np
-
-from dfiv_ope import policies, rollout, types
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MonteCarlo:
-  """The mean of a policy's discounted return, by simulation.
-
-  Attributes:
-    mean: average discounted return.
-    standard_error: of the mean.
-    episodes: how many episodes were averaged.
-    mean_length: average number of steps of an episode.
-  """
-  mean: float
-  standard_error: float
-  episodes: int
-  mean_length: float
-
-
-def summarise(returns: list[float], lengths: list[int]) -> MonteCarlo:
-  """Averages the returns of whole episodes."""
-  if not returns:
-    raise ValueError('At least one episode is needed.')
-  spread = np.std(returns, ddof=1) if len(returns) > 1 else np.nan
-  return MonteCarlo(
-      mean=float(np.mean(returns)),
-      standard_error=float(spread / np.sqrt(len(returns))),
-      episodes=len(returns),
-      mean_length=float(np.mean(lengths)))
+from dfiv_ope import policies, rollout, statistics, types
 
 
 def monte_carlo(
@@ -47,7 +16,7 @@ def monte_carlo(
     relative_error: float = 0.005,
     copies: int = rollout.DEFAULT_COPIES,
     progress: Callable[[int], None] | None = None,
-) -> MonteCarlo:
+) -> statistics.MonteCarlo:
   """Simulates until the value is known well enough.
 
   Args:
@@ -76,7 +45,7 @@ def monte_carlo(
       progress(len(returns))
     # Looking only now and then keeps the stopping rule from biting on noise.
     if len(returns) >= min_episodes and len(returns) % 500 == 0:
-      estimate = summarise(returns, lengths)
+      estimate = statistics.summarise(returns, lengths)
       if estimate.standard_error <= relative_error * abs(estimate.mean):
         return estimate
-  return summarise(returns, lengths)
+  return statistics.summarise(returns, lengths)

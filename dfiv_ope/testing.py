@@ -65,13 +65,13 @@ def linear_problem(
              + covariates * 0.5 * covariate)
   if covariates:
     instrument = np.concatenate([instrument, covariate], axis=1)
-  halves = []
-  for half in (slice(rows // 2), slice(rows // 2, None)):
-    halves.append(types.IVBatch(*(
-        member[half].astype(np.float32)
-        for member in (treatment, instrument, outcome)),
-        covariate=covariate[half].astype(np.float32) if covariates else None))
-  return halves
+  whole = types.IVBatch(
+      treatment, instrument, outcome, covariate if covariates else None)
+  return [
+      types.IVBatch(*(
+          None if member is None else member[half].astype(np.float32)
+          for member in whole))
+      for half in (slice(rows // 2), slice(rows // 2, None))]
 
 
 def slope(model: Any, covariates: bool) -> float:

@@ -139,7 +139,6 @@ def show(
         '--json', help='Print the whole record as JSON.')] = False,
 ) -> None:
   """Show what a dataset holds."""
-  runtime.start()
   from dfiv_ope.datasets import spec as spec_lib
   metadata = spec_lib.read_metadata(path)
   if as_json:

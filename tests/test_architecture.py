@@ -25,7 +25,8 @@ _CORE_ARROWS = {
     'rollout': set(),
     'testing': {'types'},
     'policies': {'types'},
-    'evaluation': {'types', 'policies', 'rollout'},
+    'statistics': set(),
+    'evaluation': {'types', 'policies', 'rollout', 'statistics'},
 }
 
 # Heavy or foreign packages that a room must not know.

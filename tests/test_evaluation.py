@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import evaluation, policies, testing
+from dfiv_ope import evaluation, policies, statistics, testing
 
 
 class _Always(tf.Module):
@@ -45,4 +45,4 @@ def test_simulation_stops_when_the_value_is_known_well_enough():
 
 def test_no_episodes_have_no_mean():
   with pytest.raises(ValueError, match='At least one episode'):
-    evaluation.summarise([], [])
+    statistics.summarise([], [])

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from dfiv_ope import evaluation, policies, testing
+from dfiv_ope import policies, statistics, testing
 from dfiv_ope.datasets import collection, spec, store
 
 SPEC = spec.Spec(task='corridor', transitions=3_000, seed=5)
@@ -28,7 +28,7 @@ def make(path: pathlib.Path, a_spec=SPEC, terminates=True) -> spec.Metadata:
       transitions=contents.transitions, episodes=contents.episodes,
       truncated=contents.truncated, digest=contents.digest,
       files=store.file_record(path),
-      truth=evaluation.summarise([1., 2.], [1, 1]),
+      truth=statistics.summarise([1., 2.], [1, 1]),
       behaviour=contents.returns, policy={},
       versions={'dm-reverb': importlib.metadata.version('dm-reverb')})
   (path / spec.METADATA).write_text(metadata.to_json())
