@@ -5,7 +5,7 @@ import sys
 
 
 def start() -> None:
-  """Caps TensorFlow's threads and mutes the native libraries.
+  """Caps the threads of TensorFlow and numpy, mutes the native libraries.
 
   Commands call this before they import anything heavy. These networks are
   small: more threads cost more than they give, and sweeps run one process a
@@ -13,6 +13,7 @@ def start() -> None:
   pointed away while Python keeps the real standard error.
   """
   os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+  os.environ.setdefault('OMP_NUM_THREADS', '1')  # numpy reads it once
   if sys.stderr.fileno() == 2:
     real = os.fdopen(os.dup(2), 'w', buffering=1)
     with open(os.devnull, 'w') as nowhere:  # noqa: PTH123
