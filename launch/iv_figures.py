@@ -114,7 +114,8 @@ def _mse(rows: list[results.ResultRow]) -> Any:
             color=f'C{index}', linewidth=2.5)
     axes.set(
         yscale='log', title=f'n = {size}', xlabel='rho',
-        xticks=range(len(rhos)), xticklabels=[f'{rho:g}' for rho in rhos])
+        xticks=range(len(rhos)), xticklabels=[f'{rho:g}' for rho in rhos],
+        xlim=(-0.5, len(rhos) - 0.5))
   panels[0, 0].set_ylabel('mean squared error (bars: medians)')
   for index, label in enumerate(groups):
     panels[0, -1].plot([], [], color=f'C{index}', label=label)
