@@ -119,7 +119,8 @@ def _mse(rows: list[results.ResultRow]) -> Any:
   panels[0, 0].set_ylabel('mean squared error (bars: medians)')
   for index, label in enumerate(groups):
     panels[0, -1].plot([], [], color=f'C{index}', label=label)
-  panels[0, -1].legend(frameon=False, bbox_to_anchor=(1., 1.))
+  panels[0, -1].legend(
+      frameon=False, loc='upper left', bbox_to_anchor=(1., 1.))
   return figure
 
 
