@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Iterable
 import dataclasses
+import types
+import typing
 from typing import Any, TypeVar
 
 Config = TypeVar('Config')
@@ -21,7 +23,7 @@ def apply(config: Config, settings: Iterable[str]) -> Config:
       type than the field.
   """
   fields = {
-      field.name: getattr(config, field.name)
+      field.name: field
       for field in dataclasses.fields(config)}  # type: ignore[arg-type]
   changes: dict[str, Any] = {}
   for setting in settings:
@@ -32,20 +34,25 @@ def apply(config: Config, settings: Iterable[str]) -> Config:
       raise ValueError(
           f'There is no setting {name!r}. The settings are: '
           f'{", ".join(sorted(fields))}.')
-    changes[name] = _convert(name, text, fields[name])
+    changes[name] = _convert(
+        text, fields[name].type, name=name, current=getattr(config, name))
   return dataclasses.replace(config, **changes)  # type: ignore[type-var]
 
 
-def _convert(name: str, text: str, current: Any) -> Any:
-  """Parses a value and checks it against the type of the current one."""
+def _convert(text: str, annotation: Any, *, name: str, current: Any) -> Any:
+  """Parses a value and checks it against the annotation of its field."""
+  members = (
+      typing.get_args(annotation) if isinstance(annotation, types.UnionType)
+      else (annotation,))
+  allowed = [typing.get_origin(member) or member for member in members]
   try:
     value = ast.literal_eval(text)
   except (SyntaxError, ValueError):
     value = text
-  if isinstance(current, float) and type(value) is int:
+  if float in allowed and type(value) is int:
     value = float(value)
-  if current is not None and type(value) is not type(current):
+  if type(value) not in allowed:
+    names = ' or '.join(each.__name__ for each in allowed)
     raise ValueError(
-        f'{name} is of type {type(current).__name__} (now {current!r}), got '
-        f'{text!r}.')
+        f'{name} is of type {names} (now {current!r}), got {text!r}.')
   return value
