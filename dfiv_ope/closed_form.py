@@ -18,6 +18,18 @@ from dfiv_ope import ridge, two_stage, types
 # A feature map: [B, D] -> [B, features].
 FeatureMap = Callable[[tf.Tensor], tf.Tensor]
 
+# Candidates of both penalties for features of about unit norm.
+PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 0.25, 0.5))
+
+
+def check_candidates(config: Any) -> None:
+  """Raises a ValueError where a config's candidate penalties cannot be."""
+  for name in ('stage1_penalties', 'stage2_penalties'):
+    values = getattr(config, name)
+    if not values or not all(value > 0 for value in values):
+      raise ValueError(
+          f'{name} must be positive candidates, at least one, got {values}.')
+
 
 class Model(tf.Module):
   """A structural function that is linear in fixed features.

@@ -59,14 +59,12 @@ class Method(Protocol):
   """A regression method that learns from pairs of batches.
 
   A method is a `tf.Module`: its variables and optimiser state are what a
-  checkpoint saves. `update` is called inside a `tf.function`.
+  checkpoint saves. `update` is called inside a `tf.function`. A method with a
+  closed form also has `solve(stage1, stage2)`, for the whole data set.
   """
 
   def update(self, stage1: IVBatch, stage2: IVBatch) -> Mapping[str, tf.Tensor]:
     """Makes one update from two independent batches; returns losses."""
-
-  def solve(self, stage1: IVBatch, stage2: IVBatch) -> None:
-    """Solves both stages in closed form on the whole data set."""
 
   def predict(
       self, treatment: Nest, covariate: Nest | None = None) -> tf.Tensor:

@@ -16,8 +16,6 @@ import tensorflow as tf
 
 from dfiv_ope import closed_form, features, two_stage, types
 
-_GRID = tuple(float(x) for x in 10. ** np.arange(-9., 0.25, 0.5))
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
@@ -36,8 +34,8 @@ class Config:
   """
   random_features: int | None = None
   bandwidth_scale: float = 1.
-  stage1_penalties: tuple[float, ...] = _GRID
-  stage2_penalties: tuple[float, ...] = _GRID
+  stage1_penalties: tuple[float, ...] = closed_form.PENALTIES
+  stage2_penalties: tuple[float, ...] = closed_form.PENALTIES
   cross_fit: bool = True
   tolerance: float = 1e-8
 
@@ -51,12 +49,7 @@ class Config:
       if not getattr(self, name) > 0:
         raise ValueError(
             f'{name} must be positive, got {getattr(self, name)}.')
-    for name in ('stage1_penalties', 'stage2_penalties'):
-      values = getattr(self, name)
-      if not values or not all(value > 0 for value in values):
-        raise ValueError(
-            f'{name} must be positive candidates, at least one, got '
-            f'{values}.')
+    closed_form.check_candidates(self)
 
 
 # The paper's setting. Its text leaves the grids of penalties open.

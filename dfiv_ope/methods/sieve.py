@@ -13,8 +13,6 @@ import numpy as np
 
 from dfiv_ope import closed_form, dictionaries, types
 
-_GRID = tuple(float(x) for x in 10. ** np.arange(-9., 0.25, 0.5))
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
@@ -44,8 +42,8 @@ class Config:
   interaction: int = 2
   most_functions: int = 700
   most_columns: int = 1300
-  stage1_penalties: tuple[float, ...] = _GRID
-  stage2_penalties: tuple[float, ...] = _GRID
+  stage1_penalties: tuple[float, ...] = closed_form.PENALTIES
+  stage2_penalties: tuple[float, ...] = closed_form.PENALTIES
 
   def __post_init__(self) -> None:
     if self.interaction < 1:
@@ -54,12 +52,7 @@ class Config:
     for name in ('treatment_bases', 'covariate_bases'):
       if not getattr(self, name):
         raise ValueError(f'{name} must name at least one basis, got none.')
-    for name in ('stage1_penalties', 'stage2_penalties'):
-      values = getattr(self, name)
-      if not values or not all(value > 0 for value in values):
-        raise ValueError(
-            f'{name} must be positive candidates, at least one, got '
-            f'{values}.')
+    closed_form.check_candidates(self)
 
 
 def build(

@@ -89,28 +89,6 @@ def test_a_linear_effect_is_found_where_least_squares_fails(covariates):
   assert min(violations) < 0.2 * violations[0]
 
 
-def test_the_seed_decides_the_numbers_and_a_checkpoint_keeps_them(tmp_path):
-  config = dataclasses.replace(SMALL, steps=20, checks=4, swap=False)
-  halves = testing.linear_problem(60, covariates=True)
-  steps = []
-  models = [
-      deepgmm.fit(config, *halves, seed=seed,
-                  progress=lambda *args: steps.append(args[:2]))
-      for seed in (1, 1)]
-  points = halves[0].treatment, halves[0].covariate
-  first, again = (model.predict(*points).numpy() for model in models)
-  np.testing.assert_array_equal(first, again)
-  assert steps[:4] == [(5, 20), (10, 20), (15, 20), (20, 20)]
-
-  path = tf.train.Checkpoint(model=models[0]).write(str(tmp_path / 'model'))
-  empty = deepgmm.build(
-      config, treatment_size=1, instrument_size=2, covariate_size=1, seed=2)
-  assert np.abs(empty.predict(*points) - first).max() > 1e-2
-  status = tf.train.Checkpoint(model=empty).read(path)
-  status.assert_existing_objects_matched()
-  np.testing.assert_array_equal(empty.predict(*points), first)
-
-
 @pytest.mark.parametrize('swap', [False, True])
 def test_the_functions_of_all_games_are_averaged(swap):
   model = deepgmm.build(
