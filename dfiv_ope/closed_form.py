@@ -134,13 +134,59 @@ def cross_fit(
     The solution; its stage-1 weights are those of all rows, its losses the
     means of both directions.
   """
-  sums1, sums2 = two_stage.stage1_sums(first), two_stage.stage1_sums(second)
+  return _cross_fit(
+      two_stage.stage1_sums(first), two_stage.stage1_sums(second),
+      lambda weights: two_stage.stage2_sums(first, weights),
+      lambda weights: two_stage.stage2_sums(second, weights),
+      stage1_penalties, stage2_penalties)
+
+
+def cross_fit_sums(
+    first: ridge.Sums,
+    second: ridge.Sums,
+    *,
+    stage1_penalties: Sequence[float],
+    stage2_penalties: Sequence[float],
+) -> two_stage.Solution:
+  """Does what `cross_fit` does from sums alone, for logs of any length.
+
+  Args:
+    first: sums of instrument features [B, d2] and targets [psi, y],
+      [B, d1 + 1], over one half of the rows. The last columns of the
+      instrument features and of psi stand for constants.
+    second: the same of the other half.
+    stage1_penalties: candidates of lambda1.
+    stage2_penalties: candidates of lambda2.
+
+  Returns:
+    As `cross_fit`.
+  """
+  return _cross_fit(
+      _without_outcome(first), _without_outcome(second),
+      lambda weights: ridge.project(first, weights),
+      lambda weights: ridge.project(second, weights),
+      stage1_penalties, stage2_penalties)
+
+
+def _without_outcome(total: ridge.Sums) -> ridge.Sums:
+  return total._replace(moment=total.moment[:, :-1], square=total.square[:-1])
+
+
+def _cross_fit(
+    sums1: ridge.Sums,
+    sums2: ridge.Sums,
+    project1: Callable[[types.FloatArray], ridge.Sums],
+    project2: Callable[[types.FloatArray], ridge.Sums],
+    stage1_penalties: Sequence[float],
+    stage2_penalties: Sequence[float],
+) -> two_stage.Solution:
+  """Cross-fits from stage-1 sums and functions that give stage-2 sums."""
   grid1, losses1 = two_stage.held_out_losses(sums1, sums2, stage1_penalties)
   grid2, losses2 = two_stage.held_out_losses(sums2, sums1, stage1_penalties)
   stage1_losses = (np.add(losses1, losses2) / 2.).tolist()
   chosen1 = int(np.argmin(stage1_losses))
-  outcome1 = two_stage.stage2_sums(first, grid2[chosen1])
-  outcome2 = two_stage.stage2_sums(second, grid1[chosen1])
+  outcome1 = project1(grid2[chosen1])
+  outcome2 = project2(grid1[chosen1])
   losses1 = two_stage.held_out_losses(outcome1, outcome2, stage2_penalties)[1]
   losses2 = two_stage.held_out_losses(outcome2, outcome1, stage2_penalties)[1]
   stage2_losses = (np.add(losses1, losses2) / 2.).tolist()

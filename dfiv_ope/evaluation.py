@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import tensorflow as tf
+
 from dfiv_ope import policies, rollout, statistics, types
 
 
@@ -49,3 +51,17 @@ def monte_carlo(
       if estimate.standard_error <= relative_error * abs(estimate.mean):
         return estimate
   return statistics.summarise(returns, lengths)
+
+
+def initial_value(
+    q_function: types.QFunction, initial_observations: tf.Tensor) -> float:
+  """Returns E Q(s0, pi) over initial states and the policy's actions.
+
+  The expectation over actions is exact, the one over states the mean over
+  those given.
+
+  Args:
+    q_function: values of the policy.
+    initial_observations: raw observations [E, D].
+  """
+  return float(tf.reduce_mean(q_function.expected(initial_observations)))

@@ -209,6 +209,22 @@ def median_bandwidth(x: types.FloatArray) -> types.FloatArray:
   return result
 
 
+def median_distance(x: types.FloatArray) -> float:
+  """Returns the median distance between rows of x [B, D], 1 if all are equal.
+
+  One bandwidth for all columns. With many columns it is the better rule:
+  rows that differ a little in each of them are not far apart.
+  """
+  x = np.asarray(x, np.float64)
+  x = x[::-(-len(x) // _BANDWIDTH_ROWS)]
+  norm = np.sum(np.square(x), axis=1)
+  square = norm[:, None] + norm[None, :] - 2. * x @ x.T
+  distance = np.sqrt(np.maximum(square[np.triu_indices(len(x), k=1)], 0.))
+  # Rounding makes the distance of equal rows small, not zero.
+  distance = distance[distance > 1e-6]
+  return float(np.median(distance)) if distance.size else 1.
+
+
 class Standardiser(NamedTuple):
   """An affine map to mean zero and standard deviation one.
 

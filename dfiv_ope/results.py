@@ -33,6 +33,8 @@ class ResultRow:
     curves: lists of numbers that came of it, for figures.
     cpu_seconds: process time of the fit.
     versions: of Python, of us and of the libraries.
+    failure: why there is no result to trust, such as a divergence; empty
+      where there is one.
   """
   problem: Mapping[str, Any]
   method: str
@@ -42,6 +44,7 @@ class ResultRow:
   curves: Mapping[str, list[float]]
   cpu_seconds: float
   versions: Mapping[str, str]
+  failure: str = ''
 
   def __post_init__(self) -> None:
     for name in ('problem', 'config', 'versions'):

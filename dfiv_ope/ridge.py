@@ -20,7 +20,7 @@ Rows may be summed in parts, on one machine or many, and solved once:
     ridge.solve_sums(total, 1e-3)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -105,9 +105,8 @@ def solve_sums(
   _check_penalty(penalty)
   gram, moment = _without_intercept(total) if intercept else total[:2]
   ridge_term = _scalar(penalty, _DTYPE) * total.count
-  factor = tf.linalg.cholesky(
-      gram + ridge_term * tf.eye(tf.shape(gram)[0], dtype=_DTYPE))
-  weights = tf.linalg.cholesky_solve(factor, moment)
+  weights = _solve_symmetric(
+      gram + ridge_term * tf.eye(tf.shape(gram)[0], dtype=_DTYPE), moment)
   return _with_intercept(total, weights) if intercept else weights
 
 
@@ -144,6 +143,41 @@ def solve_grid(
         np.concatenate([weights, (target - cross @ weights) / size])
         for weights in grid]
   return grid
+
+
+def solve_cross(total: Sums, penalty: float | tf.Tensor) -> tf.Tensor:
+  """Returns u with (F'X + n penalty I) u = F'y: [D, 1], float64.
+
+  The features F are the instruments of as many regressors X. With
+  F = psi(s, a) and X = psi(s, a) - gamma d psi(s', a') this is LSTD-Q (Bradtke
+  and Barto, 1996). The last weight is not penalised.
+
+  Args:
+    total: sums of the features F [B, D] and the targets [X, y], [B, D + 1].
+    penalty: ridge penalty per row, positive.
+  """
+  _check_penalty(penalty)
+  penalised = tf.concat(
+      [tf.ones_like(total.square[:-2]), tf.zeros([1], _DTYPE)], axis=0)
+  ridge_term = _scalar(penalty, _DTYPE) * total.count * penalised
+  return tf.linalg.solve(
+      total.moment[:, :-1] + tf.linalg.diag(ridge_term), total.moment[:, -1:])
+
+
+def project(total: Sums, weights: tf.Tensor) -> Sums:
+  """Returns the sums of a regression of y on W = F V, without the rows.
+
+  Args:
+    total: sums of the features F [B, D] and the targets [X, y], [B, K + 1].
+    weights: V, [D, K].
+  """
+  weights = tf.cast(weights, _DTYPE)
+  return Sums(
+      gram=tf.matmul(
+          weights, tf.matmul(total.gram, weights), transpose_a=True),
+      moment=tf.matmul(weights, total.moment[:, -1:], transpose_a=True),
+      square=total.square[-1:],
+      count=total.count)
 
 
 def predict(features: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
@@ -187,6 +221,25 @@ def loss(
           / tf.cast(tf.shape(features)[0], features.dtype)
           + _scalar(penalty, features.dtype)
           * tf.reduce_sum(tf.square(penalised)))
+
+
+@tf.custom_gradient
+def _solve_symmetric(
+    matrix: tf.Tensor, right: tf.Tensor,
+) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
+  """Returns M^-1 R, [D, K], for symmetric positive M [D, D] and R [D, K].
+
+  The gradient is one more solve with the factor at hand. TensorFlow would
+  differentiate the factorisation itself, at several times the cost.
+  """
+  factor = tf.linalg.cholesky(matrix)
+  solution = tf.linalg.cholesky_solve(factor, right)
+
+  def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    to_right = tf.linalg.cholesky_solve(factor, upstream)
+    return -tf.matmul(to_right, solution, transpose_b=True), to_right
+
+  return solution, gradient
 
 
 def _without_intercept(total: Sums) -> tuple[tf.Tensor, tf.Tensor]:

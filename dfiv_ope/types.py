@@ -55,6 +55,17 @@ class Policy(Protocol):
     """Returns pi(.|s), float32 [B, A], for observations [B, D]."""
 
 
+@runtime_checkable
+class QFunction(Protocol):
+  """The values of a policy."""
+
+  def values(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns Q(s, .), [B, A], for observations [B, D]."""
+
+  def expected(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns the mean of Q(s, .) over the policy's actions, [B]."""
+
+
 class Method(Protocol):
   """A regression method that learns from pairs of batches.
 

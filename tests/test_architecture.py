@@ -33,6 +33,8 @@ _CORE_ARROWS = {
     'ridge': {'types'},
     'testing': {'types'},
     'evaluation': {'types', 'policies', 'rollout', 'statistics'},
+    'state_action': {'types', 'features'},
+    'bellman': {'types', 'features', 'ridge', 'state_action'},
     'two_stage': {'types', 'ridge'},
     'arrays': {'types', 'features'},
     'closed_form': {'types', 'ridge', 'two_stage'},

@@ -1,0 +1,256 @@
+"""The learner that all methods of off-policy evaluation share.
+
+A method is an `Agent`: an update from two batches, a closed form on the whole
+log, or both. `OPELearner` does the rest as Acme's learners do: it makes many
+updates within one graph, counts and logs them, looks at the estimate now and
+then, stops a run that diverges, and saves and restores all of it bit for bit.
+
+    agent = fqe.make(fqe.Config(), problem, seed=0)
+    learner = OPELearner(agent, problem, data, initial_observations=s0)
+    learner.run()
+    learner.evaluate()                  # the value of the policy
+    learner.q_function.values(s)        # [B, A]
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+import json
+from typing import Any, Protocol
+
+import acme
+from acme.tf import savers
+from acme.utils import counting
+from acme.utils import loggers
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import bellman, evaluation, state_action, types
+
+# One pass over the log, in parts of some thousand rows.
+Parts = Callable[[], Iterable[types.IVBatch]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+  """What every agent's config has.
+
+  Attributes:
+    updates: updates of a whole run; 0 for a closed form.
+    batch_size: rows of each of the two batches of an update.
+    checks: how often a run looks at its estimate; a step of the learner makes
+      the updates up to the next look.
+  """
+  updates: int = 0
+  batch_size: int = 1024
+  checks: int = 1
+
+  def __post_init__(self) -> None:
+    if self.updates < 0:
+      raise ValueError(f'updates must not be negative, got {self.updates}.')
+    for name in ('batch_size', 'checks'):
+      if getattr(self, name) < 1:
+        raise ValueError(
+            f'{name} must be at least 1, got {getattr(self, name)}.')
+    if self.checks > max(self.updates, 1):
+      raise ValueError(
+          f'checks must not exceed updates, got checks={self.checks} and '
+          f'updates={self.updates}.')
+
+
+class Agent(tf.Module):
+  """A method of off-policy evaluation.
+
+  All that a run changes are variables of the module, so that a checkpoint
+  holds it. Rows come from `bellman.Problem.rows`.
+
+  Attributes:
+    config: its hyper-parameters.
+  """
+  config: Config
+
+  def update(
+      self, first: types.IVBatch, second: types.IVBatch,
+  ) -> Mapping[str, tf.Tensor]:
+    """Makes one update from two independent batches; returns losses, [].
+
+    Called inside a `tf.function`.
+    """
+    raise NotImplementedError(f'{type(self).__name__} has no updates.')
+
+  def anneal(self, share: float) -> None:
+    """Sets learning rates for when `share` of the updates is done."""
+
+  def solve(self, parts: Parts) -> Mapping[str, float]:
+    """Uses the whole log, before each look at the estimate.
+
+    Returns:
+      What is worth knowing of it, such as held-out losses.
+    """
+    del parts
+    return {}
+
+  def finish(self, parts: Parts) -> None:
+    """Settles what `predict` uses when all updates are done."""
+
+  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+    """Returns the value of decisions on the scale of the problem, [B, 1]."""
+    raise NotImplementedError
+
+
+class Data(Protocol):
+  """Where rows come from: memory or a stream."""
+
+  def sample(self) -> types.IVBatch:
+    """Returns rows drawn uniformly, inside a graph."""
+
+  def parts(self) -> Iterable[types.IVBatch]:
+    """Returns all rows in parts, or as many as stand for the log."""
+
+
+class OPELearner(acme.Learner, savers.TFSaveable):
+  """Runs an agent on a log.
+
+  Attributes:
+    agent: the method.
+    problem: what is asked of the log.
+  """
+
+  def __init__(
+      self,
+      agent: Agent,
+      problem: bellman.Problem,
+      data: Data,
+      *,
+      initial_observations: tf.Tensor,
+      counter: counting.Counter | None = None,
+      logger: loggers.Logger | None = None,
+  ):
+    """Initialises the learner.
+
+    Args:
+      agent: the method.
+      problem: what is asked of the log.
+      data: where rows come from. If it is a `tf.Module`, its state is saved.
+      initial_observations: raw observations that episodes start from, [E, D].
+      counter: counts updates.
+      logger: told the losses and the estimate at each look.
+    """
+    self.agent = agent
+    self.problem = problem
+    self._data = data
+    self._initial_observations = initial_observations
+    self._counter = counter or counting.Counter()
+    self._logger = logger or loggers.NoOpLogger()
+    self._checks = tf.Variable(0, dtype=tf.int64, trainable=False)
+    self._history = tf.Variable('{}', trainable=False)  # as JSON
+    self._divergence = tf.Variable('', trainable=False)
+
+  @property
+  def done(self) -> bool:
+    """Whether the run is complete or has diverged."""
+    return (int(self._checks) >= self.agent.config.checks
+            or bool(self.divergence))
+
+  @property
+  def divergence(self) -> str:
+    """Why the run was stopped, empty if it was not."""
+    return self._divergence.numpy().decode()
+
+  @property
+  def history(self) -> dict[str, list[float]]:
+    """The estimate, losses and numbers of updates at each look so far."""
+    return json.loads(self._history.numpy().decode())
+
+  @property
+  def q_function(self) -> bellman.QFunction:
+    """The Q-function as it stands."""
+    return bellman.QFunction(self.problem, self.agent.predict)
+
+  def evaluate(self) -> float:
+    """Returns the estimated value of the policy as it stands."""
+    return evaluation.initial_value(
+        self.q_function, self._initial_observations)
+
+  def step(self) -> None:
+    """Makes the updates up to the next look, and looks."""
+    if self.done:
+      return
+    config, check = self.agent.config, int(self._checks)
+    before, after = (
+        config.updates * mark // config.checks for mark in (check, check + 1))
+    losses: dict[str, float] = {}
+    if after > before:
+      self.agent.anneal(before / config.updates)
+      means = self._update_many(tf.constant(after - before))
+      losses = {name: float(value) for name, value in means.items()}
+    losses.update(self.agent.solve(self._data.parts))
+    if check + 1 == config.checks:
+      self.agent.finish(self._data.parts)
+    estimate = self.evaluate()
+    self._checks.assign_add(1)
+    counts = self._counter.increment(
+        steps=1, updates=after - before)
+    self._record({'updates': after, 'estimate': estimate, **losses})
+    self._logger.write({**counts, 'estimate': estimate, **losses})
+
+  def run(self, num_steps: int | None = None) -> None:
+    """Makes `num_steps` steps, or all that are left."""
+    while not self.done and num_steps != 0:
+      self.step()
+      num_steps = None if num_steps is None else num_steps - 1
+
+  @tf.function
+  def _update_many(self, count: tf.Tensor) -> Mapping[str, tf.Tensor]:
+    """Makes `count` updates, at least one; returns the means of the losses."""
+    total = self._update()
+    for _ in tf.range(1, count):
+      total = tf.nest.map_structure(tf.add, total, self._update())
+    scale = 1. / tf.cast(count, tf.float32)
+    return tf.nest.map_structure(lambda loss: loss * scale, total)
+
+  def _update(self) -> dict[str, tf.Tensor]:
+    losses = self.agent.update(self._data.sample(), self._data.sample())
+    return {name: tf.cast(loss, tf.float32) for name, loss in losses.items()}
+
+  def _record(self, metrics: Mapping[str, float]) -> None:
+    """Adds a look to the history and says if the run has diverged."""
+    history = self.history
+    for name, value in metrics.items():
+      history.setdefault(name, []).append(value)
+    self._history.assign(json.dumps(history))
+    broken = [name for name, value in metrics.items() if not np.isfinite(value)]
+    if broken:
+      self._divergence.assign(f'{", ".join(broken)} not finite')
+    elif not self.problem.allows(metrics['estimate']):
+      self._divergence.assign(
+          f'estimate {metrics["estimate"]:.4g} outside '
+          f'[{self.problem.lowest:.4g}, {self.problem.highest:.4g}]')
+
+  def get_variables(self, names: Sequence[str]) -> list[list[np.ndarray]]:
+    """Returns the agent's variables; the only name is 'agent'."""
+    if list(names) != ['agent']:
+      raise ValueError(f"The learner serves ['agent'], not {list(names)}.")
+    return [[variable.numpy() for variable in self.agent.variables]]
+
+  def save(self) -> dict[str, list[Any]]:
+    """Returns everything a run has changed, for `restore`."""
+    return {
+        name: [variable.numpy() for variable in module.variables]
+        for name, module in self.state.items()}
+
+  def restore(self, state: Mapping[str, list[Any]]) -> None:
+    """Goes on from what `save` returned."""
+    for name, module in self.state.items():
+      for variable, value in zip(
+          module.variables, state[name], strict=True):
+        variable.assign(value)
+
+  @property
+  def state(self) -> dict[str, tf.Module]:
+    """What a checkpoint must hold to go on exactly as before."""
+    progress = tf.Module('progress')
+    progress.variables_ = [self._checks, self._history, self._divergence]
+    state = {'agent': self.agent, 'progress': progress}
+    if isinstance(self._data, tf.Module):
+      state['data'] = self._data
+    return state

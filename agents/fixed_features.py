@@ -1,0 +1,77 @@
+"""What the agents on fixed features, LSTD-Q and KIV, share."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import bellman, features, ridge, state_action, types
+from dfiv_ope.agents import base
+
+
+def make(
+    problem: bellman.Problem,
+    *,
+    size: int,
+    bandwidth_scale: float,
+    seed: types.Seed,
+) -> state_action.Outer:
+  """Returns random Fourier features of the state for each action.
+
+  Args:
+    problem: says the scale of the observations.
+    size: features of the state, even.
+    bandwidth_scale: multiplies the median distance between observations.
+    seed: seeds the frequencies.
+  """
+  bandwidth = np.full(
+      problem.num_observations, problem.distance * bandwidth_scale)
+  return state_action.Outer(
+      features.FourierFeatures(bandwidth, size=size, seed=seed),
+      state_size=size, num_actions=problem.num_actions)
+
+
+def check(config: Any) -> None:
+  """Raises a ValueError where a config of random features cannot be."""
+  size = config.random_features
+  if size < 2 or size % 2:
+    raise ValueError(
+        f'random_features must be even and at least 2, got {size}.')
+  if not config.bandwidth_scale > 0:
+    raise ValueError(
+        f'bandwidth_scale must be positive, got {config.bandwidth_scale}.')
+
+
+def half_sums(
+    function: state_action.Outer, parts: base.Parts,
+) -> tuple[ridge.Sums, ridge.Sums]:
+  """Returns the sums of psi(s, a) and [psi - gamma d psi', r] in two halves.
+
+  Parts of the log go to the halves in turns, so that both see all of it.
+
+  Args:
+    function: psi.
+    parts: gives the log.
+  """
+
+  @tf.function(reduce_retracing=True)
+  def add(total: ridge.Sums, rows: types.IVBatch) -> ridge.Sums:
+    targets = tf.concat(
+        [bellman.difference(function, rows.treatment),
+         tf.cast(rows.outcome, tf.float64)], axis=1)
+    return ridge.merge(
+        total, ridge.sums(function(rows.instrument), targets))
+
+  size = function.output_size
+  zeros = ridge.Sums(
+      gram=tf.zeros([size, size], tf.float64),
+      moment=tf.zeros([size, size + 1], tf.float64),
+      square=tf.zeros([size + 1], tf.float64),
+      count=tf.zeros([], tf.float64))
+  halves = [zeros, zeros]
+  for index, rows in enumerate(parts()):
+    halves[index % 2] = add(halves[index % 2], rows)
+  if not float(halves[1].count):
+    raise ValueError(
+        'The log came in a single part; two halves need at least two.')
+  return halves[0], halves[1]

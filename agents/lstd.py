@@ -1,0 +1,67 @@
+"""LSTD-Q (Bradtke and Barto, 1996; Lagoudakis and Parr, 2003).
+
+Two-stage least squares with fixed features of which each is its own
+instrument: u = (psi'(psi - gamma d psi'))^-1 psi'r. One pass over the log, no
+training: the check on all other agents.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+
+import tensorflow as tf
+
+from dfiv_ope import bellman, ridge, state_action, types
+from dfiv_ope.agents import base, fixed_features
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(base.Config):
+  """Hyper-parameters of LSTD-Q.
+
+  Attributes:
+    random_features: random Fourier features of the state for each action.
+    bandwidth_scale: multiplies the median distance between observations.
+    penalty: ridge penalty, only to make the system solvable.
+  """
+  random_features: int = 300
+  bandwidth_scale: float = 0.5
+  penalty: float = 1e-8
+
+  def __post_init__(self) -> None:
+    super().__post_init__()
+    fixed_features.check(self)
+
+
+# There is no LSTD-Q in the paper. Its KIV has 100 features at the median
+# bandwidth.
+CONFIGS = {
+    'default': Config(),
+    'paper': Config(random_features=100, bandwidth_scale=1., penalty=1e-5),
+}
+
+
+class LSTD(base.Agent):
+  """Least-squares temporal differences on random Fourier features."""
+
+  def __init__(self, config: Config, features: state_action.Outer):
+    super().__init__('lstd')
+    self.config = config
+    self._features = features
+    self._weights = tf.Variable(
+        tf.zeros([features.output_size, 1], tf.float64), trainable=False)
+
+  def solve(self, parts: base.Parts) -> Mapping[str, float]:
+    """Solves for the weights on the whole log."""
+    total = ridge.merge(*fixed_features.half_sums(self._features, parts))
+    self._weights.assign(ridge.solve_cross(total, self.config.penalty))
+    return {}
+
+  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+    return ridge.predict(self._features(decision), self._weights)
+
+
+def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> LSTD:
+  """Returns the agent of a problem."""
+  return LSTD(config, fixed_features.make(
+      problem, size=config.random_features,
+      bandwidth_scale=config.bandwidth_scale, seed=seed))

@@ -1,0 +1,234 @@
+"""Off-policy evaluation as instrumental-variable regression, Eq. (10).
+
+    r = Q(s, a) - gamma d E_pi Q(s', .) + noise
+
+The treatment is (s, a, s', d), the instrument is (s, a), the outcome is the
+reward. This module turns transitions into such rows, and a regression on them
+back into a Q-function. It is the only place that multiplies the evaluation's
+discount by the transition's.
+
+    problem = bellman.pose(transitions, policy, discount=0.99, num_actions=3)
+    rows = problem.rows(transitions)                    # an IVBatch
+    bellman.difference(network, rows.treatment)         # [B, D]
+    q = bellman.QFunction(problem, lambda decision: ...)
+    q.values(observation)                               # [B, A]
+
+Values are learned on a scale of their own: Q = value_scale q, and rewards are
+divided by the same number.
+"""
+
+from collections.abc import Callable
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import features, ridge, state_action, types
+
+# A function of decisions, [B, D] or [B, 1].
+DecisionFunction = Callable[[state_action.Decision], tf.Tensor]
+
+# Of the linear fit that finds the scale of the values.
+_SCALE_PENALTY = 1e-4
+
+
+class Step(NamedTuple):
+  """The treatment: where a step starts and where it leads.
+
+  Attributes:
+    now: the logged state and action.
+    later: the next state and what the target policy does there.
+    continuation: gamma d, [B, 1]: 0 where the episode ended.
+  """
+  now: state_action.Decision
+  later: state_action.Decision
+  continuation: tf.Tensor
+
+
+def difference(function: DecisionFunction, step: Step) -> tf.Tensor:
+  """Returns psi(s, a) - gamma d E_pi psi(s', .), Eq. (10), [B, D].
+
+  A constant column of psi becomes 1 - gamma d.
+  """
+  now = function(step.now)
+  continuation = tf.cast(step.continuation, now.dtype)
+  return now - continuation * function(step.later)
+
+
+def stopped(decision: state_action.Decision) -> Step:
+  """Returns the step that ends at once: its difference is psi(s, a)."""
+  return Step(
+      decision, decision, tf.zeros_like(decision.observation[:, :1]))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Problem:
+  """What is asked of a log, and the scales of its variables.
+
+  Attributes:
+    policy: the target policy.
+    discount: gamma.
+    num_actions: A.
+    observations: standardises observations.
+    distance: median distance between standardised observations.
+    value_scale: how far values typically lie from their mean.
+    value_mean: their mean, in units of `value_scale`: where a network of
+      values should start.
+    lowest: least value that rewards and discount allow.
+    highest: greatest value that they allow.
+  """
+  policy: types.Policy
+  discount: float
+  num_actions: int
+  observations: features.Standardiser
+  distance: float
+  value_scale: float
+  value_mean: float
+  lowest: float
+  highest: float
+
+  @property
+  def num_observations(self) -> int:
+    """Number of entries of an observation."""
+    return len(self.observations.mean)
+
+  def rows(
+      self, transition: types.Transition, *, support: int | None = None,
+  ) -> types.IVBatch:
+    """Returns transitions as rows of the regression.
+
+    Args:
+      transition: transitions, [B, ...].
+      support: how many actions the policy takes in any state of these, at
+        most; all actions if None. Fewer are cheaper.
+
+    Returns:
+      treatment `Step`, instrument `Decision`, outcome [B, 1].
+    """
+    now = state_action.taken(
+        self._standardise(transition.observation), transition.action)
+    continuation = self.discount * tf.cast(
+        transition.discount, tf.float32)[:, None]
+    reward = tf.cast(transition.reward, tf.float32)[:, None]
+    return types.IVBatch(
+        treatment=Step(
+            now, self.decide(transition.next_observation, support=support),
+            continuation),
+        instrument=now,
+        outcome=reward / self.value_scale)
+
+  def decide(
+      self, observation: tf.Tensor, *, support: int | None = None,
+  ) -> state_action.Decision:
+    """Returns what the target policy does at raw observations [B, D]."""
+    probabilities = self.policy.action_probabilities(observation)  # [B, A]
+    probabilities, actions = tf.math.top_k(
+        probabilities, k=support or self.num_actions)
+    return state_action.Decision(
+        self._standardise(observation), actions, probabilities)
+
+  def support(self, observation: tf.Tensor) -> int:
+    """Returns the largest number of actions taken at any of the states."""
+    positive = self.policy.action_probabilities(observation) > 0.
+    return int(tf.reduce_max(
+        tf.reduce_sum(tf.cast(positive, tf.int32), axis=1)))
+
+  def allows(self, value: float) -> bool:
+    """Whether a value is possible, give or take a tenth of the range."""
+    slack = 0.1 * (self.highest - self.lowest)
+    return bool(self.lowest - slack <= value <= self.highest + slack)
+
+  def _standardise(self, observation: tf.Tensor) -> tf.Tensor:
+    mean = tf.constant(self.observations.mean, tf.float32)
+    scale = tf.constant(self.observations.scale, tf.float32)
+    return (tf.cast(observation, tf.float32) - mean) / scale
+
+
+def pose(
+    transitions: types.Transition,
+    policy: types.Policy,
+    *,
+    discount: float,
+    num_actions: int,
+) -> Problem:
+  """Returns the problem of a policy's value, with scales from a log.
+
+  Args:
+    transitions: the log, or a part of it that is large enough for its scales.
+    policy: the target policy.
+    discount: gamma, in [0, 1).
+    num_actions: A.
+
+  Raises:
+    ValueError: the log is empty, or does not fit the policy or the discount.
+  """
+  if not 0. <= discount < 1.:
+    raise ValueError(f'discount must lie in [0, 1), got {discount}.')
+  if not len(transitions.action):
+    raise ValueError('A log needs at least one transition, got none.')
+  taken = int(np.max(transitions.action))
+  if taken >= num_actions:
+    raise ValueError(
+        f'The log has action {taken}, but there are {num_actions} actions '
+        f'(0 to {num_actions - 1}).')
+  rewards = np.asarray(transitions.reward, np.float64)
+  horizon = 1. / (1. - discount)
+  observations = np.asarray(transitions.observation, np.float64)
+  standardiser = features.fit_standardiser(observations)
+  raw = Problem(
+      policy=policy, discount=discount, num_actions=num_actions,
+      observations=standardiser,
+      distance=features.median_distance(standardiser.apply(observations)),
+      value_scale=1., value_mean=0.,
+      lowest=float(min(rewards.min(), rewards.min() * horizon)),
+      highest=float(max(rewards.max(), rewards.max() * horizon)))
+  mean, scale = _value_scale(raw, raw.rows(transitions))
+  return dataclasses.replace(
+      raw, value_scale=scale, value_mean=mean / scale)
+
+
+def _value_scale(problem: Problem, rows: types.IVBatch) -> tuple[float, float]:
+  """Returns mean and spread of the values, by a linear Q-function."""
+
+  def linear(decision: state_action.Decision) -> tf.Tensor:
+    weights = state_action.weights(decision, problem.num_actions)
+    return ridge.append_intercept(
+        tf.concat([decision.observation, weights[:, 1:]], axis=1))
+
+  design = linear(rows.instrument)
+  fitted = ridge.solve_cross(
+      ridge.sums(design, tf.concat(
+          [difference(linear, rows.treatment), rows.outcome], axis=1)),
+      _SCALE_PENALTY)
+  values = np.clip(
+      ridge.predict(design, fitted), problem.lowest, problem.highest)
+  mean, scale = float(values.mean()), float(values.std())
+  # Rewards that never change have values that never change either.
+  return mean, scale if scale > 1e-6 * max(1., abs(mean)) else 1.
+
+
+class QFunction:
+  """The values of a policy on their raw scale."""
+
+  def __init__(self, problem: Problem, function: DecisionFunction):
+    """Wraps a function of decisions on the scale of the problem, [B, 1]."""
+    self._problem = problem
+    self._function = function
+
+  def values(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns Q(s, .), [B, A], of raw observations [B, D]."""
+    decision = self._problem.decide(observation)
+    columns = [
+        self._function(state_action.taken(
+            decision.observation, tf.fill([len(observation)], action)))
+        for action in range(self._problem.num_actions)]
+    return self._raw(tf.concat(columns, axis=1))
+
+  def expected(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns E_pi Q(s, .), [B], of raw observations [B, D]."""
+    decision = self._problem.decide(observation)
+    return self._raw(self._function(decision))[:, 0]
+
+  def _raw(self, value: tf.Tensor) -> tf.Tensor:
+    return self._problem.value_scale * tf.cast(value, tf.float32)
