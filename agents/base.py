@@ -15,16 +15,15 @@ then, stops a run that diverges, and saves and restores all of it bit for bit.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import json
-from typing import Any, Protocol
+from typing import Protocol
 
 import acme
 from acme.tf import savers
-from acme.utils import counting
-from acme.utils import loggers
+from acme.utils import counting, loggers
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import bellman, evaluation, state_action, types
+from dfiv_ope import bellman, evaluation, ridge, state_action, types
 
 # One pass over the log, in parts of some thousand rows.
 Parts = Callable[[], Iterable[types.IVBatch]]
@@ -132,7 +131,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
       problem: what is asked of the log.
       data: where rows come from. If it is a `tf.Module`, its state is saved.
       initial_observations: raw observations that episodes start from, [E, D].
-      counter: counts updates.
+      counter: counts steps.
       logger: told the losses and the estimate at each look.
     """
     self.agent = agent
@@ -188,10 +187,10 @@ class OPELearner(acme.Learner, savers.TFSaveable):
       self.agent.finish(self._data.parts)
     estimate = self.evaluate()
     self._checks.assign_add(1)
-    counts = self._counter.increment(
-        steps=1, updates=after - before)
-    self._record({'updates': after, 'estimate': estimate, **losses})
-    self._logger.write({**counts, 'estimate': estimate, **losses})
+    counts = self._counter.increment(steps=1)
+    metrics = {'updates': after, 'estimate': estimate, **losses}
+    self._record(metrics)
+    self._logger.write({**counts, **metrics})
 
   def run(self, num_steps: int | None = None) -> None:
     """Makes `num_steps` steps, or all that are left."""
@@ -232,18 +231,21 @@ class OPELearner(acme.Learner, savers.TFSaveable):
       raise ValueError(f"The learner serves ['agent'], not {list(names)}.")
     return [[variable.numpy() for variable in self.agent.variables]]
 
-  def save(self) -> dict[str, list[Any]]:
+  def save(self) -> list[np.ndarray]:
     """Returns everything a run has changed, for `restore`."""
-    return {
-        name: [variable.numpy() for variable in module.variables]
-        for name, module in self.state.items()}
+    return [variable.numpy() for variable in self._variables()]
 
-  def restore(self, state: Mapping[str, list[Any]]) -> None:
+  def restore(self, state: Sequence[np.ndarray]) -> None:
     """Goes on from what `save` returned."""
-    for name, module in self.state.items():
-      for variable, value in zip(
-          module.variables, state[name], strict=True):
-        variable.assign(value)
+    for variable, value in zip(self._variables(), state, strict=True):
+      variable.assign(value)
+
+  def _variables(self) -> list[tf.Variable]:
+    """Returns all variables of the state, those of generators included."""
+    # `tf.Module.variables` does not look into generators.
+    root = tf.train.Checkpoint(**self.state)
+    return [each for each in tf.train.TrackableView(root).descendants()
+            if isinstance(each, tf.Variable)]
 
   @property
   def state(self) -> dict[str, tf.Module]:
@@ -254,3 +256,29 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     if isinstance(self._data, tf.Module):
       state['data'] = self._data
     return state
+
+
+def half_sums(
+    sums: Callable[[types.IVBatch], ridge.Sums], parts: Parts,
+) -> tuple[ridge.Sums, ridge.Sums]:
+  """Returns the sums over two halves of a log.
+
+  Parts go to the halves in turns, so that both see all of the log.
+
+  Args:
+    sums: returns those of a part.
+    parts: gives the log.
+
+  Raises:
+    ValueError: there is only one part.
+  """
+  compiled = tf.function(sums, reduce_retracing=True)
+  halves: list[ridge.Sums | None] = [None, None]
+  for index, rows in enumerate(parts()):
+    before, present = halves[index % 2], compiled(rows)
+    halves[index % 2] = (
+        present if before is None else ridge.merge(before, present))
+  if halves[0] is None or halves[1] is None:
+    raise ValueError(
+        'The log came in fewer than two parts, so it has no halves.')
+  return halves[0], halves[1]

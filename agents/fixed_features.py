@@ -47,31 +47,15 @@ def half_sums(
 ) -> tuple[ridge.Sums, ridge.Sums]:
   """Returns the sums of psi(s, a) and [psi - gamma d psi', r] in two halves.
 
-  Parts of the log go to the halves in turns, so that both see all of it.
-
   Args:
     function: psi.
     parts: gives the log.
   """
 
-  @tf.function(reduce_retracing=True)
-  def add(total: ridge.Sums, rows: types.IVBatch) -> ridge.Sums:
+  def sums(rows: types.IVBatch) -> ridge.Sums:
     targets = tf.concat(
         [bellman.difference(function, rows.treatment),
          tf.cast(rows.outcome, tf.float64)], axis=1)
-    return ridge.merge(
-        total, ridge.sums(function(rows.instrument), targets))
+    return ridge.sums(function(rows.instrument), targets)
 
-  size = function.output_size
-  zeros = ridge.Sums(
-      gram=tf.zeros([size, size], tf.float64),
-      moment=tf.zeros([size, size + 1], tf.float64),
-      square=tf.zeros([size + 1], tf.float64),
-      count=tf.zeros([], tf.float64))
-  halves = [zeros, zeros]
-  for index, rows in enumerate(parts()):
-    halves[index % 2] = add(halves[index % 2], rows)
-  if not float(halves[1].count):
-    raise ValueError(
-        'The log came in a single part; two halves need at least two.')
-  return halves[0], halves[1]
+  return base.half_sums(sums, parts)

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable
 import dataclasses
-import json
 import pathlib
-import shutil
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import evaluation, policies, rollout, types
+from dfiv_ope.agents import checkpoints as checkpoints_lib
 from dfiv_ope.agents import dqn, replay
 
-_STATE = 'state.json'
 _CHECKPOINTS = 20  # in a run
 
 
@@ -88,11 +86,12 @@ def train(
   specification = make_environment(0)
   num_observations = specification.observation_spec().shape[0]
   num_actions = specification.action_spec().num_values
-  checkpoints = _Checkpoints(directory, config, seed)
+  checkpoints = checkpoints_lib.Series(
+      directory, {'config': dataclasses.asdict(config), 'seed': seed})
   buffer = replay.Replay(
       num_observations=num_observations, block=config.block, uses=config.uses,
       window=config.window, directory=directory / 'replay',
-      restore_from=checkpoints.replay_path)
+      restore_from=checkpoints.latest and checkpoints.latest / 'replay')
   learner = dqn.DQNLearner(
       config, buffer, num_observations=num_observations,
       num_actions=num_actions, seed=seed)
@@ -103,8 +102,8 @@ def train(
       learner.q_network, num_observations=num_observations)
   checkpoints.restore(learner)
 
-  round_number = checkpoints.round
-  transitions = saved_at = checkpoints.transitions
+  round_number = checkpoints.state.get('round', 0)
+  transitions = saved_at = checkpoints.state.get('transitions', 0)
   while transitions < config.transitions:
     done = transitions / config.transitions
     warm = round_number >= config.warmup_rounds
@@ -133,7 +132,9 @@ def train(
           max_episodes=config.trial_episodes)
       learner.keep_if_good(trial.mean, standard_error=trial.standard_error)
       checkpoints.save(
-          learner, buffer, round_number=round_number, transitions=transitions)
+          learner, number=round_number,
+          state={'round': round_number, 'transitions': transitions},
+          fill=lambda path: buffer.save(path / 'replay'))
       saved_at = transitions
     if progress:
       progress(Progress(
@@ -152,56 +153,3 @@ def _transitions(
       for episode in episodes)
   return types.Transition(
       *(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-class _Checkpoints:
-  """The latest state of a run: a learner's, its replay's, and the position.
-
-  Each is a directory that gets its name when it is complete, so a kill at any
-  moment leaves the one before or the new one.
-  """
-
-  def __init__(self, directory: pathlib.Path, config: dqn.Config, seed: int):
-    """Looks for a run of the same config and seed; removes any other."""
-    self._directory = directory
-    # As read back from JSON: tuples become lists.
-    self._run = json.loads(json.dumps(
-        {'config': dataclasses.asdict(config), 'seed': seed}))
-    self.round = 0
-    self.transitions = 0
-    self._path: pathlib.Path | None = None
-    found = sorted(directory.glob('round-??????'))
-    state = json.loads((found[-1] / _STATE).read_text()) if found else {}
-    if state.get('run') == self._run:
-      self._path = found[-1]
-      self.round, self.transitions = state['round'], state['transitions']
-    else:
-      shutil.rmtree(directory, ignore_errors=True)
-      directory.mkdir(parents=True)
-
-  @property
-  def replay_path(self) -> pathlib.Path | None:
-    """Where the latest checkpoint keeps the replay, if there is one."""
-    return self._path and self._path / 'replay'
-
-  def restore(self, learner: dqn.DQNLearner) -> None:
-    """Puts the learner into the latest state, if there is one."""
-    if self._path is not None:
-      tf.train.Checkpoint(**learner.state).read(str(self._path / 'learner'))
-
-  def save(
-      self, learner: dqn.DQNLearner, buffer: replay.Replay, *,
-      round_number: int, transitions: int) -> None:
-    """Writes a new checkpoint and removes the one before."""
-    final = self._directory / f'round-{round_number:06}'
-    partial = final.with_suffix('.partial')
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    tf.train.Checkpoint(**learner.state).write(str(partial / 'learner'))
-    buffer.save(partial / 'replay')
-    (partial / _STATE).write_text(json.dumps({
-        'run': self._run, 'round': round_number, 'transitions': transitions}))
-    partial.rename(final)
-    if self._path is not None:
-      shutil.rmtree(self._path)
-    self._path = final

@@ -51,15 +51,32 @@ def difference(function: DecisionFunction, step: Step) -> tf.Tensor:
 
   A constant column of psi becomes 1 - gamma d.
   """
-  now = function(step.now)
-  continuation = tf.cast(step.continuation, now.dtype)
-  return now - continuation * function(step.later)
+  return function(step.now) + change(function, step)
+
+
+def change(function: DecisionFunction, step: Step) -> tf.Tensor:
+  """Returns -gamma d E_pi psi(s', .), what is not known at (s, a), [B, D]."""
+  later = function(step.later)
+  return -tf.cast(step.continuation, later.dtype) * later
 
 
 def stopped(decision: state_action.Decision) -> Step:
   """Returns the step that ends at once: its difference is psi(s, a)."""
   return Step(
       decision, decision, tf.zeros_like(decision.observation[:, :1]))
+
+
+def drawn_difference(function: DecisionFunction, step: Step) -> tf.Tensor:
+  """Returns psi(s, a) - gamma d E_pi psi(s', .) at draws of s', [S, B, D].
+
+  Args:
+    function: psi.
+    step: of `Problem.imagine`, S rows of `later` for each of `now`.
+  """
+  now = function(step.now)
+  later = tf.reshape(
+      function(step.later), tf.concat([[-1], tf.shape(now)], axis=0))
+  return now - tf.cast(step.continuation, now.dtype) * later
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,6 +144,38 @@ class Problem:
         probabilities, k=support or self.num_actions)
     return state_action.Decision(
         self._standardise(observation), actions, probabilities)
+
+  def imagine(
+      self,
+      now: state_action.Decision,
+      later: tf.Tensor,
+      going_on: tf.Tensor,
+      *,
+      support: int | None = None,
+  ) -> Step:
+    """Returns steps to states that a model of the environment draws.
+
+    Args:
+      now: where the steps start, B rows.
+      later: draws of standardised s' for each of them, [S, B, D].
+      going_on: probability that the episode does not end, [B, 1]. It takes
+        the place of d, so that nothing has to be drawn for it.
+      support: as in `rows`. If the policy takes more actions than that in a
+        drawn state, the likeliest ones stand for all.
+
+    Returns:
+      A step whose `later` has S B rows, B for each draw.
+    """
+    later = tf.reshape(later, [-1, self.num_observations])
+    mean = tf.constant(self.observations.mean, tf.float32)
+    scale = tf.constant(self.observations.scale, tf.float32)
+    decision = self.decide(later * scale + mean, support=support)
+    total = tf.reduce_sum(decision.probabilities, axis=1, keepdims=True)
+    return Step(
+        now,
+        state_action.Decision(
+            later, decision.actions, decision.probabilities / total),
+        self.discount * going_on)
 
   def support(self, observation: tf.Tensor) -> int:
     """Returns the largest number of actions taken at any of the states."""

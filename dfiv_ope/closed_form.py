@@ -161,15 +161,12 @@ def cross_fit_sums(
   Returns:
     As `cross_fit`.
   """
+  treatment, outcome = slice(None, -1), slice(-1, None)
   return _cross_fit(
-      _without_outcome(first), _without_outcome(second),
-      lambda weights: ridge.project(first, weights),
-      lambda weights: ridge.project(second, weights),
+      ridge.targets(first, treatment), ridge.targets(second, treatment),
+      lambda weights: ridge.project(ridge.targets(first, outcome), weights),
+      lambda weights: ridge.project(ridge.targets(second, outcome), weights),
       stage1_penalties, stage2_penalties)
-
-
-def _without_outcome(total: ridge.Sums) -> ridge.Sums:
-  return total._replace(moment=total.moment[:, :-1], square=total.square[:-1])
 
 
 def _cross_fit(

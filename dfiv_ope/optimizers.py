@@ -43,7 +43,7 @@ class OAdam(snt.Optimizer):
     self._previous: list[tf.Variable] = []
 
   @snt.once
-  def _initialise(self, parameters: Sequence[tf.Variable]) -> None:
+  def _initialize(self, parameters: Sequence[tf.Variable]) -> None:
     for slots in (self._first, self._second, self._previous):
       slots.extend(
           tf.Variable(tf.zeros_like(p), trainable=False) for p in parameters)
@@ -58,7 +58,7 @@ class OAdam(snt.Optimizer):
       raise ValueError(
           f'OAdam got {len(updates)} gradients for {len(parameters)} '
           'parameters; pass one gradient a parameter.')
-    self._initialise(parameters)
+    self._initialize(parameters)
     self._step.assign_add(1)
     slots = zip(
         updates, parameters, self._first, self._second, self._previous,

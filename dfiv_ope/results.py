@@ -30,21 +30,26 @@ class ResultRow:
     config: its config as JSON data (`configs.encode`).
     seed: the seed of the run.
     metrics: numbers that came of it.
-    curves: lists of numbers that came of it, for figures.
+    curves: lists of numbers that came of it, for figures; None where a number
+      was not finite.
     cpu_seconds: process time of the fit.
     versions: of Python, of us and of the libraries.
     failure: why there is no result to trust, such as a divergence; empty
       where there is one.
+    preset: where the config is from: 'default', 'paper' or 'custom'.
+    command: the command that remakes the row, if there is one.
   """
   problem: Mapping[str, Any]
   method: str
   config: Mapping[str, Any]
   seed: int
   metrics: Mapping[str, float]
-  curves: Mapping[str, list[float]]
+  curves: Mapping[str, list[float | None]]
   cpu_seconds: float
   versions: Mapping[str, str]
   failure: str = ''
+  preset: str = 'default'
+  command: str = ''
 
   def __post_init__(self) -> None:
     for name in ('problem', 'config', 'versions'):

@@ -165,19 +165,25 @@ def solve_cross(total: Sums, penalty: float | tf.Tensor) -> tf.Tensor:
 
 
 def project(total: Sums, weights: tf.Tensor) -> Sums:
-  """Returns the sums of a regression of y on W = F V, without the rows.
+  """Returns the sums of W = F V and the same targets, without the rows.
 
   Args:
-    total: sums of the features F [B, D] and the targets [X, y], [B, K + 1].
-    weights: V, [D, K].
+    total: sums of the features F [B, D] and their targets [B, K].
+    weights: V, [D, E].
   """
   weights = tf.cast(weights, _DTYPE)
   return Sums(
       gram=tf.matmul(
           weights, tf.matmul(total.gram, weights), transpose_a=True),
-      moment=tf.matmul(weights, total.moment[:, -1:], transpose_a=True),
-      square=total.square[-1:],
+      moment=tf.matmul(weights, total.moment, transpose_a=True),
+      square=total.square,
       count=total.count)
+
+
+def targets(total: Sums, columns: slice) -> Sums:
+  """Returns the sums of the same features with some of the targets."""
+  return total._replace(
+      moment=total.moment[:, columns], square=total.square[columns])
 
 
 def predict(features: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:

@@ -5,6 +5,7 @@ from typing import Any
 import dm_env
 from dm_env import specs
 import numpy as np
+import tensorflow as tf
 
 from dfiv_ope import types
 
@@ -80,3 +81,71 @@ def slope(model: Any, covariates: bool) -> float:
   covariate = np.zeros((2, 1), np.float32) if covariates else None
   low, high = model.predict(points, covariate).numpy().ravel()
   return float(high - low) / 2.
+
+
+class TabularMDP:
+  """A random decision process whose Q-function is known exactly.
+
+  States are observed as one-hot vectors. Where an action leads is uncertain,
+  rewards are noisy, and every step may end the episode.
+  """
+
+  def __init__(
+      self, *, num_states: int = 5, num_actions: int = 2, seed: int = 0):
+    """Draws transition probabilities, mean rewards and chances to end."""
+    generator = np.random.default_rng(seed)
+    shape = (num_states, num_actions)
+    self.num_states, self.num_actions = shape
+    # Few likely successors a state, so that states differ in value.
+    self.probabilities = generator.dirichlet(
+        np.full(num_states, 0.5), size=shape)  # [S, A, S]
+    self.rewards = generator.normal(size=shape)  # [S, A]
+    self.ends = generator.uniform(0., 0.2, size=shape)  # [S, A]
+
+  def q_values(
+      self, policy: types.FloatArray, discount: float) -> types.FloatArray:
+    """Returns Q of a policy [S, A], by solving the Bellman equation: [S, A]."""
+    size = self.num_states * self.num_actions
+    later = np.einsum('sat,tb->satb', self.probabilities, policy)
+    later *= discount * (1. - self.ends)[..., None, None]
+    return np.linalg.solve(
+        np.eye(size) - later.reshape(size, size), self.rewards.ravel(),
+    ).reshape(self.num_states, self.num_actions)
+
+  def transitions(
+      self, count: int, *, noise: float = 0.1, seed: int = 0,
+  ) -> types.Transition:
+    """Returns transitions from all states and actions alike.
+
+    Args:
+      count: how many.
+      noise: standard deviation of rewards.
+      seed: seeds the draws.
+    """
+    generator = np.random.default_rng(seed)
+    state = generator.integers(self.num_states, size=count)
+    action = generator.integers(self.num_actions, size=count)
+    reach = np.cumsum(self.probabilities[state, action], axis=1)
+    following = np.minimum(
+        np.sum(generator.random((count, 1)) > reach, axis=1),
+        self.num_states - 1)
+    ended = generator.random(count) < self.ends[state, action]
+    reward = self.rewards[state, action] + noise * generator.normal(size=count)
+    one_hot = np.eye(self.num_states, dtype=np.float32)
+    return types.Transition(*map(tf.constant, (
+        one_hot[state], action.astype(np.int32), reward.astype(np.float32),
+        (~ended).astype(np.float32), one_hot[following])))
+
+
+class Mixed(tf.Module):
+  """A policy that takes each action with a fixed probability, anywhere."""
+
+  def __init__(self, probabilities: types.FloatArray):
+    """Initialises the policy with probabilities [A]."""
+    super().__init__('mixed')
+    self._probabilities = tf.constant(probabilities, tf.float32)
+
+  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns the probabilities for each of observations [B, D], [B, A]."""
+    return tf.tile(
+        self._probabilities[None], [tf.shape(observation)[0], 1])

@@ -15,6 +15,7 @@ import shutil
 from typing import Any
 
 _MARKER = 'unfinished.json'
+_LOCK = '.lock'
 
 
 @contextlib.contextmanager
@@ -74,6 +75,24 @@ def _claim(
         f'{out} holds an unfinished job with other settings '
         f'({marker.read_text()}). Run that command again to finish it, choose '
         'another --out, or remove it.')
+
+
+@contextlib.contextmanager
+def exclusive(out: pathlib.Path) -> Iterator[None]:
+  """Keeps a run directory, which is made if it is missing, for one process.
+
+  Raises:
+    FileExistsError: another process is at work in it.
+  """
+  out.mkdir(parents=True, exist_ok=True)
+  with (out / _LOCK).open('w') as lock:
+    try:
+      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+      raise FileExistsError(
+          f'Another process is working in {out}. Wait for it, or choose '
+          'another --out.') from error
+    yield
 
 
 def write_record(path: pathlib.Path, text: str) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import closed_form, two_stage, types
+from dfiv_ope import closed_form, ridge, two_stage, types
 
 
 def batch(seed, rows=40):
@@ -61,3 +61,23 @@ def test_features_join_the_covariate_or_keep_it_apart():
   assert apart.treatment.shape == (5, 2)
   np.testing.assert_allclose(apart.covariate, data.covariate ** 2)
   np.testing.assert_allclose(apart.instrument, data.instrument)
+
+
+def test_sums_cross_fit_as_rows_do():
+  halves = [batch(seed)._replace(covariate=None) for seed in (8, 9)]
+  penalties = {'stage1_penalties': [1e-3, 0.1], 'stage2_penalties': [1e-3, 1.]}
+  expected = closed_form.cross_fit(*halves, **penalties)
+  # The constants that rows get appended are columns of the sums; that of the
+  # treatment is predicted by that of the instrument.
+  sums = [
+      ridge.sums(
+          ridge.append_intercept(half.instrument),
+          tf.concat([half.treatment, tf.ones_like(half.outcome),
+                     half.outcome], axis=1)) for half in halves]
+  ours = closed_form.cross_fit_sums(*sums, **penalties)
+  np.testing.assert_allclose(
+      ours.stage2_weights, expected.stage2_weights, rtol=1e-6)
+  np.testing.assert_allclose(
+      ours.stage2_losses, expected.stage2_losses, rtol=1e-6)
+  assert ours.stage1_penalty == expected.stage1_penalty
+  assert ours.stage2_penalty == expected.stage2_penalty

@@ -219,3 +219,56 @@ def test_vectors_are_refused():
 def test_merge_of_nothing_is_refused():
   with pytest.raises(ValueError, match='at least one'):
     ridge.merge()
+
+
+def test_the_gradient_of_a_solve_is_that_of_its_formula():
+  generator = np.random.default_rng(0)
+  design = tf.constant(generator.normal(size=(30, 4)))
+  target = tf.constant(generator.normal(size=(30, 2)))
+  upstream = generator.normal(size=(4, 2))
+
+  def formula(design, target, penalty):
+    gram = tf.matmul(design, design, transpose_a=True)
+    gram += 30. * penalty * tf.eye(4, dtype=tf.float64)
+    return tf.matmul(
+        tf.linalg.inv(gram), tf.matmul(design, target, transpose_a=True))
+
+  gradients = []
+  for function in (ridge.solve, formula):
+    penalty = tf.constant(0.1, tf.float64)
+    with tf.GradientTape() as tape:
+      tape.watch([design, target, penalty])
+      value = tf.reduce_sum(function(design, target, penalty) * upstream)
+    gradients.append(tape.gradient(value, [design, target, penalty]))
+  for ours, expected in zip(*gradients, strict=True):
+    np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_instruments_solve_for_as_many_regressors():
+  generator = np.random.default_rng(0)
+  instruments, regressors = generator.normal(size=(2, 50, 3))
+  outcome = generator.normal(size=(50, 1))
+  total = ridge.sums(
+      tf.constant(instruments),
+      tf.constant(np.concatenate([regressors, outcome], axis=1)))
+  penalty = 0.2 * 50 * np.diag([1., 1., 0.])
+  np.testing.assert_allclose(
+      ridge.solve_cross(total, 0.2),
+      np.linalg.solve(
+          instruments.T @ regressors + penalty, instruments.T @ outcome),
+      rtol=1e-8)
+
+
+def test_projected_sums_are_the_sums_of_projected_rows():
+  generator = np.random.default_rng(0)
+  design, target = generator.normal(size=(20, 4)), generator.normal(
+      size=(20, 3))
+  weights = generator.normal(size=(4, 2))
+  ours = ridge.project(
+      ridge.sums(tf.constant(design), tf.constant(target)), weights)
+  expected = ridge.sums(tf.constant(design @ weights), tf.constant(target))
+  for left, right in zip(ours, expected, strict=True):
+    np.testing.assert_allclose(left, right, rtol=1e-8)
+  one = ridge.targets(ours, slice(1, 2))
+  np.testing.assert_array_equal(one.moment, ours.moment[:, 1:2])
+  np.testing.assert_array_equal(one.square, ours.square[1:2])

@@ -82,8 +82,9 @@ class DeepGMM(tf.Module):
     Args:
       config: the update rule.
       treatment_nets: a net a game, treatments with covariates to f, [B, 1];
-        the variables exist.
-      instrument_nets: a net a game, instruments [B, E] to g, [B, 1].
+        the variables exist. A treatment may be a nest if there are no
+        covariates.
+      instrument_nets: a net a game, instruments to g, [B, 1].
       name: name of the module.
     """
     super().__init__(name=name)
@@ -97,7 +98,7 @@ class DeepGMM(tf.Module):
         for net in instrument_nets]
 
   def predict(
-      self, treatment: tf.Tensor, covariate: tf.Tensor | None = None,
+      self, treatment: types.Nest, covariate: tf.Tensor | None = None,
   ) -> tf.Tensor:
     """Returns the structural function at the given points, [B, 1]."""
     inputs = descent.join(treatment, covariate)
@@ -131,6 +132,27 @@ class DeepGMM(tf.Module):
       return game_value(critic, residual, residual)
 
     return self.structurals[game].step(value)
+
+  def joint_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
+    """Makes a step of f and one of g, each against the other as it was.
+
+    Both networks are evaluated once, which is what makes it cheap.
+
+    Returns:
+      The game value.
+    """
+    players = [self.structurals[game], self.critics[game]]
+    values = []
+
+    def loss() -> tf.Tensor:
+      residual = self.residual(game, batch, is_training=True)
+      critic = self.critic(game, batch, is_training=True)
+      still = tf.stop_gradient(residual)
+      values.append(game_value(tf.stop_gradient(critic), residual, still))
+      return values[0] - game_value(critic, still, still)
+
+    descent.step_together(players, loss)
+    return values[0]
 
   def residual(
       self, game: int, batch: types.IVBatch, *, is_training: bool = False,

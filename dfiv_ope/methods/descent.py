@@ -49,21 +49,22 @@ class Descent(tf.Module):
     self._first_rate = rate
     self._rate = tf.Variable(rate, trainable=False, dtype=tf.float32)
     self._optimizer = optimizer(self._rate)
+    # Moments exist at once, so that a checkpoint can fill them.
+    self._optimizer._initialize(network.trainable_variables)
     self._decay = decay
 
   def step(self, loss: Callable[[], tf.Tensor]) -> tf.Tensor:
     """Makes one step down `loss`; returns its value without the decay."""
+    return step_together([self], loss)
+
+  def apply(self, gradients: Sequence[tf.Tensor]) -> None:
+    """Makes one step down the gradients of the trainable variables."""
     parameters = self.network.trainable_variables
-    with tf.GradientTape(watch_accessed_variables=False) as tape:
-      tape.watch(parameters)
-      value = loss()
-    gradients = [
+    self._optimizer.apply([
         gradient + self._decay * parameter
-        if parameter.shape.rank > 1 else gradient
-        for gradient, parameter in zip(
-            tape.gradient(value, parameters), parameters, strict=True)]
-    self._optimizer.apply(gradients, parameters)
-    return value
+        if self._decay and parameter.shape.rank > 1 else gradient
+        for gradient, parameter in zip(gradients, parameters, strict=True)
+    ], parameters)
 
   def anneal(self, share: float) -> None:
     """Sets the rate for when `share` of the training is done: half a cosine."""
@@ -78,6 +79,20 @@ class Descent(tf.Module):
     """Sets the network's variables to what `values` returned."""
     for variable, value in zip(self.network.variables, values, strict=True):
       variable.assign(value)
+
+
+def step_together(
+    descents: Sequence[Descent], loss: Callable[[], tf.Tensor],
+) -> tf.Tensor:
+  """Makes one step of each descent down one loss; returns its value, []."""
+  parameters = [each.network.trainable_variables for each in descents]
+  with tf.GradientTape(watch_accessed_variables=False) as tape:
+    tape.watch(parameters)
+    value = loss()
+  for each, gradients in zip(
+      descents, tape.gradient(value, parameters), strict=True):
+    each.apply(gradients)
+  return value
 
 
 def train(
@@ -206,8 +221,13 @@ def mini_batch(
       batch, generator.uniform([size], maxval=count, dtype=tf.int32))
 
 
-def join(first: tf.Tensor, covariate: tf.Tensor | None) -> tf.Tensor:
-  """Returns [B, D] and, where there are any, covariates side by side."""
+def join(first: types.Nest, covariate: tf.Tensor | None) -> types.Nest:
+  """Returns [B, D] and, where there are any, covariates side by side.
+
+  A nest without covariates is for a network that knows it: it stays as it is.
+  """
+  if covariate is None and tf.nest.is_nested(first):
+    return first
   parts = [first] if covariate is None else [first, covariate]
   return tf.concat([tf.cast(part, tf.float32) for part in parts], axis=1)
 

@@ -122,13 +122,19 @@ def stage2(
   Returns:
     Weights u [D, 1] and their loss, Eq. (8), on the outcomes used: [].
   """
+
+  def solve(outcome: tf.Tensor) -> tf.Tensor:
+    # The weights minimise the loss, so it does not change with them.
+    return tf.stop_gradient(
+        two_stage.stage2(given.predicted, outcome, penalty))
+
   outcome = given.outcome
-  weights = two_stage.stage2(given.predicted, outcome, penalty)
+  weights = solve(outcome)
   for _ in range(refinements):
     unexplained = ridge.predict(given.actual - given.predicted, weights)
     # No gradient: the features explain y, they must not change it.
     outcome = given.outcome - tf.stop_gradient(unexplained)
-    weights = two_stage.stage2(given.predicted, outcome, penalty)
+    weights = solve(outcome)
   return weights, two_stage.stage2_loss(
       given.predicted, outcome, weights, penalty)
 

@@ -197,7 +197,9 @@ class DFIV(tf.Module):
 
   def _stage1_loss(self, first: types.IVBatch) -> tf.Tensor:
     penalty = self.config.stage1_penalty
-    weights = two_stage.stage1(first.instrument, first.treatment, penalty)
+    # The weights minimise the loss, so it does not change with them.
+    weights = tf.stop_gradient(
+        two_stage.stage1(first.instrument, first.treatment, penalty))
     return two_stage.stage1_loss(
         first.instrument, first.treatment, weights, penalty)
 

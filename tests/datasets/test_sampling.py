@@ -55,6 +55,22 @@ def test_a_saved_sampler_goes_on_with_the_same_draws(written, tmp_path):
   np.testing.assert_array_equal(other.sample().observation, expected)
 
 
+def test_parts_are_all_rows_in_order_in_an_even_number():
+  for count in (2, 3, 5000, 20_000):
+    sampler = sampling.InMemory(tf.range(count), batch_size=1, seed=0)
+    parts = list(sampler.parts())
+    assert len(parts) % 2 == 0
+    assert max(map(len, parts)) <= 4096
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(count))
+
+
+def test_members_that_are_missing_stay_so():
+  sampler = sampling.InMemory((tf.range(9), None), batch_size=4, seed=0)
+  drawn, missing = sampler.sample()
+  assert drawn.shape == (4,) and missing is None
+  assert [part[1] for part in sampler.parts()] == [None, None]
+
+
 def test_a_batch_of_none_is_refused(written):
   transitions = reading.open_dataset(written).transitions
   with pytest.raises(ValueError, match='batch_size must be at least 1'):
@@ -68,6 +84,18 @@ def test_a_stream_draws_all_transitions_and_only_those(written):
   drawn = set().union(*(_rows(batch) for batch in _draw(sampler, 60)))
   server.stop()
   assert drawn == _rows(reading.open_dataset(written).transitions)
+
+
+def test_a_stream_transforms_its_batches_and_gives_parts(written):
+  server = reading.restore(written, num_observations=2)
+  sampler = sampling.Streaming(
+      f'localhost:{server.port}', batch_size=50, shuffle_buffer=200,
+      transform=lambda transition: transition.reward + 1000., part_count=6)
+  parts = list(sampler.parts())
+  server.stop()
+  assert len(parts) == 6
+  assert all(part.shape == (50,) and part.numpy().min() > 500.
+             for part in parts)
 
 
 def test_a_stream_from_nowhere_says_how_to_serve():

@@ -33,7 +33,7 @@ def test_a_killed_run_goes_on_to_the_same_policy(
     command, policy, quick, tmp_path):
   out = tmp_path / 'killed'
   process = command.popen('policy', 'train', 'catch', '--out', out, *quick)
-  while not list(out.glob('training/round-??????')):
+  while not list(out.glob('training/checkpoint-??????????')):
     assert process.poll() is None, process.stderr.read()
     time.sleep(0.05)
   process.send_signal(signal.SIGKILL)

@@ -1,0 +1,207 @@
+"""Deep feature instrumental variable regression for OPE (Algorithm 1).
+
+Each update descends the stage-1 loss on the instrument features phi, then the
+stage-2 loss on the value features psi. At every look, and at the end, both
+stages are solved on the whole log, Eq. (7) and (9).
+"""
+
+from collections.abc import Mapping
+import dataclasses
+
+import sonnet as snt
+import tensorflow as tf
+
+from dfiv_ope import bellman, features, ridge, state_action, types
+from dfiv_ope.agents import base
+from dfiv_ope.methods import descent, dfiv_bellman, dfiv_stages
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(base.Config):
+  """Hyper-parameters of DFIV.
+
+  Attributes:
+    treatment_net: layers of psi.
+    instrument_net: layers of phi.
+    per_action: whether a network gives features of the state for each action
+      (`state_action.Outer`) rather than of state and action together.
+    stage1_penalty: lambda1 of an update.
+    stage2_penalty: lambda2 of an update.
+    solve_penalty: both penalties on the whole log.
+    augment: whether psi(s, a) is among the instruments (`dfiv_bellman`).
+    refinements: how often an update solves stage 2 again without the noise of
+      the treatment (`dfiv_stages.stage2`).
+    instrument_steps: steps on phi in an update.
+    learning_rate: first rate of phi.
+    treatment_learning_rate: first rate of psi.
+  """
+  updates: int = 1500
+  checks: int = 20
+  treatment_net: tuple[features.Layer, ...] = (
+      features.Dense(128), features.Dense(128), features.Dense(32, 'tanh'))
+  instrument_net: tuple[features.Layer, ...] = (
+      features.Dense(128), features.Dense(128), features.Dense(32, 'tanh'))
+  per_action: bool = True
+  stage1_penalty: float = 1e-6
+  stage2_penalty: float = 1e-6
+  solve_penalty: float = 1e-9
+  augment: bool = True
+  refinements: int = 1
+  instrument_steps: int = 1
+  learning_rate: float = 1e-3
+  treatment_learning_rate: float = 1e-3
+
+  def __post_init__(self) -> None:
+    super().__post_init__()
+    descent.check_positive(
+        self, 'stage1_penalty', 'stage2_penalty', 'solve_penalty',
+        'learning_rate', 'treatment_learning_rate')
+    descent.check_at_least(self, 1, 'instrument_steps')
+    descent.check_at_least(self, 0, 'refinements')
+
+
+CONFIGS = {
+    'default': Config(),
+    'paper': Config(
+        updates=4000,
+        treatment_net=(features.Dense(50), features.Dense(50)),
+        instrument_net=(
+            features.Dense(150), features.Dense(100), features.Dense(50)),
+        per_action=False, stage1_penalty=1e-5, stage2_penalty=1e-5,
+        solve_penalty=1e-5, augment=False, refinements=0),
+}
+
+
+class DFIV(base.Agent):
+  """Value features psi and instrument features phi in alternation."""
+
+  def __init__(
+      self, config: Config, *, treatment_net: snt.Module,
+      instrument_net: snt.Module):
+    """Initialises the agent; the last columns of both nets are constants."""
+    super().__init__('dfiv')
+    self.config = config
+    self._treatment = descent.Descent(
+        treatment_net, snt.optimizers.Adam,
+        rate=config.treatment_learning_rate)
+    self._instrument = descent.Descent(
+        instrument_net, snt.optimizers.Adam, rate=config.learning_rate)
+    self._weights = tf.Variable(
+        tf.zeros([treatment_net.output_size, 1], tf.float64), trainable=False)
+
+  # AutoGraph has nothing to convert here, and would take seconds to see that.
+  @tf.autograph.experimental.do_not_convert
+  def update(
+      self, first: types.IVBatch, second: types.IVBatch,
+  ) -> Mapping[str, tf.Tensor]:
+    """Makes one iteration of Algorithm 1.
+
+    Deviation: the last step on phi and the step on psi are one, from one
+    evaluation of both networks and one stage 1. Each loss moves its own
+    network.
+    """
+    for _ in range(self.config.instrument_steps - 1):
+      rows = self._features(first)
+      weights = self._stage1(rows)
+      self._instrument.step(lambda weights=weights: self._stage1_loss(
+          self._features(first), weights))
+    losses: dict[str, tf.Tensor] = {}
+
+    def loss() -> tf.Tensor:
+      rows1, rows2 = self._features(first), self._features(second)
+      weights = self._stage1(rows1)
+      losses['stage1_loss'] = self._stage1_loss(rows1, weights)
+      losses['stage2_loss'] = self._stage2_loss(rows2, weights)
+      return losses['stage1_loss'] + losses['stage2_loss']
+
+    descent.step_together([self._instrument, self._treatment], loss)
+    return losses
+
+  def _stage1(self, rows: dfiv_bellman.Features) -> tf.Tensor:
+    """Returns the stage-1 weights, Eq. (7), as a function of psi."""
+    return dfiv_bellman.stage1(
+        rows._replace(instrument=tf.stop_gradient(rows.instrument)),
+        self.config.stage1_penalty, augment=self.config.augment)
+
+  def _stage1_loss(
+      self, rows: dfiv_bellman.Features, weights: tf.Tensor) -> tf.Tensor:
+    """Returns Eq. (6) as a function of phi.
+
+    The weights minimise it, so it does not change with them.
+    """
+    rows = rows._replace(
+        known=tf.stop_gradient(rows.known),
+        change=tf.stop_gradient(rows.change))
+    return dfiv_bellman.stage1_loss(
+        rows, tf.stop_gradient(weights), self.config.stage1_penalty,
+        augment=self.config.augment)
+
+  def _stage2_loss(
+      self, rows: dfiv_bellman.Features, weights: tf.Tensor) -> tf.Tensor:
+    """Returns Eq. (8) as a function of psi."""
+    rows = rows._replace(instrument=tf.stop_gradient(rows.instrument))
+    given = dfiv_stages.Designs(
+        predicted=dfiv_bellman.predict_treatment(
+            rows, weights, augment=self.config.augment),
+        actual=rows.actual, outcome=rows.outcome)
+    _, loss = dfiv_stages.stage2(
+        given, self.config.stage2_penalty, self.config.refinements)
+    return loss
+
+  def anneal(self, share: float) -> None:
+    self._treatment.anneal(share)
+    self._instrument.anneal(share)
+
+  def solve(self, parts: base.Parts) -> Mapping[str, float]:
+    """Solves both stages on the whole log; halves judge each other."""
+    halves = base.half_sums(
+        lambda rows: dfiv_bellman.sums(self._features(rows)), parts)
+    penalty = self.config.solve_penalty
+    held_out = []
+    for fitted, judge in (halves, halves[::-1]):
+      stage1 = dfiv_bellman.stage1_sums(
+          fitted, penalty, augment=self.config.augment)
+      stage2 = dfiv_bellman.stage2_sums(fitted, stage1, penalty)
+      held_out.append(
+          float(dfiv_bellman.held_out_loss(judge, stage1, stage2)))
+    total = ridge.merge(*halves)
+    stage1 = dfiv_bellman.stage1_sums(
+        total, penalty, augment=self.config.augment)
+    self._weights.assign(dfiv_bellman.stage2_sums(total, stage1, penalty))
+    return {'held_out_stage2_loss': sum(held_out) / 2.}
+
+  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+    return ridge.predict(self._treatment.network(decision), self._weights)
+
+  def _features(self, rows: types.IVBatch) -> dfiv_bellman.Features:
+    psi, step = self._treatment.network, rows.treatment
+    return dfiv_bellman.Features(
+        instrument=self._instrument.network(rows.instrument),
+        known=psi(step.now),
+        change=bellman.change(psi, step),
+        outcome=rows.outcome)
+
+
+def make(config: Config, problem: bellman.Problem, *, seed: int) -> DFIV:
+  """Returns the agent of a problem."""
+  nets = [
+      _network(layers, config.per_action, problem, (seed, index))
+      for index, layers in enumerate(
+          (config.treatment_net, config.instrument_net))]
+  return DFIV(config, treatment_net=nets[0], instrument_net=nets[1])
+
+
+def _network(
+    layers: tuple[features.Layer, ...],
+    per_action: bool,
+    problem: bellman.Problem,
+    seed: types.Seed,
+) -> snt.Module:
+  if not per_action:
+    return state_action.Joint(
+        layers, num_observations=problem.num_observations,
+        num_actions=problem.num_actions, seed=seed, constant=True)
+  state = features.Network(
+      layers, input_size=problem.num_observations, seed=seed)
+  return state_action.Outer(
+      state, state_size=state.output_size, num_actions=problem.num_actions)

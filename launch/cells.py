@@ -1,0 +1,234 @@
+"""One cell of a comparison: a method with a config and a seed on a dataset.
+
+A cell is an experiment with a name, a hash of everything that defines it. It
+writes checkpoints while it runs and a result row when it is done, so it can be
+killed at any moment, and runs again only from where it was.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+import json
+import math
+import pathlib
+import time
+from typing import Any
+
+from acme.utils import loggers
+
+from dfiv_ope import agents, bellman, configs, envs, evaluation, policies
+from dfiv_ope import results, rollout, statistics, types, versions
+from dfiv_ope.agents import base, checkpoints
+from dfiv_ope.datasets import reading, sampling
+from dfiv_ope.launch import workspace
+
+# The method of the naive answer: the average return of the log.
+LOG = 'log'
+
+# Called as progress(updates done, updates in all, note).
+Progress = Callable[[int, int, str], None]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cell:
+  """A method with a config and a seed.
+
+  Attributes:
+    method: name of the agent.
+    config: its hyper-parameters.
+    preset: what the config is called: default, paper or custom.
+    seed: seeds the agent and its batches.
+    command: the command that makes this cell's row.
+  """
+  method: str
+  config: base.Config
+  preset: str
+  seed: int
+  command: str
+
+
+class Question:
+  """A dataset and a target policy: what all cells of a comparison share.
+
+  Attributes:
+    dataset: the log.
+    description: the `problem` of result rows.
+  """
+
+  def __init__(
+      self,
+      path: pathlib.Path,
+      *,
+      target_epsilon: float,
+      out: pathlib.Path,
+      truth_episodes: int = 40_000,
+  ):
+    """Opens a dataset and finds out the true value of the target policy.
+
+    Args:
+      path: directory of the dataset.
+      target_epsilon: the target policy is the dataset's, with this
+        probability of a uniform action.
+      out: run directory; keeps the true value of a policy that is not the
+        dataset's own.
+      truth_episodes: simulate at most as many episodes for it.
+    """
+    self.dataset = reading.open_dataset(path)
+    metadata, spec = self.dataset.metadata, self.dataset.metadata.spec
+    self._policy = self.dataset.policy
+    truth = metadata.truth
+    if target_epsilon:
+      self._policy = policies.Explore(
+          self.dataset.policy, epsilon=target_epsilon)
+      truth = self._simulate(target_epsilon, out, truth_episodes)
+    probabilities = self._policy.action_probabilities(
+        self.dataset.transitions.observation)
+    taken = probabilities.numpy()[
+        range(metadata.transitions), self.dataset.transitions.action.numpy()]
+    self.description: dict[str, Any] = {
+        'name': 'ope', 'dataset': spec.id, 'digest': metadata.digest,
+        'task': spec.task, 'action_noise': spec.action_noise,
+        'epsilon': spec.epsilon, 'target_epsilon': target_epsilon,
+        'discount': spec.discount, 'transitions': metadata.transitions,
+        'episodes': metadata.episodes, 'overlap': round(float(taken.mean()), 4),
+        'truth': truth.mean, 'truth_standard_error': truth.standard_error,
+        'log_return': metadata.behaviour.mean,
+        'log_standard_error': metadata.behaviour.standard_error}
+    self._problem: bellman.Problem | None = None
+    self._rows: types.IVBatch | None = None
+
+  def pose(self) -> tuple[bellman.Problem, types.IVBatch]:
+    """Returns the problem and its rows; made when first asked for."""
+    if self._problem is None or self._rows is None:
+      transitions = self.dataset.transitions
+      self._problem = bellman.pose(
+          transitions, self._policy, discount=self.description['discount'],
+          num_actions=self.dataset.metadata.num_actions)
+      self._rows = self._problem.rows(
+          transitions,
+          support=self._problem.support(transitions.next_observation))
+    return self._problem, self._rows
+
+  def key(self, cell: Cell) -> str:
+    """Returns the name of a cell of this question."""
+    return results.key(
+        self.description, cell.method, configs.encode(cell.config), cell.seed)
+
+  def _simulate(
+      self, epsilon: float, out: pathlib.Path, max_episodes: int,
+  ) -> statistics.MonteCarlo:
+    """Simulates the value of the target policy, or reads it back."""
+    metadata = self.dataset.metadata
+    path = out / 'truths' / (
+        f'{metadata.digest[:16]}-epsilon-{epsilon:g}-{max_episodes}.json')
+    if not path.is_file():
+      truth = evaluation.monte_carlo(
+          envs.maker(
+              metadata.spec.task, action_noise=metadata.spec.action_noise),
+          self._policy, discount=metadata.spec.discount,
+          seed=rollout.stream(metadata.spec.seed, f'truth {epsilon:g}'),
+          max_episodes=max_episodes)
+      path.parent.mkdir(parents=True, exist_ok=True)
+      workspace.write_record(path, json.dumps(dataclasses.asdict(truth)))
+    return statistics.MonteCarlo(**json.loads(path.read_text()))
+
+
+def run(
+    question: Question,
+    cell: Cell,
+    *,
+    out: pathlib.Path,
+    progress: Progress | None = None,
+) -> results.ResultRow:
+  """Runs a cell, from its last checkpoint if there is one; adds its row.
+
+  Args:
+    question: what is asked.
+    cell: what is run.
+    out: run directory.
+    progress: told after every look of the learner.
+
+  Returns:
+    The row, which is also in the run directory.
+  """
+  problem, rows = question.pose()
+  updates = cell.config.updates
+  learner = base.OPELearner(
+      agents.load(cell.method).make(cell.config, problem, seed=cell.seed),
+      problem,
+      sampling.InMemory(
+          rows, batch_size=cell.config.batch_size, seed=cell.seed),
+      initial_observations=question.dataset.initial_observations,
+      logger=_Reporter(progress, updates))
+  key = question.key(cell)
+  saved = checkpoints.Series(out / 'checkpoints' / key, {'key': key})
+  saved.restore(learner)
+  spent = saved.state.get('cpu_seconds', 0.)
+  started = time.process_time()
+
+  def seconds() -> float:
+    return spent + time.process_time() - started
+
+  while not learner.done:
+    learner.step()
+    if not learner.done:
+      saved.save(
+          learner, number=len(learner.history['updates']),
+          state={'cpu_seconds': seconds()})
+  row = _row(question, cell, learner, seconds())
+  results.append(out, row)
+  saved.remove()
+  return row
+
+
+def log_row(question: Question, command: str) -> results.ResultRow:
+  """Returns the naive answer as a row."""
+  description = question.description
+  return results.ResultRow(
+      problem=description, method=LOG, config={'type': 'AverageReturn'},
+      seed=0, metrics=_errors(description['log_return'], description),
+      curves={}, cpu_seconds=0., versions=versions.versions(),
+      command=command)
+
+
+def _row(
+    question: Question, cell: Cell, learner: base.OPELearner, seconds: float,
+) -> results.ResultRow:
+  history = learner.history
+  metrics = {
+      name: values[-1] for name, values in history.items()
+      if name != 'updates'}
+  failure = learner.divergence and f'diverged: {learner.divergence}'
+  if not failure:
+    metrics.update(_errors(metrics['estimate'], question.description))
+  return results.ResultRow(
+      problem=question.description, method=cell.method,
+      config=configs.encode(cell.config), seed=cell.seed,
+      metrics={} if failure else metrics,
+      curves={name: [each if math.isfinite(each) else None for each in values]
+              for name, values in history.items()},
+      cpu_seconds=seconds, versions=versions.versions(), failure=failure,
+      preset=cell.preset, command=cell.command)
+
+
+def _errors(
+    estimate: float, description: Mapping[str, Any]) -> dict[str, float]:
+  error = abs(estimate - description['truth'])
+  return {'estimate': estimate, 'error': error,
+          'relative_error': error / abs(description['truth'])}
+
+
+class _Reporter(loggers.Logger):
+  """Passes on what a learner logs."""
+
+  def __init__(self, progress: Progress | None, updates: int):
+    self._progress = progress
+    self._updates = updates
+
+  def write(self, data: Mapping[str, Any]) -> None:
+    if self._progress is not None:
+      self._progress(
+          int(data['updates']), self._updates,
+          f'estimate {data["estimate"]:.4g}')
+
+  def close(self) -> None:
+    """Has nothing to close."""

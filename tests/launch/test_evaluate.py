@@ -1,0 +1,152 @@
+"""`dfiv-ope evaluate` as a user runs it."""
+
+import fcntl
+import json
+import signal
+import time
+
+import pytest
+
+from dfiv_ope import results
+
+# DFIV in a few seconds, with enough looks to be killed between them.
+_SMALL = ('--method', 'dfiv', '--seeds', '2', '--set', 'updates=40',
+          '--set', 'checks=20', '--set', 'batch_size=128')
+
+
+def _comparable(path):
+  """Rows without the time they took."""
+  rows = [json.loads(line)
+          for line in (path / 'rows.jsonl').read_text().splitlines()]
+  for row in rows:
+    del row['cpu_seconds'], row['command']
+  return sorted(rows, key=json.dumps)
+
+
+@pytest.fixture(scope='module')
+def whole(command, dataset, tmp_path_factory):
+  """An evaluation that was never disturbed."""
+  out = tmp_path_factory.mktemp('runs') / 'whole'
+  result = command('evaluate', dataset, '--out', out, *_SMALL)
+  assert result.returncode == 0, result.stderr
+  return out, result
+
+
+def test_a_table_and_rows_come_of_it(whole, dataset):
+  out, result = whole
+  record = json.loads((dataset / 'metadata.json').read_text())
+  rows = {(row.method, row.seed): row for row in results.read(out)}
+  assert set(rows) == {('log', 0), ('dfiv', 0), ('dfiv', 1)}
+  row = rows['dfiv', 1]
+  assert row.problem['digest'] == record['digest']
+  assert row.problem['truth'] == record['truth']['mean']
+  assert row.preset == 'custom' and row.config['updates'] == 40
+  assert row.curves['updates'] == list(range(2, 41, 2))
+  assert row.metrics['estimate'] == row.curves['estimate'][-1]
+  assert row.metrics['error'] == pytest.approx(
+      abs(row.metrics['estimate'] - row.problem['truth']))
+  assert row.metrics['relative_error'] == pytest.approx(
+      row.metrics['error'] / abs(row.problem['truth']))
+  assert row.cpu_seconds > 0.
+  assert 'tensorflow' in row.versions
+  assert '--set updates=40' in row.command and '--seeds 2' in row.command
+  naive = rows['log', 0]
+  assert naive.metrics['estimate'] == record['behaviour']['mean']
+  mean = (rows['dfiv', 0].metrics['estimate'] + row.metrics['estimate']) / 2.
+  assert f'{mean:.4f}' in result.stdout
+  assert '(log)' in result.stdout
+
+
+@pytest.mark.slow
+def test_killed_and_run_again_it_gives_the_same_rows(
+    command, dataset, whole, tmp_path):
+  out = tmp_path / 'killed'
+  # Killed after the first looks, and after the first row.
+  for wanted in ('checkpoints/*/checkpoint-??????????', 'rows.jsonl'):
+    process = command.popen('evaluate', dataset, '--out', out, *_SMALL)
+    while not list(out.glob(wanted)) and process.poll() is None:
+      time.sleep(0.02)
+    time.sleep(1.)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+  again = command('evaluate', dataset, '--out', out, *_SMALL)
+  assert again.returncode == 0, again.stderr
+  assert _comparable(out) == _comparable(whole[0])
+  assert list((out / 'checkpoints').iterdir()) == []
+
+
+def test_run_again_it_computes_nothing(command, dataset, whole):
+  out, first = whole
+  before = (out / 'rows.jsonl').read_bytes()
+  again = command('evaluate', dataset, '--out', out, *_SMALL)
+  assert '2 of 2 runs have their rows' in again.stderr
+  assert again.stdout == first.stdout
+  assert (out / 'rows.jsonl').read_bytes() == before
+
+
+@pytest.mark.slow
+def test_two_policies_on_one_log(command, dataset, tmp_path):
+  out = tmp_path / 'runs'
+  for epsilon in ('0', '0.2'):
+    result = command(
+        'evaluate', dataset, '--out', out, '--method', 'lstd', '--seeds', '1',
+        '--target-epsilon', epsilon, '--truth-episodes', '2000')
+    assert result.returncode == 0, result.stderr
+  rows = {(row.method, row.problem['target_epsilon']): row
+          for row in results.read(out)}
+  greedy, behaviour = rows['lstd', 0.], rows['lstd', 0.2]
+  assert greedy.problem['truth'] > behaviour.problem['truth']
+  assert greedy.metrics['estimate'] > behaviour.metrics['estimate']
+  # The behaviour policy's value is what the log shows.
+  spread = (behaviour.problem['log_standard_error'] ** 2
+            + behaviour.problem['truth_standard_error'] ** 2) ** 0.5
+  assert behaviour.problem['truth'] == pytest.approx(
+      behaviour.problem['log_return'], abs=4. * spread)
+  assert greedy.problem['overlap'] > behaviour.problem['overlap']
+
+
+@pytest.mark.slow
+def test_a_divergence_is_recorded_and_in_no_average(
+    command, dataset, tmp_path):
+  out = tmp_path / 'runs'
+  result = command(
+      'evaluate', dataset, '--out', out, '--method', 'fqe', '--seeds', '1',
+      '--set', 'learning_rate=1e9', '--set', 'updates=50', '--set',
+      'checks=5')
+  assert result.returncode == 1
+  (row,) = (row for row in results.read(out) if row.method == 'fqe')
+  assert row.failure.startswith('diverged: ')
+  assert row.metrics == {}
+  assert len(row.curves['updates']) < 5
+  assert 'it is in no average' in result.stdout
+
+
+@pytest.mark.parametrize('arguments, words', [
+    ((), 'Name a --method'),
+    (('--method', 'magic'), "no method 'magic'. Choose from lstd, kiv"),
+    (('--method', 'lstd', '--config', 'best'), "no config 'best'"),
+    (('--method', 'all', '--set', 'updates=1'), 'config of one method'),
+    (('--method', 'lstd', '--set', 'depth=3'), "no setting 'depth'"),
+    (('--method', 'lstd', '--set', 'random_features=3'), 'must be even'),
+])
+def test_what_cannot_be_run_is_said(
+    command, dataset, tmp_path, arguments, words):
+  out = tmp_path / 'runs'
+  assert words in command.refuses('evaluate', dataset, '--out', out, *arguments)
+  assert not (out / 'rows.jsonl').exists()
+
+
+def test_what_is_no_dataset_is_refused(command, tmp_path):
+  message = command.refuses(
+      'evaluate', tmp_path, '--method', 'lstd', '--out', tmp_path / 'runs')
+  assert 'dataset' in message
+
+
+def test_one_run_directory_serves_one_process(command, dataset, tmp_path):
+  out = tmp_path / 'runs'
+  out.mkdir()
+  with (out / '.lock').open('w') as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    message = command.refuses(
+        'evaluate', dataset, '--method', 'lstd', '--out', out)
+  assert 'Another process is working in' in message
