@@ -266,16 +266,15 @@ def half_sums(
   Parts go to the halves in turns, so that both see all of the log.
 
   Args:
-    sums: returns those of a part.
+    sums: returns those of a part; a `tf.function`, to be fast.
     parts: gives the log.
 
   Raises:
     ValueError: there is only one part.
   """
-  compiled = tf.function(sums, reduce_retracing=True)
   halves: list[ridge.Sums | None] = [None, None]
   for index, rows in enumerate(parts()):
-    before, present = halves[index % 2], compiled(rows)
+    before, present = halves[index % 2], sums(rows)
     halves[index % 2] = (
         present if before is None else ridge.merge(before, present))
   if halves[0] is None or halves[1] is None:

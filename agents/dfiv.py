@@ -11,7 +11,7 @@ import dataclasses
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, ridge, state_action, types
+from dfiv_ope import bellman, features, optimizers, ridge, state_action, types
 from dfiv_ope.agents import base
 from dfiv_ope.methods import descent, dfiv_bellman, dfiv_stages
 
@@ -82,10 +82,10 @@ class DFIV(base.Agent):
     super().__init__('dfiv')
     self.config = config
     self._treatment = descent.Descent(
-        treatment_net, snt.optimizers.Adam,
+        treatment_net, optimizers.Adam,
         rate=config.treatment_learning_rate)
     self._instrument = descent.Descent(
-        instrument_net, snt.optimizers.Adam, rate=config.learning_rate)
+        instrument_net, optimizers.Adam, rate=config.learning_rate)
     self._weights = tf.Variable(
         tf.zeros([treatment_net.output_size, 1], tf.float64), trainable=False)
 
@@ -154,8 +154,7 @@ class DFIV(base.Agent):
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves both stages on the whole log; halves judge each other."""
-    halves = base.half_sums(
-        lambda rows: dfiv_bellman.sums(self._features(rows)), parts)
+    halves = base.half_sums(self._sums, parts)
     penalty = self.config.solve_penalty
     held_out = []
     for fitted, judge in (halves, halves[::-1]):
@@ -172,6 +171,10 @@ class DFIV(base.Agent):
 
   def predict(self, decision: state_action.Decision) -> tf.Tensor:
     return ridge.predict(self._treatment.network(decision), self._weights)
+
+  @tf.function(reduce_retracing=True)
+  def _sums(self, rows: types.IVBatch) -> ridge.Sums:
+    return dfiv_bellman.sums(self._features(rows))
 
   def _features(self, rows: types.IVBatch) -> dfiv_bellman.Features:
     psi, step = self._treatment.network, rows.treatment

@@ -52,6 +52,7 @@ def half_sums(
     parts: gives the log.
   """
 
+  @tf.function(reduce_retracing=True)
   def sums(rows: types.IVBatch) -> ridge.Sums:
     targets = tf.concat(
         [bellman.difference(function, rows.treatment),

@@ -3,7 +3,7 @@
 Both variables of the regression are made of states and actions, so one
 Gaussian kernel serves both, through one set of random Fourier features. The
 penalties are chosen by held-out losses, each half of the log judging the
-other.
+other (`closed_form.cross_fit_sums`).
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ import tensorflow as tf
 from dfiv_ope import bellman, closed_form, ridge, state_action, types
 from dfiv_ope.agents import base, fixed_features
 
-_PENALTIES = tuple(10. ** exponent for exponent in range(-11, -3))
+_PENALTIES = tuple(10. ** exponent for exponent in range(-12, -3))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ from dfiv_ope import types
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets import store
 
-
 # Rows of a part; even parts make one half of the data, odd parts the other.
 _PART_ROWS = 4096
 

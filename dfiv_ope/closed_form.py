@@ -8,7 +8,7 @@ A method of this kind chooses feature maps and hands them over:
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -134,11 +134,15 @@ def cross_fit(
     The solution; its stage-1 weights are those of all rows, its losses the
     means of both directions.
   """
-  return _cross_fit(
-      two_stage.stage1_sums(first), two_stage.stage1_sums(second),
-      lambda weights: two_stage.stage2_sums(first, weights),
-      lambda weights: two_stage.stage2_sums(second, weights),
-      stage1_penalties, stage2_penalties)
+  sums1, sums2 = two_stage.stage1_sums(first), two_stage.stage1_sums(second)
+  stage1 = _stage1(sums1, sums2, stage1_penalties)
+  outcome1 = two_stage.stage2_sums(first, stage1.second)
+  outcome2 = two_stage.stage2_sums(second, stage1.first)
+  losses1 = two_stage.held_out_losses(outcome1, outcome2, stage2_penalties)[1]
+  losses2 = two_stage.held_out_losses(outcome2, outcome1, stage2_penalties)[1]
+  return _solution(
+      stage1, ridge.merge(outcome1, outcome2), stage2_penalties,
+      np.add(losses1, losses2) / 2.)
 
 
 def cross_fit_sums(
@@ -150,6 +154,12 @@ def cross_fit_sums(
 ) -> two_stage.Solution:
   """Does what `cross_fit` does from sums alone, for logs of any length.
 
+  Deviation: a candidate of lambda2 is judged by the part of its residual
+  y - u'psi that the instruments explain, E[E[y - u'psi | z]^2], rather than by
+  the stage-2 loss. The difference of both is noise that u changes too; where
+  it is large next to the outcome's own, as in off-policy evaluation, the loss
+  prefers a u of little noise, that is, one near zero.
+
   Args:
     first: sums of instrument features [B, d2] and targets [psi, y],
       [B, d1 + 1], over one half of the rows. The last columns of the
@@ -159,43 +169,87 @@ def cross_fit_sums(
     stage2_penalties: candidates of lambda2.
 
   Returns:
-    As `cross_fit`.
+    As `cross_fit`; the stage-2 losses are those parts.
   """
   treatment, outcome = slice(None, -1), slice(-1, None)
-  return _cross_fit(
+  stage1 = _stage1(
       ridge.targets(first, treatment), ridge.targets(second, treatment),
-      lambda weights: ridge.project(ridge.targets(first, outcome), weights),
-      lambda weights: ridge.project(ridge.targets(second, outcome), weights),
-      stage1_penalties, stage2_penalties)
+      stage1_penalties)
+  outcome1, outcome2 = (
+      ridge.project(ridge.targets(total, outcome), weights)
+      for total, weights in ((first, stage1.second), (second, stage1.first)))
+  losses = [
+      [explained_residual(other, total, weights, stage1.penalty)
+       for weights in ridge.solve_grid(
+           fitted, stage2_penalties, intercept=True)]
+      for fitted, total, other in (
+          (outcome1, first, second), (outcome2, second, first))]
+  # Its estimate may be negative; an answer is as bad as it is far from zero.
+  return _solution(
+      stage1, ridge.merge(outcome1, outcome2), stage2_penalties,
+      np.abs(np.mean(losses, axis=0)))
 
 
-def _cross_fit(
-    sums1: ridge.Sums,
-    sums2: ridge.Sums,
-    project1: Callable[[types.FloatArray], ridge.Sums],
-    project2: Callable[[types.FloatArray], ridge.Sums],
-    stage1_penalties: Sequence[float],
-    stage2_penalties: Sequence[float],
+def explained_residual(
+    first: ridge.Sums,
+    second: ridge.Sums,
+    stage2_weights: types.FloatArray,
+    penalty: float,
+) -> float:
+  """Returns the mean of e(z) e, where e = y - u'psi and e(z) predicts it.
+
+  The prediction is fitted on other rows, so noise in e adds nothing.
+
+  Args:
+    first: sums of instrument features and [psi, y] over rows of e.
+    second: the same over the rows that e(z) is fitted to.
+    stage2_weights: u, [d1, 1].
+    penalty: of the prediction.
+  """
+  contrast = np.concatenate([-np.asarray(stage2_weights), [[1.]]])
+  moment1, moment2 = (
+      tf.matmul(total.moment, contrast) for total in (first, second))
+  prediction = ridge.solve_sums(
+      second._replace(moment=moment2), penalty, intercept=True)
+  return float(tf.reduce_sum(prediction * moment1) / first.count)
+
+
+class _Stage1(NamedTuple):
+  """Stage 1 of both halves with the chosen penalty."""
+  first: types.FloatArray
+  second: types.FloatArray
+  whole: tf.Tensor
+  penalty: float
+  losses: tuple[float, ...]
+
+
+def _stage1(
+    sums1: ridge.Sums, sums2: ridge.Sums, penalties: Sequence[float],
+) -> _Stage1:
+  """Chooses lambda1 by how well each half predicts the other."""
+  grid1, losses1 = two_stage.held_out_losses(sums1, sums2, penalties)
+  grid2, losses2 = two_stage.held_out_losses(sums2, sums1, penalties)
+  losses = np.add(losses1, losses2) / 2.
+  chosen = int(np.argmin(losses))
+  return _Stage1(
+      first=grid1[chosen], second=grid2[chosen],
+      whole=ridge.solve_sums(
+          ridge.merge(sums1, sums2), penalties[chosen], intercept=True),
+      penalty=penalties[chosen], losses=tuple(losses.tolist()))
+
+
+def _solution(
+    stage1: _Stage1,
+    outcome: ridge.Sums,
+    penalties: Sequence[float],
+    losses: types.FloatArray,
 ) -> two_stage.Solution:
-  """Cross-fits from stage-1 sums and functions that give stage-2 sums."""
-  grid1, losses1 = two_stage.held_out_losses(sums1, sums2, stage1_penalties)
-  grid2, losses2 = two_stage.held_out_losses(sums2, sums1, stage1_penalties)
-  stage1_losses = (np.add(losses1, losses2) / 2.).tolist()
-  chosen1 = int(np.argmin(stage1_losses))
-  outcome1 = project1(grid2[chosen1])
-  outcome2 = project2(grid1[chosen1])
-  losses1 = two_stage.held_out_losses(outcome1, outcome2, stage2_penalties)[1]
-  losses2 = two_stage.held_out_losses(outcome2, outcome1, stage2_penalties)[1]
-  stage2_losses = (np.add(losses1, losses2) / 2.).tolist()
-  chosen2 = int(np.argmin(stage2_losses))
-  stage1_penalty = stage1_penalties[chosen1]
-  stage2_penalty = stage2_penalties[chosen2]
+  """Solves stage 2 with the candidate of the least loss."""
+  penalty = penalties[int(np.argmin(losses))]
   return two_stage.Solution(
-      stage1_weights=ridge.solve_sums(
-          ridge.merge(sums1, sums2), stage1_penalty, intercept=True),
-      stage2_weights=ridge.solve_sums(
-          ridge.merge(outcome1, outcome2), stage2_penalty, intercept=True),
-      stage1_penalty=stage1_penalty,
-      stage2_penalty=stage2_penalty,
-      stage1_losses=tuple(stage1_losses),
-      stage2_losses=tuple(stage2_losses))
+      stage1_weights=stage1.whole,
+      stage2_weights=ridge.solve_sums(outcome, penalty, intercept=True),
+      stage1_penalty=stage1.penalty,
+      stage2_penalty=penalty,
+      stage1_losses=stage1.losses,
+      stage2_losses=tuple(losses.tolist()))

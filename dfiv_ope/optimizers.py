@@ -1,9 +1,60 @@
-"""Optimisers that Sonnet lacks."""
+"""Optimisers that Sonnet lacks, or has slower."""
 
 from collections.abc import Sequence
 
 import sonnet as snt
 import tensorflow as tf
+
+
+class Adam(snt.Optimizer):
+  """Adam (Kingma and Ba, 2015), one operation a parameter.
+
+  The steps are those of `snt.optimizers.Adam`, which spends some fifteen
+  operations on each: most of an update's time where networks are small.
+  """
+
+  def __init__(
+      self,
+      learning_rate: float | tf.Variable = 1e-3,
+      beta1: float = 0.9,
+      beta2: float = 0.999,
+      epsilon: float = 1e-8,
+      name: str | None = None,
+  ):
+    """Initialises the optimiser; moments are made on the first `apply`."""
+    super().__init__(name=name)
+    self._learning_rate = learning_rate
+    self._beta1 = beta1
+    self._beta2 = beta2
+    self._epsilon = epsilon
+    self._power1 = tf.Variable(1., trainable=False, name='power1')
+    self._power2 = tf.Variable(1., trainable=False, name='power2')
+    self._first: list[tf.Variable] = []
+    self._second: list[tf.Variable] = []
+
+  @snt.once
+  def _initialize(self, parameters: Sequence[tf.Variable]) -> None:
+    for slots in (self._first, self._second):
+      slots.extend(
+          tf.Variable(tf.zeros_like(p), trainable=False) for p in parameters)
+
+  def apply(
+      self,
+      updates: Sequence[tf.Tensor],
+      parameters: Sequence[tf.Variable],
+  ) -> None:
+    """Moves each parameter by its gradient in `updates`."""
+    self._initialize(parameters)
+    power1 = self._power1.assign(self._power1 * self._beta1)
+    power2 = self._power2.assign(self._power2 * self._beta2)
+    # The operation adds epsilon to the biased root; the paper, to the unbiased.
+    epsilon = self._epsilon * tf.sqrt(1. - power2)
+    for gradient, parameter, first, second in zip(
+        updates, parameters, self._first, self._second, strict=True):
+      tf.raw_ops.ResourceApplyAdam(
+          var=parameter.handle, m=first.handle, v=second.handle,
+          beta1_power=power1, beta2_power=power2, lr=self._learning_rate,
+          beta1=self._beta1, beta2=self._beta2, epsilon=epsilon, grad=gradient)
 
 
 class OAdam(snt.Optimizer):

@@ -8,7 +8,7 @@ needed to run it again; rows with the same key are the same experiment.
       results.append(directory, row)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import fcntl
 import hashlib
@@ -18,6 +18,11 @@ import pathlib
 from typing import Any
 
 _FILE = 'rows.jsonl'
+# What of a problem with a dataset is the problem itself.
+_DEFINING = ('name', 'digest', 'target_epsilon')
+# How the failure of a run begins that broke down and may be tried again; a
+# divergence is a result.
+ERROR = 'error: '
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,6 +43,7 @@ class ResultRow:
       where there is one.
     preset: where the config is from: 'default', 'paper' or 'custom'.
     command: the command that remakes the row, if there is one.
+    code: version of the method's code (`versions.code`), if it is known.
   """
   problem: Mapping[str, Any]
   method: str
@@ -50,6 +56,7 @@ class ResultRow:
   failure: str = ''
   preset: str = 'default'
   command: str = ''
+  code: str = ''
 
   def __post_init__(self) -> None:
     for name in ('problem', 'config', 'versions'):
@@ -60,7 +67,13 @@ class ResultRow:
   @property
   def key(self) -> str:
     """What the experiment is, whatever came of it."""
-    return key(self.problem, self.method, self.config, self.seed)
+    return key(
+        self.problem, self.method, self.config, self.seed, code=self.code)
+
+  @property
+  def retry(self) -> bool:
+    """Whether the run broke down, so that it may succeed another time."""
+    return self.failure.startswith(ERROR)
 
 
 def key(
@@ -68,10 +81,33 @@ def key(
     method: str,
     config: Mapping[str, Any],
     seed: int,
+    *,
+    code: str = '',
 ) -> str:
-  """Returns the name of an experiment: a hash of what defines it."""
-  text = json.dumps([problem, method, config, seed], sort_keys=True)
+  """Returns the name of an experiment: a hash of what defines it.
+
+  A dataset is defined by the digest of its content: what else a problem says
+  of it describes it, and the truth may become known more precisely.
+  """
+  if problem.get('digest'):
+    problem = {name: problem[name] for name in _DEFINING if name in problem}
+  parts = [problem, method, config, seed, *([code] if code else [])]
+  text = json.dumps(parts, sort_keys=True)
   return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def latest(rows: Iterable[ResultRow]) -> list[ResultRow]:
+  """Returns the last row of each experiment, whatever code it was run by.
+
+  An experiment has several rows where it broke down and was run again, or
+  where the method's code has changed since.
+  """
+  by_experiment: dict[str, ResultRow] = {}
+  for row in rows:
+    name = key(row.problem, row.method, row.config, row.seed)
+    by_experiment.pop(name, None)  # The order is that of the last rows.
+    by_experiment[name] = row
+  return list(by_experiment.values())
 
 
 def append(directory: pathlib.Path, row: ResultRow) -> None:
@@ -122,7 +158,9 @@ def keys(directory: pathlib.Path) -> set[str]:
 
 def _drop_torn_line(file: Any) -> None:
   """Cuts off a last line that a kill left without an end."""
-  file.seek(0)
-  content = file.read()
-  if content and not content.endswith(b'\n'):
-    file.truncate(content.rfind(b'\n') + 1)
+  if not file.seek(0, os.SEEK_END):
+    return
+  file.seek(-1, os.SEEK_END)
+  if file.read(1) != b'\n':
+    file.seek(0)
+    file.truncate(file.read().rfind(b'\n') + 1)

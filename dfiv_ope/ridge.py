@@ -57,9 +57,13 @@ def sums(features: tf.Tensor, targets: tf.Tensor) -> Sums:
   features, targets = _checked(features, targets)
   features = tf.cast(features, _DTYPE)
   targets = tf.cast(targets, _DTYPE)
+  # One product is faster than two, and than a transposed one.
+  products = tf.matmul(
+      tf.transpose(features), tf.concat([features, targets], axis=1))
+  size = features.shape[1]
   return Sums(
-      gram=tf.matmul(features, features, transpose_a=True),
-      moment=tf.matmul(features, targets, transpose_a=True),
+      gram=products[:, :size],
+      moment=products[:, size:],
       square=tf.reduce_sum(tf.square(targets), axis=0),
       count=tf.cast(tf.shape(features)[0], _DTYPE))
 

@@ -15,14 +15,23 @@ from typing import Any
 
 from acme.utils import loggers
 
-from dfiv_ope import agents, bellman, configs, envs, evaluation, policies
-from dfiv_ope import results, rollout, statistics, types, versions
+from dfiv_ope import (
+  agents,
+  bellman,
+  configs,
+  envs,
+  evaluation,
+  policies,
+  results,
+  rollout,
+  statistics,
+  types,
+  versions,
+)
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.datasets import reading, sampling
+from dfiv_ope.launch import rows as rows_lib
 from dfiv_ope.launch import workspace
-
-# The method of the naive answer: the average return of the log.
-LOG = 'log'
 
 # Called as progress(updates done, updates in all, note).
 Progress = Callable[[int, int, str], None]
@@ -73,7 +82,7 @@ class Question:
       truth_episodes: simulate at most as many episodes for it.
     """
     self.dataset = reading.open_dataset(path)
-    metadata, spec = self.dataset.metadata, self.dataset.metadata.spec
+    metadata = self.dataset.metadata
     self._policy = self.dataset.policy
     truth = metadata.truth
     if target_epsilon:
@@ -85,14 +94,9 @@ class Question:
     taken = probabilities.numpy()[
         range(metadata.transitions), self.dataset.transitions.action.numpy()]
     self.description: dict[str, Any] = {
-        'name': 'ope', 'dataset': spec.id, 'digest': metadata.digest,
-        'task': spec.task, 'action_noise': spec.action_noise,
-        'epsilon': spec.epsilon, 'target_epsilon': target_epsilon,
-        'discount': spec.discount, 'transitions': metadata.transitions,
-        'episodes': metadata.episodes, 'overlap': round(float(taken.mean()), 4),
-        'truth': truth.mean, 'truth_standard_error': truth.standard_error,
-        'log_return': metadata.behaviour.mean,
-        'log_standard_error': metadata.behaviour.standard_error}
+        **rows_lib.describe(metadata, target_epsilon=target_epsilon),
+        'overlap': round(float(taken.mean()), 4),
+        'truth': truth.mean, 'truth_standard_error': truth.standard_error}
     self._problem: bellman.Problem | None = None
     self._rows: types.IVBatch | None = None
 
@@ -111,15 +115,16 @@ class Question:
   def key(self, cell: Cell) -> str:
     """Returns the name of a cell of this question."""
     return results.key(
-        self.description, cell.method, configs.encode(cell.config), cell.seed)
+        self.description, cell.method, configs.encode(cell.config), cell.seed,
+        code=rows_lib.code(cell.method))
 
   def _simulate(
       self, epsilon: float, out: pathlib.Path, max_episodes: int,
   ) -> statistics.MonteCarlo:
     """Simulates the value of the target policy, or reads it back."""
     metadata = self.dataset.metadata
-    path = out / 'truths' / (
-        f'{metadata.digest[:16]}-epsilon-{epsilon:g}-{max_episodes}.json')
+    path = rows_lib.truth_file(
+        out, metadata.digest, epsilon=epsilon, max_episodes=max_episodes)
     if not path.is_file():
       truth = evaluation.monte_carlo(
           envs.maker(
@@ -150,6 +155,19 @@ def run(
   Returns:
     The row, which is also in the run directory.
   """
+  row = compute(question, cell, out=out, progress=progress)
+  rows_lib.add(out, row)
+  return row
+
+
+def compute(
+    question: Question,
+    cell: Cell,
+    *,
+    out: pathlib.Path,
+    progress: Progress | None = None,
+) -> results.ResultRow:
+  """Runs a cell as `run` does, but keeps its checkpoints and adds no row."""
   problem, rows = question.pose()
   updates = cell.config.updates
   learner = base.OPELearner(
@@ -174,18 +192,15 @@ def run(
       saved.save(
           learner, number=len(learner.history['updates']),
           state={'cpu_seconds': seconds()})
-  row = _row(question, cell, learner, seconds())
-  results.append(out, row)
-  saved.remove()
-  return row
+  return _row(question, cell, learner, seconds())
 
 
 def log_row(question: Question, command: str) -> results.ResultRow:
   """Returns the naive answer as a row."""
   description = question.description
   return results.ResultRow(
-      problem=description, method=LOG, config={'type': 'AverageReturn'},
-      seed=0, metrics=_errors(description['log_return'], description),
+      problem=description, method=rows_lib.LOG, config=rows_lib.LOG_CONFIG,
+      seed=0, metrics=rows_lib.errors(description['log_return'], description),
       curves={}, cpu_seconds=0., versions=versions.versions(),
       command=command)
 
@@ -199,7 +214,7 @@ def _row(
       if name != 'updates'}
   failure = learner.divergence and f'diverged: {learner.divergence}'
   if not failure:
-    metrics.update(_errors(metrics['estimate'], question.description))
+    metrics.update(rows_lib.errors(metrics['estimate'], question.description))
   return results.ResultRow(
       problem=question.description, method=cell.method,
       config=configs.encode(cell.config), seed=cell.seed,
@@ -207,14 +222,7 @@ def _row(
       curves={name: [each if math.isfinite(each) else None for each in values]
               for name, values in history.items()},
       cpu_seconds=seconds, versions=versions.versions(), failure=failure,
-      preset=cell.preset, command=cell.command)
-
-
-def _errors(
-    estimate: float, description: Mapping[str, Any]) -> dict[str, float]:
-  error = abs(estimate - description['truth'])
-  return {'estimate': estimate, 'error': error,
-          'relative_error': error / abs(description['truth'])}
+      preset=cell.preset, command=cell.command, code=rows_lib.code(cell.method))
 
 
 class _Reporter(loggers.Logger):

@@ -16,7 +16,7 @@ app = typer.Typer(help='Make and inspect offline datasets.',
                   no_args_is_help=True)
 
 # Enough for the bars of the evaluation, small enough for a laptop.
-_TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
+TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
 
 DatasetPath = Annotated[pathlib.Path, typer.Argument(
     help='Directory of a dataset.', metavar='DATASET')]
@@ -59,7 +59,7 @@ def make(
   spec = spec_lib.Spec(
       task=task, action_noise=action_noise, epsilon=epsilon,
       discount=discount, seed=seed,
-      transitions=_TRANSITIONS[task] if transitions is None else transitions)
+      transitions=TRANSITIONS[task] if transitions is None else transitions)
   if target is not None:
     origin = policy.read_record(target)
   else:

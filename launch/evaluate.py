@@ -76,7 +76,8 @@ def evaluate(
           dataset, target_epsilon=target_epsilon, out=out,
           truth_episodes=truth_episodes)
     keys = _run(question, wanted, out)
-    rows = [row for row in results.read(out) if row.key in keys]
+    rows = [row for row in results.latest(results.read(out))
+            if row.key in keys]
   print_table(rows)
   if any(row.failure for row in rows):
     raise typer.Exit(1)
@@ -131,7 +132,10 @@ def _run(
   """Runs what has no row yet; returns the keys of all that was asked for."""
   from dfiv_ope import results
   from dfiv_ope.launch import cells
-  have = results.keys(out)
+  have = {
+      row.key for row in results.latest(results.read(out))
+      if row.problem == question.description and not row.retry
+  } if results.keys(out) else set()
   naive = cells.log_row(question, wanted[0].command)
   if naive.key not in have:
     results.append(out, naive)

@@ -9,7 +9,16 @@ import sys
 
 import typer
 
-from dfiv_ope.launch import console, dataset, iv, policy
+from dfiv_ope.launch import (
+  benchmark,
+  console,
+  dataset,
+  evaluate,
+  iv,
+  policy,
+  report,
+  sweep,
+)
 
 app = typer.Typer(
     name='dfiv-ope',
@@ -17,9 +26,13 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False)
+app.command()(evaluate.evaluate)
+app.command()(sweep.sweep)
 app.add_typer(policy.app, name='policy')
 app.add_typer(dataset.app, name='dataset')
 app.add_typer(iv.app, name='iv')
+app.command()(report.report)
+app.add_typer(benchmark.app, name='benchmark')
 
 # Set to see where an error comes from.
 _DEBUG = 'DFIV_OPE_DEBUG'

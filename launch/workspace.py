@@ -61,8 +61,12 @@ def _claim(
   marker = out / _MARKER
   wanted = json.dumps(request, sort_keys=True)
   if not out.exists():
-    out.mkdir(parents=True)
-    marker.write_text(wanted)
+    # Under another name first: a kill must not leave it without its marker.
+    fresh = out.with_name(f'.{out.name}.new')
+    remove(fresh)
+    fresh.mkdir(parents=True)
+    (fresh / _MARKER).write_text(wanted)
+    fresh.rename(out)
     return
   if (out / record).exists():
     marker.unlink(missing_ok=True)

@@ -49,7 +49,10 @@ def test_a_constant_becomes_one_minus_the_discount():
 
 def test_a_stopped_step_is_the_value_itself():
   rows = _problem().rows(_transitions())
-  column = lambda decision: decision.observation[:, :1]
+
+  def column(decision):
+    return decision.observation[:, :1]
+
   np.testing.assert_array_equal(
       bellman.difference(column, bellman.stopped(rows.instrument)),
       column(rows.instrument))

@@ -1,6 +1,7 @@
 """Regression on fixed features, solved with both halves crossed."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from dfiv_ope import closed_form, ridge, two_stage, types
@@ -63,21 +64,53 @@ def test_features_join_the_covariate_or_keep_it_apart():
   np.testing.assert_allclose(apart.instrument, data.instrument)
 
 
-def test_sums_cross_fit_as_rows_do():
-  halves = [batch(seed)._replace(covariate=None) for seed in (8, 9)]
-  penalties = {'stage1_penalties': [1e-3, 0.1], 'stage2_penalties': [1e-3, 1.]}
-  expected = closed_form.cross_fit(*halves, **penalties)
+def _sums(half):
   # The constants that rows get appended are columns of the sums; that of the
   # treatment is predicted by that of the instrument.
-  sums = [
-      ridge.sums(
-          ridge.append_intercept(half.instrument),
-          tf.concat([half.treatment, tf.ones_like(half.outcome),
-                     half.outcome], axis=1)) for half in halves]
-  ours = closed_form.cross_fit_sums(*sums, **penalties)
+  return ridge.sums(
+      ridge.append_intercept(half.instrument),
+      tf.concat([half.treatment, tf.ones_like(half.outcome), half.outcome],
+                axis=1))
+
+
+def test_sums_cross_fit_as_rows_do():
+  halves = [batch(seed)._replace(covariate=None) for seed in (8, 9)]
+  penalties = {'stage1_penalties': [1e-3, 0.1], 'stage2_penalties': [1e-3]}
+  expected = closed_form.cross_fit(*halves, **penalties)
+  ours = closed_form.cross_fit_sums(*map(_sums, halves), **penalties)
   np.testing.assert_allclose(
       ours.stage2_weights, expected.stage2_weights, rtol=1e-6)
-  np.testing.assert_allclose(
-      ours.stage2_losses, expected.stage2_losses, rtol=1e-6)
   assert ours.stage1_penalty == expected.stage1_penalty
-  assert ours.stage2_penalty == expected.stage2_penalty
+  np.testing.assert_allclose(
+      ours.stage1_losses, expected.stage1_losses, rtol=1e-6)
+
+
+def test_the_explained_residual_is_that_of_rows():
+  first, second = (batch(seed)._replace(covariate=None) for seed in (8, 9))
+  weights = np.array([[0.5], [-1.], [0.2]])
+
+  def residual(half):
+    psi = np.concatenate([half.treatment, np.ones_like(half.outcome)], axis=1)
+    return half.outcome - psi @ weights
+
+  prediction = ridge.solve(
+      ridge.append_intercept(second.instrument), residual(second), 0.1,
+      intercept=True)
+  expected = np.mean(residual(first) * ridge.predict(
+      ridge.append_intercept(first.instrument), prediction))
+  assert closed_form.explained_residual(
+      _sums(first), _sums(second), weights, 0.1) == pytest.approx(
+          expected, rel=1e-6)
+
+
+def test_the_right_answer_leaves_nothing_to_explain():
+  whole = batch(1, rows=8000)._replace(covariate=None)
+  halves = [
+      types.IVBatch(*(each if each is None else each[half] for each in whole))
+      for half in (slice(4000), slice(4000, None))]
+  right, wrong = (
+      closed_form.explained_residual(
+          *map(_sums, halves), np.array(weights), 1e-6)
+      for weights in ([[1.], [-2.], [0.5]], [[1.5], [-2.], [0.5]]))
+  # The noise has variance 1 and three instruments 4,000 rows.
+  assert abs(right) < 0.01 < 10. * abs(right) + 0.01 < wrong

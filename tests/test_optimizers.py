@@ -59,3 +59,22 @@ def test_bad_arguments_are_refused():
     optimizers.OAdam(beta2=1.)
   with pytest.raises(ValueError, match='1 gradients for 0 parameters'):
     optimizers.OAdam().apply([tf.zeros([1])], [])
+
+
+def test_adam_makes_the_steps_of_sonnets():
+  generator = np.random.default_rng(0)
+  start = [generator.normal(size=shape).astype(np.float32)
+           for shape in ((3, 2), (2,))]
+  ours, theirs = ([tf.Variable(x) for x in start] for _ in range(2))
+  rate = tf.Variable(0.1)
+  pairs = ((optimizers.Adam(rate), ours), (snt.optimizers.Adam(rate), theirs))
+  for step in range(20):
+    rate.assign(0.1 / (1. + step))
+    # Small gradients too, where epsilon matters.
+    gradients = [tf.constant(
+        10. ** generator.uniform(-9., 1.) * generator.normal(size=x.shape),
+        tf.float32) for x in start]
+    for optimizer, parameters in pairs:
+      optimizer.apply(gradients, parameters)
+  for left, right in zip(ours, theirs, strict=True):
+    np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)

@@ -26,12 +26,15 @@ class UpdateRule:
     beta1: decay of the mean gradient in OAdam.
     beta2: decay of the mean squared gradient in OAdam.
     critic_steps: steps of g for each step of f.
+    unit_residuals: whether residuals are divided by their root mean square,
+      so that g need not grow as they shrink.
   """
   treatment_rate: float = 2e-3
   instrument_rate: float = 5e-3
   beta1: float = 0.5
   beta2: float = 0.9
   critic_steps: int = 5
+  unit_residuals: bool = False
 
   def __post_init__(self) -> None:
     descent.check_at_least(self, 1, 'critic_steps')
@@ -118,7 +121,7 @@ class DeepGMM(tf.Module):
 
   def critic_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
     """Makes a step of g up the game value; returns it."""
-    residual = self.residual(game, batch)
+    residual = self._scaled(self.residual(game, batch))
     return -self.critics[game].step(lambda: -game_value(
         self.critic(game, batch, is_training=True), residual, residual))
 
@@ -127,7 +130,8 @@ class DeepGMM(tf.Module):
     critic = self.critic(game, batch)
 
     def value() -> tf.Tensor:
-      residual = self.residual(game, batch, is_training=True)
+      residual = self._scaled(
+          self.residual(game, batch, is_training=True))
       # The earlier f is the one before this step.
       return game_value(critic, residual, residual)
 
@@ -145,7 +149,8 @@ class DeepGMM(tf.Module):
     values = []
 
     def loss() -> tf.Tensor:
-      residual = self.residual(game, batch, is_training=True)
+      residual = self._scaled(
+          self.residual(game, batch, is_training=True))
       critic = self.critic(game, batch, is_training=True)
       still = tf.stop_gradient(residual)
       values.append(game_value(tf.stop_gradient(critic), residual, still))
@@ -161,6 +166,13 @@ class DeepGMM(tf.Module):
     inputs = descent.join(batch.treatment, batch.covariate)
     return batch.outcome - self.structurals[game].network(
         inputs, is_training=is_training)
+
+  def _scaled(self, residual: tf.Tensor) -> tf.Tensor:
+    """Returns residuals as the game sees them, see `UpdateRule`."""
+    if not self.config.unit_residuals:
+      return residual
+    size = tf.sqrt(tf.reduce_mean(tf.square(residual)))
+    return tf.math.divide_no_nan(residual, tf.stop_gradient(size))
 
   def critic(
       self, game: int, batch: types.IVBatch, *, is_training: bool = False,

@@ -12,7 +12,7 @@ import dataclasses
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import types
+from dfiv_ope import optimizers, types
 from dfiv_ope.methods import deepiv_mixture, descent
 
 
@@ -97,12 +97,12 @@ class DeepIV(tf.Module):
     self.history: dict[str, list[float]] = {}
     self.densities = [
         descent.Descent(
-            net, snt.optimizers.Adam,
+            net, optimizers.Adam,
             rate=config.density_rate, decay=config.density_decay)
         for net in instrument_nets]
     self.responses = [
         descent.Descent(
-            net, snt.optimizers.Adam,
+            net, optimizers.Adam,
             rate=config.response_rate, decay=config.response_decay)
         for net in treatment_nets]
     self._generator = tf.random.Generator.from_seed(seed)

@@ -49,8 +49,10 @@ class Descent(tf.Module):
     self._first_rate = rate
     self._rate = tf.Variable(rate, trainable=False, dtype=tf.float32)
     self._optimizer = optimizer(self._rate)
-    # Moments exist at once, so that a checkpoint can fill them.
-    self._optimizer._initialize(network.trainable_variables)
+    # Moments exist at once, so that a checkpoint can fill them. Plain gradient
+    # descent has none.
+    if hasattr(self._optimizer, '_initialize'):
+      self._optimizer._initialize(network.trainable_variables)
     self._decay = decay
 
   def step(self, loss: Callable[[], tf.Tensor]) -> tf.Tensor:

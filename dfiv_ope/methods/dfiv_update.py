@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import features, ridge, two_stage, types
+from dfiv_ope import features, optimizers, ridge, two_stage, types
 from dfiv_ope.methods import descent, dfiv_rule, dfiv_stages
 
 
@@ -54,13 +54,13 @@ class DFIV(tf.Module):
     self.stage2_weights = tf.Variable(
         tf.zeros([0, 1]), shape=[None, 1], trainable=False)
     self.treatment = descent.Descent(
-        treatment_net, snt.optimizers.Adam, rate=config.treatment_learning_rate)
+        treatment_net, optimizers.Adam, rate=config.treatment_learning_rate)
     self.instrument = descent.Descent(
-        instrument_net, snt.optimizers.Adam, rate=config.learning_rate)
+        instrument_net, optimizers.Adam, rate=config.learning_rate)
     self.covariate = None
     if covariate_net is not None:
       self.covariate = descent.Descent(
-          covariate_net, snt.optimizers.Adam, rate=config.learning_rate)
+          covariate_net, optimizers.Adam, rate=config.learning_rate)
     self._intercept = intercept
 
   # AutoGraph has nothing to convert here, and would take seconds to see that.

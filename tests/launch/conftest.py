@@ -1,10 +1,13 @@
 """Runs the real command in a real process."""
 
+import hashlib
 import os
 import subprocess
 import sys
 
 import pytest
+
+from dfiv_ope import results
 
 # Seconds; only to end a test that hangs.
 _LIMIT = 300
@@ -73,3 +76,37 @@ def dataset(command, policy, tmp_path_factory):
       '--transitions', '2000', '--truth-episodes', '1000')
   assert result.returncode == 0, result.stderr
   return path
+
+
+TRUTHS = {'catch': 0.5, 'mountain_car': -80., 'cartpole': 100.}
+
+
+@pytest.fixture(scope='session')
+def ope_row():
+  """Makes a row of off-policy evaluation of a given relative error."""
+
+  def make(
+      method='kiv', task='catch', noise=0.2, seed=0, *, relative=0.01,
+      target_epsilon=0., problem=None, **fields):
+    dataset = f'{task}-noise-{noise:g}-epsilon-0p2-20000-seed-0'
+    truth = TRUTHS[task]
+    estimate = truth + relative * abs(truth)
+    return results.ResultRow(**{
+        'problem': {
+            'name': 'ope', 'dataset': dataset,
+            'digest': hashlib.sha256(dataset.encode()).hexdigest(),
+            'task': task, 'action_noise': noise, 'epsilon': 0.2,
+            'target_epsilon': target_epsilon, 'discount': 0.99,
+            'transitions': 20_007, 'episodes': 2_223, 'truth': truth,
+            'truth_standard_error': 0.001 * abs(truth),
+            'log_return': 1.2 * truth, 'log_standard_error': 0.01,
+            'overlap': 0.87, **(problem or {})},
+        'method': method, 'config': {'type': 'Config', 'width': 50},
+        'seed': seed, 'metrics': {
+            'estimate': estimate, 'error': relative * abs(truth),
+            'relative_error': relative},
+        'curves': {}, 'cpu_seconds': 2., 'versions': {'dfiv-ope': '0.1.0'},
+        'command': f'dfiv-ope evaluate data/{task} --method {method}',
+        **fields})
+
+  return make

@@ -101,6 +101,47 @@ def test_the_functions_of_all_games_are_averaged(swap):
       np.mean([each.network(points) for each in model.structurals], axis=0))
 
 
+def _untrained(**changes):
+  return deepgmm.build(
+      dataclasses.replace(SMALL, swap=False, **changes),
+      treatment_size=1, instrument_size=1)
+
+
+def _tensors():
+  return types.IVBatch(*(
+      None if member is None else tf.constant(member)
+      for member in testing.linear_problem(100, covariates=False)[0]))
+
+
+@pytest.mark.parametrize('unit_residuals', [False, True])
+def test_a_joint_step_is_a_step_of_each_against_the_other_as_it_was(
+    unit_residuals):
+  rows = _tensors()
+  together, structural, critic = (
+      _untrained(unit_residuals=unit_residuals) for _ in range(3))
+  value = together.joint_step(0, rows)
+  np.testing.assert_allclose(
+      value, structural.structural_step(0, rows), rtol=1e-6)
+  np.testing.assert_allclose(value, critic.critic_step(0, rows), rtol=1e-6)
+  for mine, alone in ((together.structurals, structural.structurals),
+                      (together.critics, critic.critics)):
+    tf.nest.map_structure(
+        lambda x, y: np.testing.assert_allclose(x, y, atol=1e-6),
+        mine[0].values(), alone[0].values())
+
+
+def test_unit_residuals_make_the_game_blind_to_the_scale_of_the_outcome():
+  rows = _tensors()
+  values = []
+  for scale in (1., 100.):
+    model = _untrained(unit_residuals=True)
+    for variable in model.structurals[0].network.trainable_variables:
+      variable.assign(scale * variable)
+    values.append(model.critic_step(
+        0, rows._replace(outcome=scale * rows.outcome)))
+  np.testing.assert_allclose(*values, rtol=1e-4)
+
+
 def test_update_learns_the_same_effect_inside_a_graph():
   stage1, stage2 = (
       types.IVBatch(*(None if member is None else tf.constant(member)

@@ -108,3 +108,10 @@ def test_intervals_cover_all_steps():
 def test_networks_without_one_linear_output_are_refused(layers):
   with pytest.raises(ValueError, match='net must end in Dense'):
     descent.check_output('net', layers)
+
+
+def test_a_nest_without_covariates_is_left_to_its_network():
+  nest = (np.arange(3), {'x': np.ones([3, 2])})
+  assert descent.join(nest, None) is nest
+  np.testing.assert_array_equal(
+      descent.join(np.ones([2, 1]), np.zeros([2, 1])), [[1., 0.], [1., 0.]])

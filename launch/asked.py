@@ -1,0 +1,170 @@
+"""What a sweep is asked for, from options or from a YAML file."""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import pathlib
+from typing import Any
+
+from dfiv_ope import agents, envs
+from dfiv_ope.launch import evaluate
+
+_KNOWN = {'tasks': envs.TASKS, 'methods': agents.NAMES,
+          'configs': evaluate.PRESETS}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Request:
+  """A grid of evaluations; the defaults are the paper's.
+
+  Attributes:
+    tasks: names of environments.
+    noises: probabilities that the environment replaces an action.
+    methods: names of methods.
+    configs: presets of their configs, 'default' and 'paper'.
+    seeds: number of runs of a method on a dataset.
+    settings: for methods, changes of their configs, each name=value.
+    target_epsilons: target policies: the dataset's, with these probabilities
+      of a uniform action.
+    dataset_seeds: number of policies and datasets of a task and noise.
+    epsilon: extra probability of a uniform action in the logs.
+    discount: of the values that are asked for.
+    transitions: of a dataset; None takes the task's own number.
+    truth_episodes: a true value takes at most as many episodes.
+    policy: changes of the hyper-parameters of DQN, each name=value.
+  """
+  tasks: tuple[str, ...] = envs.TASKS
+  noises: tuple[float, ...] = (0., 0.1, 0.2, 0.3, 0.4, 0.5)
+  methods: tuple[str, ...] = agents.NAMES
+  configs: tuple[str, ...] = ('default',)
+  seeds: int = 5
+  settings: Mapping[str, tuple[str, ...]] = dataclasses.field(
+      default_factory=dict)
+  target_epsilons: tuple[float, ...] = (0.,)
+  dataset_seeds: int = 1
+  epsilon: float = 0.2
+  discount: float = 0.99
+  transitions: int | None = None
+  truth_episodes: int = 40_000
+  policy: tuple[str, ...] = ()
+
+  def __post_init__(self) -> None:
+    for name, known in _KNOWN.items():
+      _check_known(name, getattr(self, name), known)
+    _check_known('settings', tuple(self.settings), agents.NAMES)
+    for name in ('noises', 'target_epsilons', 'epsilon'):
+      value = getattr(self, name)
+      for each in value if isinstance(value, tuple) else (value,):
+        if not 0. <= each <= 1.:
+          raise ValueError(f'{name} must lie in [0, 1], got {each:g}.')
+    if not 0. <= self.discount < 1.:
+      raise ValueError(f'discount must lie in [0, 1), got {self.discount:g}.')
+    for name, least in (('seeds', 1), ('dataset_seeds', 1),
+                        ('transitions', 1), ('truth_episodes', 2)):
+      number = getattr(self, name)
+      if number is not None and number < least:
+        raise ValueError(f'{name} must be at least {least}, got {number}.')
+    for name in ('tasks', 'noises', 'methods', 'configs', 'target_epsilons'):
+      if not getattr(self, name):
+        raise ValueError(f'{name} must name at least one.')
+    idle = set(self.settings) - set(self.methods)
+    if idle:
+      raise ValueError(
+          f'There are settings of {", ".join(sorted(idle))}, but the methods '
+          f'are only {", ".join(self.methods)}.')
+
+
+def parse(data: Mapping[str, Any]) -> Request:
+  """Returns the request that YAML data or options ask for.
+
+  Args:
+    data: by the names of `Request`. Lists may be written with commas,
+      'all' stands for all methods or tasks, and settings are mappings.
+
+  Raises:
+    ValueError: a key is unknown or its value not of its type.
+  """
+  known = {field.name: field for field in dataclasses.fields(Request)}
+  unknown = [str(name) for name in data if name not in known]
+  if unknown:
+    raise ValueError(
+        f'A sweep has no {", ".join(unknown)}. The keys are: '
+        f'{", ".join(known)}.')
+  values: dict[str, Any] = {}
+  for name, value in data.items():
+    if name == 'settings':
+      values[name] = {
+          str(method): _settings(f'settings of {method}', each)
+          for method, each in _mapping(name, value).items()}
+    elif name == 'policy':
+      values[name] = _settings(name, value)
+    elif name in ('tasks', 'methods', 'configs'):
+      names = tuple(str(each) for each in _list(value))
+      values[name] = _KNOWN[name] if 'all' in names else tuple(
+          dict.fromkeys(names))
+    elif name in ('noises', 'target_epsilons'):
+      values[name] = tuple(dict.fromkeys(
+          _number(name, each, float) for each in _list(value)))
+    elif value is not None:
+      kind = float if name in ('epsilon', 'discount') else int
+      values[name] = _number(name, value, kind)
+  return Request(**values)
+
+
+def read_yaml(path: pathlib.Path) -> dict[str, Any]:
+  """Reads the request in a YAML file.
+
+  Raises:
+    FileNotFoundError: there is no such file.
+    ValueError: it is not YAML, or not a mapping.
+  """
+  import yaml
+  try:
+    data = yaml.safe_load(path.read_text(encoding='utf-8'))
+  except (yaml.YAMLError, UnicodeDecodeError) as error:
+    words = ' '.join(str(error).split())
+    raise ValueError(f'{path} is not YAML: {words}.') from error
+  return dict(_mapping(str(path), {} if data is None else data))
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+  if not isinstance(value, Mapping):
+    raise ValueError(f'{name} should hold names and values, got {value!r}.')
+  return value
+
+
+def _settings(name: str, value: Any) -> tuple[str, ...]:
+  """Returns a mapping as texts name=value, which `overrides` takes."""
+  texts = []
+  for key, each in _mapping(name, value).items():
+    if isinstance(each, list):
+      each = tuple(each)
+    # YAML reads 1e-5 as a string; as it is written, it is a number.
+    texts.append(f'{key}={each if isinstance(each, str) else repr(each)}')
+  return tuple(sorted(texts))
+
+
+def _list(value: Any) -> Sequence[Any]:
+  if isinstance(value, str):
+    return [each.strip() for each in value.split(',') if each.strip()]
+  return value if isinstance(value, list | tuple) else [value]
+
+
+def _number(name: str, value: Any, kind: type[float] | type[int]) -> float:
+  """Returns a number of a kind."""
+  try:
+    number = kind(value)
+    if isinstance(value, bool) or float(value) != number:
+      raise ValueError
+  except (TypeError, ValueError) as error:
+    wanted = 'numbers' if kind is float else 'a whole number'
+    raise ValueError(f'{name} should be {wanted}, got {value!r}.') from error
+  return number
+
+
+def _check_known(
+    name: str, values: Sequence[str], known: Sequence[str]) -> None:
+  for value in values:
+    if value not in known:
+      raise ValueError(
+          f'There is no {value!r} for {name}. Choose from '
+          f'{", ".join(known)}, all.')

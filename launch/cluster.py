@@ -1,0 +1,159 @@
+"""Runs jobs on a Ray cluster.
+
+The nodes share the run directory: they find policies and datasets there and
+leave checkpoints, so a job that is lost with its node goes on elsewhere. Rows
+come back through the driver.
+"""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+from typing import Any
+
+from dfiv_ope.launch import grid, jobs
+
+LOCAL = 'local'
+# How often a job is tried again that was lost with its worker or node.
+_RETRIES = 5
+_CONNECT_SECONDS = 5.
+_LOCKS = 'locks'
+
+
+def check(address: str) -> None:
+  """Refuses an address at which no cluster can be.
+
+  Ray itself would go on trying for minutes.
+
+  Args:
+    address: host:port of the head of a cluster, or 'local'.
+
+  Raises:
+    ValueError: the address has another form, or Ray is not installed.
+    ConnectionError: nobody answers there.
+  """
+  if importlib.util.find_spec('ray') is None:
+    raise ValueError(
+        'Ray is not installed. Install it with '
+        "`pip install 'dfiv-ope[cluster]'`, on all nodes.")
+  if address == LOCAL:
+    return
+  if not re.fullmatch(r'[^\s:/]+:\d+', address):
+    raise ValueError(
+        f'--ray takes the host:port of the head of a cluster, or {LOCAL}, got '
+        f'{address!r}.')
+  import grpc
+  channel = grpc.insecure_channel(address)
+  try:
+    grpc.channel_ready_future(channel).result(timeout=_CONNECT_SECONDS)
+  except grpc.FutureTimeoutError as error:
+    raise ConnectionError(
+        f'No Ray cluster answers at {address}. Start one with '
+        '`ray start --head --port PORT`, or leave --ray out to run here.'
+    ) from error
+  finally:
+    channel.close()
+
+
+class Cluster:
+  """A connection to a cluster."""
+
+  def __init__(
+      self, out: pathlib.Path, *, address: str, processes: int | None):
+    """Connects to a cluster, or starts one of this machine.
+
+    Args:
+      out: run directory, which all nodes share.
+      address: see `check`.
+      processes: jobs at the same time; None takes all the cluster has.
+
+    Raises:
+      ConnectionError: the cluster does not take us.
+    """
+    check(address)
+    os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
+    import ray
+    self._ray = ray
+    self._out = out.resolve()  # Workers have another working directory.
+    self._processes = processes
+    here: dict[str, Any] = (
+        {'num_cpus': processes, 'include_dashboard': False}
+        if address == LOCAL else {})
+    try:
+      ray.init(address=address, log_to_driver=False, logging_level='ERROR',
+               **here)
+    except Exception as error:  # Ray raises several types.
+      raise ConnectionError(
+          f'The Ray cluster at {address} does not take us: {error}'
+      ) from error
+    self._task = ray.remote(
+        num_cpus=1, max_retries=_RETRIES, retry_exceptions=False)(_attempt)
+    self._pending: dict[Any, grid.Job] = {}
+
+  def __enter__(self) -> 'Cluster':
+    return self
+
+  def __exit__(self, *unused: object) -> None:
+    self._ray.shutdown()
+    shutil.rmtree(self._out / _LOCKS, ignore_errors=True)
+
+  def start(self, ready: Sequence[grid.Job]) -> list[grid.Job]:
+    """Hands over as many of the jobs as keep the cluster busy."""
+    # One more a core waits, so that none is idle between jobs.
+    room = self._processes or 2 * max(
+        1, int(self._ray.cluster_resources().get('CPU', 1)))
+    # Those that others need come first.
+    ordered = sorted(ready, key=lambda job: isinstance(job, grid.CellJob))
+    started = ordered[:max(0, room - len(self._pending))]
+    for job in started:
+      self._pending[self._task.remote(job, self._out)] = job
+    return started
+
+  def wait(self, seconds: float) -> list[jobs.Outcome]:
+    """Returns what has ended, after at most this time."""
+    if not self._pending:
+      return []
+    references = list(self._pending)
+    ended, _ = self._ray.wait(references, num_returns=1, timeout=seconds)
+    if ended:
+      ended, _ = self._ray.wait(
+          references, num_returns=len(references), timeout=0)
+    return [self._take(reference) for reference in ended]
+
+  @property
+  def running(self) -> list[tuple[grid.Job, float]]:
+    """Jobs that the cluster has; how far they are is not known."""
+    return [(job, 0.) for job in self._pending.values()]
+
+  def _take(self, reference: Any) -> jobs.Outcome:
+    job = self._pending.pop(reference)
+    try:
+      return self._ray.get(reference)
+    except self._ray.exceptions.RayError as error:
+      words = ' '.join(str(error).split())
+      return jobs.Outcome(job=job, error=f'{type(error).__name__}: {words}')
+
+
+def _attempt(job: grid.Job, out: pathlib.Path) -> jobs.Outcome:
+  """Runs a job in a worker of a node.
+
+  When a node is given up, its worker may still be at work for a moment; the
+  job waits for that.
+  """
+  with _lock(job, out):
+    return jobs.attempt(job, out)
+
+
+@contextlib.contextmanager
+def _lock(job: grid.Job, out: pathlib.Path) -> Iterator[None]:
+  directory = out / _LOCKS
+  directory.mkdir(exist_ok=True)
+  name = hashlib.sha256(repr(job).encode()).hexdigest()[:16]
+  with (directory / name).open('w') as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    yield

@@ -1,0 +1,101 @@
+"""`dfiv-ope report`: one page, tables and figures from result rows."""
+
+from collections.abc import Mapping
+import json
+import pathlib
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dfiv_ope.launch import console, workspace
+
+if TYPE_CHECKING:
+  from dfiv_ope import results
+
+# Says that a directory is a report, and which files of it are ours.
+_RECORD = 'report.json'
+_KIND = 'dfiv-ope report'
+
+
+def report(
+    runs: Annotated[pathlib.Path, typer.Argument(
+        help='Directory of result rows: the --out of an evaluation, a sweep or '
+             'an IV benchmark.')],
+    out: Annotated[pathlib.Path, typer.Option(
+        help='Directory of the report; new, empty, or an older report, which '
+             'is replaced.')],
+) -> None:
+  """Writes index.html, results.csv, tables and figures from result rows."""
+  old = _claimed(out)
+  from dfiv_ope import results
+  rows = results.read(runs)
+  if not rows:
+    raise ValueError(
+        f'{runs} has no complete result row yet. Wait for the first run to '
+        'end, or name another directory.')
+  _check(rows, runs)
+  from dfiv_ope.launch.reporting import build
+  _publish(out, build.files(rows, runs), old)
+  console.OUTPUT.print(
+      str(out / 'index.html'), highlight=False, soft_wrap=True)
+
+
+def _check(rows: list['results.ResultRow'], runs: pathlib.Path) -> None:
+  """Refuses rows whose fields are of other types than ours."""
+  for row in rows:
+    for name, kind in (
+        ('problem', Mapping), ('config', Mapping), ('metrics', Mapping),
+        ('curves', Mapping), ('versions', Mapping), ('method', str),
+        ('failure', str), ('preset', str), ('command', str), ('seed', int)):
+      if not isinstance(getattr(row, name), kind):
+        raise ValueError(
+            f'A row in {runs} has the {name} {getattr(row, name)!r}, so it '
+            'was written by another version. Run it again into a new '
+            'directory.')
+
+
+def _claimed(out: pathlib.Path) -> list[str]:
+  """Returns the files of an older report, and refuses anything else."""
+  if not out.exists():
+    return []
+  if not out.is_dir():
+    raise FileExistsError(f'{out} is a file. Choose a directory as --out.')
+  try:
+    record = json.loads((out / _RECORD).read_text(encoding='utf-8'))
+    if record['kind'] == _KIND:
+      return [str(name) for name in record['files']]
+  except FileNotFoundError:
+    if all(path.name.startswith('.') for path in out.iterdir()):
+      return []  # At most a lock.
+  except (KeyError, TypeError, ValueError):
+    pass
+  raise FileExistsError(
+      f'{out} holds something that is not a report, and nothing else is ever '
+      'overwritten. Choose another --out or empty it.')
+
+
+def _publish(
+    out: pathlib.Path, content: Mapping[str, bytes], old: list[str]) -> None:
+  """Writes the files, each whole or not at all, and removes older ones.
+
+  The record comes first and names old and new files, so that a report that
+  was killed half way is still known as one.
+  """
+  with workspace.exclusive(out):
+    workspace.write_record(out / _RECORD, _record([*old, *content]))
+    for name, data in content.items():
+      path = out / name
+      path.parent.mkdir(exist_ok=True)
+      partial = path.with_name(f'{path.name}.partial')
+      partial.write_bytes(data)
+      partial.replace(path)
+    for name in old:
+      path = out / name
+      # A record may be anyone's text: only files of the report are removed.
+      if name not in content and path.resolve().is_relative_to(out.resolve()):
+        path.unlink(missing_ok=True)
+    workspace.write_record(out / _RECORD, _record([*content]))
+
+
+def _record(names: list[str]) -> str:
+  return json.dumps({'kind': _KIND, 'files': sorted(set(names))}, indent=1)

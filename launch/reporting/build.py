@@ -1,0 +1,244 @@
+"""Makes all files of a report from result rows."""
+
+import json
+import math
+import pathlib
+from typing import Any
+
+import markupsafe
+import pandas as pd
+
+from dfiv_ope import results
+from dfiv_ope.launch.reporting import (
+  demand,
+  details,
+  figures,
+  frames,
+  page,
+  plots,
+  ranking,
+  tables,
+)
+
+# Problems that a report can show.
+PROBLEMS = ('ope', 'demand')
+
+Rows = list[results.ResultRow]
+
+
+def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
+  """Returns the files of the report by their path inside it.
+
+  Args:
+    rows: result rows, of which the last with the same key counts.
+    runs: where they are from, to say so.
+
+  Raises:
+    ValueError: a row is of a problem that no report knows.
+  """
+  rows = list({row.key: row for row in rows}.values())
+  unknown = sorted({
+      repr(row.problem.get('name')) for row in rows
+      if row.problem.get('name') not in PROBLEMS})
+  if unknown:
+    raise ValueError(
+        f'{runs} holds rows of the problem {", ".join(unknown)}, which no '
+        f'report knows. Known are {", ".join(PROBLEMS)}.')
+  content: dict[str, bytes] = {}
+  sections: list[page.Section] = []
+  headlines: list[str] = []
+  parts: list[tuple[pd.DataFrame, Rows]] = []
+  ope = [row for row in rows if row.problem['name'] == 'ope']
+  if ope:
+    frame = frames.ope(ope)
+    sections += _ope_sections(frame, ope, content)
+    headlines.append(_headline(frame, sections))
+    parts.append((_ope_lines(frame), ope))
+  iv = [row for row in rows if row.problem['name'] == 'demand']
+  if iv:
+    lines = demand.frame(iv)
+    sections += _demand_sections(lines, iv, content)
+    headlines.append(_demand_headline(lines))
+    parts.append((_demand_lines(lines), iv))
+  for section in sections:
+    for table in section.grids:
+      stem = _unused(f'tables/{table.name}', content)
+      content[f'{stem}.md'] = tables.markdown(table).encode()
+      content[f'{stem}.tex'] = tables.latex(table).encode()
+  content['results.csv'] = _csv(parts)
+  content['index.html'] = page.render(
+      title='Off-policy evaluation: which estimator to trust' if ope
+      else 'Instrumental variables on the demand design',
+      facts=_facts(rows, runs), headline=' '.join(headlines),
+      sections=sections, rows=page.data(parts)).encode()
+  return content
+
+
+def _ope_sections(
+    frame: pd.DataFrame, rows: Rows, content: dict[str, bytes],
+) -> list[page.Section]:
+  styles = figures.styles(
+      frame.variant, dict(zip(frame.variant, frame.method, strict=True)))
+  sections = []
+
+  def add(
+      name: str, title: str, text: str,
+      drawn: list[figures.Figure | None], made: list[tables.Table | None],
+  ) -> None:
+    shown = [figure for figure in drawn if figure and figure.panels]
+    for figure in shown:
+      content.update(figure.files())
+    sections.append(page.Section(
+        name=name, title=title, text=text,
+        pictures=[page.picture(figure) for figure in shown],
+        grids=[table for table in made if table]))
+
+  if frame.relative_error.notna().any():
+    add('summary', 'Summary',
+        'Errors are made comparable by the absolute true value. An estimator '
+        'earns its place where it beats the average return of the log.', [],
+        [ranking.best(frame), ranking.methods(frame)])
+    add('error', 'Error against action noise', '',
+        [plots.error_figure(frame, styles, relative=False)],
+        [*details.errors(frame, relative=False)])
+    add('relative', 'Relative error', '',
+        [plots.error_figure(frame, styles, relative=True)],
+        [*details.errors(frame, relative=True)])
+    add('improvement', 'Probability of improvement', '', [],
+        [ranking.improvement(frame)])
+  policies = ranking.policies(frame)
+  if policies:
+    add('policies', 'Ranking of policies', '', [], [policies])
+  if (frame.relative_error.notna() & (frame.cpu_seconds > 0.)).any():
+    add('time', 'CPU time', '', [plots.time_figure(frame, styles)], [])
+  curves = plots.curves_figure(frame, rows, styles)
+  if curves:
+    add('curves', 'Learning curves', '', [curves], [])
+  add('families', 'Agreement of families', '', [], [details.families(frame)])
+  add('datasets', 'Datasets and diagnostics', '', [],
+      [details.datasets(frame), details.held_out(frame, rows)])
+  failed = details.divergences(frame, rows)
+  add('divergences', 'Divergences',
+      '' if failed.rows else f'None of the {len(frame)} runs diverged.', [],
+      [failed if failed.rows else None])
+  return sections
+
+
+def _demand_sections(
+    lines: pd.DataFrame, rows: Rows, content: dict[str, bytes],
+) -> list[page.Section]:
+  shown, made = demand.pictures(rows)
+  content.update(made)
+  sections = [page.Section(
+      name='demand', title='Demand design', grids=[demand.errors(lines)])]
+  if shown:
+    sections.append(page.Section(
+        name='effects', title='Effects on the demand design', pictures=[
+            page.Picture(
+                caption=caption, drawings=[markupsafe.Markup(drawing)],
+                wide=True) for drawing, caption in shown]))
+  return sections
+
+
+def _headline(frame: pd.DataFrame, sections: list[page.Section]) -> str:
+  failed = int(frame.failed.sum())
+  ending = (f'{failed} of {len(frame)} runs diverged.' if failed
+            else f'None of {len(frame)} runs diverged.')
+  best = [table for section in sections for table in section.grids
+          if table.name == 'best']
+  if not best:
+    return (
+        'No true value is known, so there are estimates but no errors: see '
+        f'whether the families of estimators agree. {ending}')
+  scope, first, error, _, _, _, log = [
+      cell.text for cell in best[0].rows[-1]]
+  naive = '' if log == '–' else f', where the log itself is off by {log}'
+  return (
+      f'Smallest relative error on {scope}: {first}, {error} '
+      f'(interquartile mean{", 95 % interval" * ("[" in error)}){naive}. '
+      f'{ending}')
+
+
+def _demand_headline(lines: pd.DataFrame) -> str:
+  n, rho = lines.sort_values(['n', 'rho'])[['n', 'rho']].iloc[-1]
+  part = lines[(lines.n == n) & (lines.rho == rho)]
+  medians = part.groupby('variant').mse.median()
+  return (
+      f'Demand design, n {n:,.0f} and rho {rho:g}: smallest median error '
+      f'{tables.digits(medians.min())}, of {medians.idxmin()}.')
+
+
+def _facts(rows: Rows, runs: pathlib.Path) -> list[tuple[str, str]]:
+  versions = sorted({row.versions.get('dfiv-ope', '?') for row in rows})
+  digests = {
+      str(row.problem['digest']) for row in rows if 'digest' in row.problem}
+  facts = [
+      ('rows', f'{len(rows):,}'),
+      ('datasets', f'{len(digests):,}'),
+      ('methods', str(len({row.method for row in rows}))),
+      ('seeds', str(len({row.seed for row in rows}))),
+      ('failed', str(sum(bool(row.failure) for row in rows))),
+      ('dfiv-ope', ', '.join(map(str, versions))), ('from', str(runs))]
+  return [fact for fact in facts if fact != ('datasets', '0')]
+
+
+def _ope_lines(frame: pd.DataFrame) -> pd.DataFrame:
+  """Returns the frame with the columns that the page and the CSV show."""
+  return frame.assign(
+      problem=frame.dataset, noise=frame.action_noise,
+      base_method=frame.method, method=frame.variant,
+      relative=frame.relative_error.replace(math.inf, math.nan),
+      error=frame.error.replace(math.inf, math.nan), cpu=frame.cpu_seconds,
+      outcome=frame.failed.map({True: 'diverged', False: 'finished'}))
+
+
+def _demand_lines(lines: pd.DataFrame) -> pd.DataFrame:
+  return lines.assign(
+      problem=[f'demand n={n} rho={rho:g}' for n, rho in zip(
+          lines.n, lines.rho, strict=True)],
+      panel='demand', base_method=lines.method, method=lines.variant,
+      mse=lines.mse.replace(math.inf, math.nan), cpu=lines.cpu_seconds,
+      outcome=lines.failed.map({True: 'failed', False: 'finished'}))
+
+
+def _csv(parts: list[tuple[pd.DataFrame, Rows]]) -> bytes:
+  """Returns every row with all that is needed to run it again."""
+  made = []
+  for lines, rows in parts:
+    for line, row in zip(lines.to_dict('records'), rows, strict=True):
+      known = {
+          name: line[name] for name in (
+              'problem', 'digest', 'task', 'action_noise', 'epsilon',
+              'target_epsilon', 'discount', 'transitions', 'episodes', 'truth',
+              'truth_standard_error', 'log_return', 'log_standard_error',
+              'overlap', 'n', 'rho') if name in line}
+      made.append({
+          'key': row.key, **known, 'method': line['base_method'],
+          'variant': line['method'], 'preset': row.preset, 'seed': row.seed,
+          **{name: line[name] for name in (
+              'estimate', 'error', 'relative_error', 'mse') if name in line},
+          'outcome': line['outcome'], 'failure': line['failure'],
+          'cpu_seconds': line['cpu_seconds'],
+          **frames.diagnostics(row.metrics), 'command': row.command,
+          'config': json.dumps(row.config, sort_keys=True),
+          'versions': json.dumps(row.versions, sort_keys=True)})
+  table = pd.DataFrame(made).replace([math.inf, -math.inf], math.nan)
+  texts = table.select_dtypes('object').columns
+  table[texts] = table[texts].map(_harmless)
+  return table.to_csv(index=False).encode()
+
+
+def _harmless(value: Any) -> Any:
+  """Returns a text that no spreadsheet takes for a formula."""
+  if isinstance(value, str) and value[:1] in ('=', '+', '-', '@', '\t', '\r'):
+    return f"'{value}"
+  return value
+
+
+def _unused(stem: str, content: dict[str, bytes]) -> str:
+  """Returns the stem, with a number if another table has it."""
+  number, free = 1, stem
+  while f'{free}.md' in content:
+    number += 1
+    free = f'{stem}-{number}'
+  return free

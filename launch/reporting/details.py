@@ -1,0 +1,186 @@
+"""What lies behind the ranking: errors by noise, datasets, divergences."""
+
+import math
+import re
+from typing import Any
+
+import pandas as pd
+
+from dfiv_ope import results
+from dfiv_ope.launch.reporting import frames, tables
+
+
+def errors(frame: pd.DataFrame, *, relative: bool) -> list[tables.Table]:
+  """Returns for each panel the errors by method and noise."""
+  column = 'relative_error' if relative else 'error'
+  kind = 'Relative' if relative else 'Absolute'
+  main = paper_policy(frame[frame[column].notna()])
+  made = []
+  for panel, part in main.groupby('panel'):
+    noises = sorted(part.action_noise.unique())
+    names = frames.order(part.variant)
+    cells = {
+        (variant, noise): group for (variant, noise), group
+        in part.groupby(['variant', 'action_noise'])}
+    truths = part.groupby('action_noise').truth_standard_error.mean()
+    lines = [[
+        tables.text(variant),
+        *(_error(cells.get((variant, noise)), column, relative)
+          for noise in noises)] for variant in names]
+    if not relative:
+      lines.append([
+          tables.text('standard error of the truth'),
+          *(tables.number(truths[noise]) for noise in noises)])
+    made.append(tables.Table(
+        name=f'{column.replace("_", "-")}-{_stem(panel)}',
+        caption=(
+            f'{kind} error on {panel} by action noise, target policy with '
+            f'epsilon {part.target_epsilon.min():g}: mean ± standard '
+            'deviation of the runs that did not diverge, and how many did.'),
+        columns=['method', *(f'noise {noise:g}' for noise in noises)],
+        rows=lines,
+        links=[{'method': name, 'panel': panel} for name in names]
+        + [None] * (not relative)))
+  return made
+
+
+def families(frame: pd.DataFrame) -> tables.Table:
+  """Returns whether families of estimators agree, dataset by dataset."""
+  sound = frame[~frame.failed]
+  names = [name for name in ('closed form', 'neural IV', 'FQE', 'other')
+           if (frame.family == name).any()]
+  lines: list[list[tables.Cell]] = []
+  links: list[tables.Link] = []
+  for (panel, noise, target, dataset, digest), part in sound.groupby(
+      ['panel', 'action_noise', 'target_epsilon', 'dataset', 'digest'],
+      dropna=False):
+    medians = part.groupby('family').estimate.median()
+    values = [medians[name] for name in names if name in medians]
+    if not values:
+      continue
+    middle = abs(pd.Series(values).median())
+    gap = max(values) - min(values) if len(values) > 1 else math.nan
+    lines.append([
+        tables.text(dataset), tables.text(panel), tables.number(noise),
+        tables.number(target),
+        *(tables.number(medians.get(name)) for name in names),
+        tables.percent(gap / middle if middle else math.nan),
+        tables.number(part.log_return.iloc[0]),
+        tables.spread(
+            part.truth.iloc[0], part.truth_standard_error.iloc[0])])
+    links.append({'digest': digest, 'panel': panel})
+  return tables.Table(
+      name='families',
+      caption=(
+          'Agreement of estimator families: median estimate of each, and the '
+          'gap between the largest and the smallest relative to their '
+          'median. A wide gap is a reason to distrust all of them, and it is '
+          'there without the truth.'),
+      columns=['dataset', 'task', 'noise', 'target epsilon', *names, 'gap',
+               'return of the log', 'truth ± s.e.'],
+      rows=lines, links=links)
+
+
+def datasets(frame: pd.DataFrame) -> tables.Table:
+  """Returns the datasets, their sizes and how far the policies overlap."""
+  lines: list[list[tables.Cell]] = []
+  links: list[tables.Link] = []
+  for (digest, _), part in frame.groupby(
+      ['digest', 'target_epsilon'], dropna=False, sort=False):
+    row = part.iloc[0]
+    lines.append([
+        tables.text(row.dataset), tables.text(digest[:12]),
+        tables.text(row.task), tables.number(row.action_noise),
+        tables.number(row.epsilon), tables.number(row.target_epsilon),
+        tables.count(row.transitions), tables.count(row.episodes),
+        tables.number(row.overlap),
+        tables.spread(row.truth, row.truth_standard_error),
+        tables.spread(row.log_return, row.log_standard_error)])
+    links.append({'digest': digest})
+  return tables.Table(
+      name='datasets',
+      caption=(
+          'Datasets: epsilon of the policy that wrote the log and of the one '
+          'that is evaluated, size, overlap of the two, the true value and '
+          'the average return of the log with their standard errors.'),
+      columns=['dataset', 'digest', 'task', 'noise', 'log epsilon',
+               'target epsilon', 'transitions', 'episodes', 'overlap',
+               'truth ± s.e.', 'return of the log ± s.e.'],
+      rows=lines, links=links)
+
+
+def held_out(
+    frame: pd.DataFrame, rows: list[results.ResultRow],
+) -> tables.Table | None:
+  """Returns medians of the rows' own diagnostics; None if there are none."""
+  extra = pd.DataFrame(
+      [frames.diagnostics(row.metrics) for row in rows], index=frame.index)
+  if extra.empty or not len(extra.columns):
+    return None
+  names = list(extra.columns)
+  both = pd.concat([frame[['variant', 'panel', 'action_noise']], extra], axis=1)
+  both = both[both[names].notna().any(axis=1)]
+  medians = both.groupby(['panel', 'action_noise', 'variant'])[names].median()
+  lines = [[
+      tables.text(variant), tables.text(panel), tables.number(noise),
+      *(tables.number(value) for value in row)]
+      for (panel, noise, variant), row in zip(
+          medians.index, medians.to_numpy(), strict=True)]
+  return tables.Table(
+      name='held-out',
+      caption=(
+          'Diagnostics that need no truth: medians over runs of held-out '
+          'losses, stage-1 R² and singular-value decay, where rows have '
+          'them.'),
+      columns=['method', 'task', 'noise',
+               *(name.replace('_', ' ') for name in names)],
+      rows=lines,
+      links=[{'method': variant, 'panel': panel, 'noise': float(noise)}
+             for panel, noise, variant in medians.index])
+
+
+def divergences(
+    frame: pd.DataFrame, rows: list[results.ResultRow],
+) -> tables.Table:
+  """Returns every run that failed, and why."""
+  failed = [(line, row) for (_, line), row in zip(
+      frame.iterrows(), rows, strict=True) if line.failed]
+  return tables.Table(
+      name='divergences',
+      caption=(
+          f'{len(failed)} of {len(frame)} runs have no result to trust. They '
+          'count as infinite errors in every ranking.'),
+      columns=['method', 'dataset', 'task', 'noise', 'seed', 'reason'],
+      rows=[[
+          tables.text(line.variant), tables.text(line.dataset),
+          tables.text(line.task), tables.number(line.action_noise),
+          tables.count(row.seed), tables.text(line.failure)]
+          for line, row in failed],
+      links=[{'method': line.variant, 'digest': line.digest}
+             for line, _ in failed])
+
+
+def paper_policy(frame: pd.DataFrame) -> pd.DataFrame:
+  """Returns the rows of the least random target policy of each panel."""
+  least = frame.groupby('panel').target_epsilon.transform('min')
+  return frame[(frame.target_epsilon == least) | least.isna()]
+
+
+def _error(part: Any, column: str, relative: bool) -> tables.Cell:
+  """Returns mean, deviation and divergences of the runs of a cell."""
+  if part is None:
+    return tables.number(None)
+  sound = part[column][~part.failed]
+  failed = int(part.failed.sum())
+  cell = tables.spread(sound.mean(), sound.std(), share=relative)
+  if not failed:
+    return cell
+  words = f'{failed} of {len(part)} diverged'
+  return tables.Cell(
+      f'{cell.text} ({words})' if len(sound) else words,
+      cell.value if len(sound) else math.inf)
+
+
+def _stem(words: str) -> str:
+  """Returns words as part of a file's name."""
+  return re.sub(r'[^a-z0-9_]+', '-', words.lower())[:40]

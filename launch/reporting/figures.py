@@ -1,0 +1,177 @@
+"""Figures of panels: as files, and as small SVGs for the page.
+
+A figure is a list of panels that draw themselves on axes. The files hold all
+panels and a legend; on the page each panel stands alone, so that they stack on
+a narrow screen, and the legend is the page's.
+"""
+
+from collections.abc import Callable, Iterator
+import contextlib
+import dataclasses
+import io
+import math
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib import figure as mpl_figure
+from matplotlib import lines, ticker
+
+from dfiv_ope.launch.reporting import frames, svg
+
+# Okabe and Ito's colours, told apart without red and green, on white and black.
+_COLORS = {
+    'log': '#808080', 'lstd': '#009e73', 'kiv': '#e69f00', 'dfiv': '#1f7ac4',
+    'deepgmm': '#cc79a7', 'deepiv': '#56b4e9', 'fqe': '#d55e00',
+    'two_sls': '#808080', 'sieve': '#009e73'}
+_MARKERS = {
+    'log': 'x', 'lstd': 's', 'kiv': '^', 'dfiv': 'o', 'deepgmm': 'D',
+    'deepiv': 'v', 'fqe': 'P', 'two_sls': 'x', 'sieve': 's'}
+_GLYPHS = {'x': '✕', 's': '■', '^': '▲', 'o': '●', 'D': '◆', 'v': '▼',
+           'P': '✚', '*': '★'}
+_OTHER_COLORS = ('#a6761d', '#7570b3', '#b3446c', '#4d9221')
+# First, second, third ... variant of a method.
+_DASHES = ('-', '--', ':', '-.')
+# Inches; fixed margins, as a layout engine takes longer than all the rest.
+_WIDTH, _HEIGHT = 4., 3.
+_LEFT, _RIGHT, _BOTTOM, _TOP = 0.82, 0.12, 0.5, 0.45
+_LEGEND_LINE = 0.28
+_DPI = 110
+_SETTINGS: dict[Any, Any] = {
+    # A fixed salt makes the same rows give the same file.
+    'svg.hashsalt': 'dfiv-ope', 'svg.fonttype': 'none',
+    'text.parse_math': False,  # Labels are anyone's text, not formulas.
+    'axes.spines.top': False, 'axes.spines.right': False, 'font.size': 10,
+    'axes.titlesize': 10, 'xtick.labelsize': 9, 'ytick.labelsize': 9,
+    'axes.grid': True, 'axes.grid.axis': 'y', 'grid.alpha': 0.25,
+    'grid.linewidth': 0.5, 'lines.markersize': 5, 'path.simplify': True}
+
+
+@dataclasses.dataclass(frozen=True)
+class Style:
+  """How a method is drawn, the same in every figure."""
+  label: str
+  color: str
+  marker: str
+  dash: Any
+
+  @property
+  def glyph(self) -> str:
+    """The marker as a letter."""
+    return _GLYPHS[self.marker]
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+  """One pair of axes.
+
+  Attributes:
+    title: what it shows.
+    draw: draws it.
+    alternative: says it in words.
+  """
+  title: str
+  draw: Callable[[Any], None]
+  alternative: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Figure:
+  """A figure; `columns` panels stand side by side in its files."""
+  name: str
+  caption: str
+  panels: list[Panel]
+  styles: list[Style]
+  columns: int = 3
+
+  def files(self) -> dict[str, bytes]:
+    """Returns the figure as SVG and PNG."""
+    columns = min(self.columns, len(self.panels))
+    rows = math.ceil(len(self.panels) / columns)
+    entries = max(1, min(len(self.styles), 2 * columns))
+    legend = _LEGEND_LINE * math.ceil(len(self.styles) / entries) + 0.1
+    with _settings():
+      figure = mpl_figure.Figure(
+          figsize=(_WIDTH * columns, _HEIGHT * rows + legend))
+      for index, panel in enumerate(self.panels):
+        row, column = divmod(index, columns)
+        _draw(figure, panel, column, rows - 1 - row, legend)
+      figure.legend(loc='lower center', frameon=False, ncols=entries, handles=[
+          lines.Line2D([], [], color=style.color, marker=style.marker,
+                       label=style.label, linestyle=style.dash)
+          for style in self.styles])
+      return {
+          f'figures/{self.name}.{kind}': _save(figure, kind)
+          for kind in ('svg', 'png')}
+
+  def inline(self) -> list[str]:
+    """Returns each panel as an SVG to stand in the page."""
+    made = []
+    with _settings():
+      for index, panel in enumerate(self.panels):
+        figure = mpl_figure.Figure(figsize=(_WIDTH, _HEIGHT))
+        _draw(figure, panel, 0, 0, 0.)
+        made.append(svg.inline(
+            _save(figure, 'svg').decode(), f'{self.name}{index}',
+            panel.alternative))
+    return made
+
+
+def styles(variants: Any, methods: dict[str, str]) -> dict[str, Style]:
+  """Returns a style for each variant: colour by method, dashes by variant."""
+  made: dict[str, Style] = {}
+  seen: dict[str, int] = {}
+  others: list[str] = []
+  for variant in frames.order(variants):
+    method = methods[variant]
+    count = seen.get(method, 0)
+    seen[method] = count + 1
+    if method not in _COLORS and method not in others:
+      others.append(method)
+    color = _COLORS.get(method) or _OTHER_COLORS[
+        others.index(method) % len(_OTHER_COLORS)]
+    made[variant] = Style(
+        variant, color, _MARKERS.get(method, '*'),
+        _DASHES[count % len(_DASHES)])
+  return made
+
+
+def log_scale(axis: Any) -> None:
+  """Makes an axis logarithmic, with plain numbers at its ticks."""
+  axis.axes.set(**{f'{axis.axis_name}scale': 'log'})
+  axis.set_major_locator(ticker.LogLocator(numticks=6))
+  axis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f'{x:g}'))
+  low, high = axis.get_view_interval()
+  if high < 20. * low:  # Powers of ten alone may be no tick at all.
+    axis.set_major_locator(ticker.LogLocator(subs=(1., 2., 5.), numticks=6))
+  if high < 4. * low:
+    axis.set_major_locator(ticker.MaxNLocator(5))
+  axis.set_minor_locator(ticker.NullLocator())
+
+
+def _draw(
+    figure: Any, panel: Panel, column: int, row: int, below: float) -> None:
+  """Draws a panel at its place, counted from the lower left corner."""
+  width, height = figure.get_size_inches()
+  axes = figure.add_axes((
+      (column * _WIDTH + _LEFT) / width,
+      (below + row * _HEIGHT + _BOTTOM) / height,
+      (_WIDTH - _LEFT - _RIGHT) / width, (_HEIGHT - _BOTTOM - _TOP) / height))
+  panel.draw(axes)
+  # A title that is told its place does not look for one.
+  axes.set_title(panel.title, loc='left', y=1., pad=14.)
+
+
+@contextlib.contextmanager
+def _settings() -> Iterator[None]:
+  with mpl.rc_context():
+    mpl.rcdefaults()
+    mpl.rcParams.update(_SETTINGS)
+    yield
+
+
+def _save(figure: Any, kind: str) -> bytes:
+  buffer = io.BytesIO()
+  figure.savefig(
+      buffer, format=kind, dpi=_DPI,
+      metadata={'Date': None} if kind == 'svg' else None)
+  return buffer.getvalue()

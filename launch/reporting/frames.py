@@ -1,0 +1,180 @@
+"""Result rows as a data frame, one line a row."""
+
+import collections
+from collections.abc import Mapping
+import math
+import re
+from typing import Any
+
+import pandas as pd
+
+from dfiv_ope import results
+
+LABELS = {
+    'log': 'Log (naive)', 'lstd': 'LSTD-Q', 'kiv': 'KIV', 'dfiv': 'DFIV',
+    'deepgmm': 'DeepGMM', 'deepiv': 'DeepIV', 'fqe': 'FQE',
+    'two_sls': '2SLS', 'sieve': 'Sieve IV'}
+
+NAIVE = 'naive'
+FAMILIES = {
+    'log': NAIVE, 'lstd': 'closed form', 'kiv': 'closed form',
+    'two_sls': 'closed form', 'sieve': 'closed form', 'dfiv': 'neural IV',
+    'deepgmm': 'neural IV', 'deepiv': 'neural IV', 'fqe': 'FQE'}
+
+# What a row of off-policy evaluation must say of its dataset.
+_NEEDED = ('dataset', 'digest', 'task', 'action_noise')
+_OPTIONAL = (
+    'epsilon', 'target_epsilon', 'discount', 'transitions', 'episodes',
+    'truth', 'truth_standard_error', 'log_return', 'log_standard_error',
+    'overlap')
+# Metrics that the report knows; all others are diagnostics.
+OUTCOMES = ('estimate', 'error', 'relative_error', 'mse')
+# Longest value of a setting in a method's label.
+_LONGEST = 24
+
+
+def ope(rows: list[results.ResultRow]) -> pd.DataFrame:
+  """Returns rows of off-policy evaluation as a frame.
+
+  A row that failed, or has no finite estimate, is `failed` and its errors are
+  inf. Errors are nan where the truth is not known. `cell` names the problem
+  that runs repeat, `panel` is the cell without noise and target policy.
+
+  Raises:
+    ValueError: a row does not say what it was run on.
+  """
+  lines = []
+  for row, variant in zip(rows, variants(rows), strict=True):
+    missing = [name for name in _NEEDED if name not in row.problem]
+    if missing:
+      raise ValueError(
+          f'A row of {row.method} with seed {row.seed} does not say its '
+          f'{", ".join(missing)}, so it was written by another version. '
+          'Evaluate again into a new directory.')
+    problem: dict[str, Any] = {
+        **{name: str(row.problem[name]) for name in _NEEDED[:3]},
+        **{name: number(row.problem.get(name))
+           for name in (_NEEDED[3], *_OPTIONAL)}}
+    lines.append({
+        **problem, **_outcome(row, problem['truth']), 'method': row.method,
+        'variant': variant, 'preset': row.preset, 'family': FAMILIES.get(
+            row.method, 'other'),
+        'seed': row.seed, 'cpu_seconds': number(row.cpu_seconds),
+        'size': _size(problem)})
+  frame = pd.DataFrame(lines)
+  frame['panel'] = _panels(frame)
+  frame['cell'] = list(zip(
+      frame.panel, frame.action_noise, frame.target_epsilon.fillna(-1.),
+      strict=True))
+  return frame
+
+
+def variants(rows: list[results.ResultRow]) -> list[str]:
+  """Returns the label of each row's method: its name and what sets it apart.
+
+  Settings that differ between tasks (or sizes) are those of one method tuned
+  to each; settings that differ within one are different methods.
+  """
+  pools = collections.defaultdict(list)
+  for row in rows:
+    # A custom config is told by what differs from the default one.
+    pools[_scope(row), row.method, row.preset == 'paper'].append(row)
+  apart = collections.defaultdict(set)
+  for (_, method, paper), pool in pools.items():
+    for preset in {row.preset for row in pool}:
+      peers = pool if preset == 'custom' else [
+          row for row in pool if row.preset == preset]
+      apart[method, paper, preset].update(_differing(peers))
+  labels = []
+  for row in rows:
+    names = sorted(apart[row.method, row.preset == 'paper', row.preset])
+    notes = [row.preset] if row.preset == 'paper' or (
+        row.preset != 'default' and not names) else []
+    notes += [
+        f'{name}={_shown(row.config[name])}' for name in names
+        if name in row.config]
+    label = LABELS.get(row.method, row.method)
+    labels.append(f'{label} ({", ".join(notes)})' if notes else label)
+  return labels
+
+
+def number(value: Any) -> float:
+  """Returns a value as a float, nan if it is none."""
+  if isinstance(value, bool) or not isinstance(value, int | float):
+    return math.nan
+  return float(value)
+
+
+def diagnostics(metrics: Mapping[str, Any]) -> dict[str, float]:
+  """Returns the metrics that are not outcomes."""
+  return {
+      name: number(value) for name, value in metrics.items()
+      if name not in OUTCOMES and not math.isnan(number(value))}
+
+
+def order(names: Any) -> list[str]:
+  """Returns labels of methods in the order of LABELS, others after them."""
+  known = list(LABELS.values())
+
+  def place(name: str) -> tuple[int, str]:
+    base = name.split(' (')[0] if name not in known else name
+    return known.index(base) if base in known else len(known), name
+
+  return sorted(set(names), key=place)
+
+
+def _outcome(row: results.ResultRow, truth: float) -> dict[str, Any]:
+  """Returns estimate and errors, and why there are none."""
+  estimate = number(row.metrics.get('estimate'))
+  failure = row.failure
+  if not failure and not math.isfinite(estimate):
+    failure = 'The row has no finite estimate.'
+  known = not math.isnan(truth)
+  if failure:
+    error = relative = math.inf if known else math.nan
+  else:
+    error = abs(estimate - truth)
+    relative = error / abs(truth) if truth else math.nan
+  return {
+      'estimate': estimate, 'error': error, 'relative_error': relative,
+      'failed': bool(failure), 'failure': failure}
+
+
+def _scope(row: results.ResultRow) -> str:
+  """Returns what a config may be tuned to."""
+  return repr([row.problem.get(name) for name in ('name', 'task', 'n')])
+
+
+def _differing(rows: list[results.ResultRow]) -> set[str]:
+  names = {name for row in rows for name in row.config}
+  return {
+      name for name in names
+      if len({repr(row.config.get(name)) for row in rows}) > 1}
+
+
+def _shown(value: Any) -> str:
+  words = str(value)
+  return words if len(words) <= _LONGEST else f'{words[:_LONGEST]}…'
+
+
+def _size(problem: Mapping[str, Any]) -> str:
+  """Returns the rows a dataset was asked to have, as its id says."""
+  found = re.search(r'-(\d+)-seed-\d+$', problem['dataset'])
+  return found[1] if found else ''
+
+
+def _panels(frame: pd.DataFrame) -> list[str]:
+  """Returns for each row its task, and the size and policy that vary."""
+  titles = []
+  by_task = frame.groupby('task')
+  sizes = by_task['size'].nunique()
+  epsilons = by_task.epsilon.nunique()
+  for task, size, epsilon in zip(
+      frame.task, frame['size'], frame.epsilon, strict=True):
+    title = task
+    if sizes[task] > 1:
+      title += f', {size} rows'
+    if epsilons[task] > 1:
+      title += f', log epsilon {epsilon:g}'
+    titles.append(title)
+  return titles

@@ -1,0 +1,136 @@
+"""The page: sections of figures and tables, and every row behind them.
+
+All text of the page passes through the template's autoescape; only SVGs made
+here, and the style and the script of this package, are put in as they are.
+"""
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import jinja2
+import markupsafe
+import pandas as pd
+
+from dfiv_ope import results
+from dfiv_ope.launch.reporting import figures, frames, tables
+
+# Columns of the table of rows: name in a frame, heading, kind.
+_COLUMNS = (
+    ('method', 'method', 'text'), ('task', 'task', 'text'),
+    ('noise', 'noise', 'number'), ('n', 'n', 'number'),
+    ('rho', 'rho', 'number'), ('seed', 'seed', 'number'),
+    ('estimate', 'estimate', 'number'), ('truth', 'truth', 'number'),
+    ('error', 'error', 'number'), ('relative', 'relative error', 'percent'),
+    ('mse', 'MSE', 'number'), ('cpu', 'CPU s', 'number'),
+    ('outcome', 'outcome', 'text'), ('problem', 'problem', 'text'))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Picture:
+  """SVGs that belong together; `wide` ones need the whole width."""
+  caption: str
+  drawings: list[markupsafe.Markup]
+  styles: list[figures.Style] = dataclasses.field(default_factory=list)
+  wide: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Section:
+  """A part of the page with a heading."""
+  name: str
+  title: str
+  text: str = ''
+  pictures: list[Picture] = dataclasses.field(default_factory=list)
+  grids: list[tables.Table] = dataclasses.field(default_factory=list)
+
+
+def picture(figure: figures.Figure) -> Picture:
+  """Returns a figure for the page."""
+  return Picture(
+      caption=figure.caption, styles=figure.styles,
+      drawings=[markupsafe.Markup(each) for each in figure.inline()])
+
+
+def data(
+    parts: list[tuple[pd.DataFrame, list[results.ResultRow]]],
+) -> dict[str, Any]:
+  """Returns all rows as compact JSON data: what repeats is stored once.
+
+  Args:
+    parts: frames with the columns of `_COLUMNS` they have, and their rows.
+  """
+  pools: dict[str, dict[str, int]] = {
+      'problems': {}, 'configs': {}, 'versions': {}}
+
+  def place(pool: str, value: Any) -> int:
+    text = json.dumps(_clean(value), sort_keys=True)
+    return pools[pool].setdefault(text, len(pools[pool]))
+
+  present = [
+      column for column in _COLUMNS
+      if any(column[0] in frame and frame[column[0]].notna().any()
+             for frame, _ in parts)]
+  lines = []
+  for frame, rows in parts:
+    values = {
+        name: frame[name].tolist() if name in frame else [None] * len(frame)
+        for name, _, _ in present}
+    panels = frame['panel'].tolist() if 'panel' in frame else [''] * len(frame)
+    for index, row in enumerate(rows):
+      lines.append([
+          *(_clean(values[name][index]) for name, _, _ in present),
+          panels[index], place('problems', dict(row.problem)),
+          place('configs', dict(row.config)),
+          place('versions', dict(row.versions)), row.key, row.preset,
+          row.command, row.failure, _clean(frames.diagnostics(row.metrics))])
+  return {
+      'columns': [list(column) for column in present], 'rows': lines,
+      **{name: [json.loads(text) for text in pool]
+         for name, pool in pools.items()}}
+
+
+def render(
+    *, title: str, facts: list[tuple[str, str]], headline: str,
+    sections: list[Section], rows: dict[str, Any],
+) -> str:
+  """Returns the page.
+
+  Args:
+    title: of the page.
+    facts: names and values below the title.
+    headline: what came out, in a sentence or two.
+    sections: what the page shows.
+    rows: the rows of `data`.
+  """
+  environment = jinja2.Environment(
+      loader=jinja2.PackageLoader('dfiv_ope.launch.reporting'),
+      autoescape=True, trim_blocks=True, lstrip_blocks=True,
+      undefined=jinja2.StrictUndefined)
+
+  def source(name: str) -> markupsafe.Markup:
+    assert environment.loader is not None
+    text, _, _ = environment.loader.get_source(environment, name)
+    return markupsafe.Markup(text)
+
+  environment.policies['json.dumps_kwargs'] = {
+      'separators': (',', ':'), 'allow_nan': False}
+  template = environment.get_template('report.html.j2')
+  return template.render(
+      title=title, facts=facts, headline=headline, sections=sections,
+      rows=rows, source=source)
+
+
+def _clean(value: Any) -> Any:
+  """Returns JSON data without nan and inf, which no browser reads."""
+  if isinstance(value, dict):
+    return {str(name): _clean(each) for name, each in value.items()}
+  if isinstance(value, list | tuple):
+    return [_clean(each) for each in value]
+  if isinstance(value, float):
+    if math.isnan(value):
+      return None
+    # The CSV has all digits.
+    return str(value) if math.isinf(value) else float(f'{value:.7g}')
+  return value

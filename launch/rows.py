@@ -1,0 +1,68 @@
+"""Rows of off-policy evaluation: what is known of one before it is run.
+
+Nothing here needs TensorFlow, so a driver can plan without it.
+"""
+
+from collections.abc import Mapping
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+from dfiv_ope import results, versions
+from dfiv_ope.launch import workspace
+
+if TYPE_CHECKING:
+  from dfiv_ope.datasets import spec as spec_lib
+
+# The method and config of the naive answer: the average return of the log.
+LOG = 'log'
+LOG_CONFIG = {'type': 'AverageReturn'}
+
+_CHECKPOINTS = 'checkpoints'
+
+
+def code(method: str) -> str:
+  """Returns the version of all code that a method's numbers come from."""
+  if method == LOG:
+    return ''
+  return versions.code(
+      f'dfiv_ope.agents.{method}', 'dfiv_ope.datasets.sampling')
+
+
+def describe(
+    metadata: 'spec_lib.Metadata', *, target_epsilon: float) -> dict[str, Any]:
+  """Returns what a dataset's record says of a row's problem."""
+  spec = metadata.spec
+  return {
+      'name': 'ope', 'dataset': spec.id, 'digest': metadata.digest,
+      'task': spec.task, 'action_noise': spec.action_noise,
+      'epsilon': spec.epsilon, 'target_epsilon': target_epsilon,
+      'discount': spec.discount, 'transitions': metadata.transitions,
+      'episodes': metadata.episodes, 'log_return': metadata.behaviour.mean,
+      'log_standard_error': metadata.behaviour.standard_error}
+
+
+def errors(
+    estimate: float, description: Mapping[str, Any]) -> dict[str, float]:
+  """Returns an estimate and its distance from the truth."""
+  error = abs(estimate - description['truth'])
+  return {'estimate': estimate, 'error': error,
+          'relative_error': error / abs(description['truth'])}
+
+
+def truth_file(
+    out: pathlib.Path, digest: str, *, epsilon: float, max_episodes: int,
+) -> pathlib.Path:
+  """Returns where a run directory keeps the value of a target policy."""
+  return out / 'truths' / (
+      f'{digest[:16]}-epsilon-{epsilon:g}-{max_episodes}.json')
+
+
+def add(out: pathlib.Path, row: results.ResultRow) -> None:
+  """Adds a row; the checkpoints of its run are no longer needed."""
+  results.append(out, row)
+  workspace.remove(out / _CHECKPOINTS / row.key)
+
+
+def remove_checkpoints(out: pathlib.Path, row: results.ResultRow) -> None:
+  """Removes what a kill left between a row and the end of `add`."""
+  workspace.remove(out / _CHECKPOINTS / row.key)

@@ -1,0 +1,147 @@
+"""`dfiv-ope sweep`: tasks x noise levels x methods x seeds, resumable."""
+
+import collections
+import os
+import pathlib
+from typing import TYPE_CHECKING, Annotated
+
+from rich import box
+from rich import table as rich_table
+import typer
+
+from dfiv_ope import agents
+from dfiv_ope.launch import console, runtime, workspace
+
+if TYPE_CHECKING:
+  from dfiv_ope.launch import driver, grid, inventory
+
+
+def sweep(
+    file: Annotated[pathlib.Path | None, typer.Argument(
+        help='YAML with the names of these options and more; an option given '
+             'here wins.', metavar='[FILE]')] = None,
+    out: Annotated[pathlib.Path, typer.Option(
+        help='Run directory: policies, datasets and rows. What is there is '
+             'not run again.')] = ...,  # type: ignore[assignment]
+    tasks: Annotated[str | None, typer.Option(
+        help='catch, mountain_car, cartpole, or all; with commas.')] = None,
+    noises: Annotated[str | None, typer.Option(
+        help='Probabilities that the environment replaces an action; with '
+             'commas. Without it the six of the paper.')] = None,
+    methods: Annotated[str | None, typer.Option(
+        help=f'{", ".join(agents.NAMES)}, or all; with commas.')] = None,
+    configs: Annotated[str | None, typer.Option(
+        help='default, paper, or both with a comma.')] = None,
+    seeds: Annotated[int | None, typer.Option(
+        help='Runs seeds 0 to this number, less one; 5 without it.')] = None,
+    jobs: Annotated[int | None, typer.Option(
+        help='Processes at the same time; without it one a core.',
+        min=1)] = None,
+    dry_run: Annotated[bool, typer.Option(
+        '--dry-run', help='Only list what would be run and what is there.',
+    )] = False,
+    ray: Annotated[str | None, typer.Option(
+        help='Run on this Ray cluster, host:port, or local. --out must be a '
+             'directory that all its nodes share.', metavar='ADDRESS')] = None,
+) -> None:
+  """Evaluate many methods on many datasets, on one machine or a cluster.
+
+  Policies and datasets are made as they are needed. Kill it whenever you
+  like: the same command goes on, and gives the same rows. A run that breaks
+  down is recorded with its error and does not stop the others; the exit code
+  is then 1, and the same command tries it again.
+
+      dfiv-ope sweep --tasks catch --noises 0,0.2 --methods all --out runs
+
+      dfiv-ope sweep grid.yaml --out runs --dry-run
+  """
+  from dfiv_ope.launch import asked, cluster
+  options = {
+      'tasks': tasks, 'noises': noises, 'methods': methods,
+      'configs': configs, 'seeds': seeds}
+  request = asked.parse({
+      **(asked.read_yaml(file) if file else {}),
+      **{name: value for name, value in options.items() if value is not None}})
+  if ray:
+    cluster.check(ray)
+  runtime.start()
+  from dfiv_ope.launch import grid, inventory
+  plan = grid.expand(request)
+  if dry_run:
+    have = inventory.Inventory(out)
+    _print_plan(plan, have.missing(plan), have)
+    return
+  with workspace.exclusive(out):
+    have = inventory.Inventory(out)
+    _run(plan, have, out, processes=jobs, address=ray)
+
+
+def _run(
+    plan: list['grid.Job'], have: 'inventory.Inventory', out: pathlib.Path, *,
+    processes: int | None, address: str | None,
+) -> None:
+  """Runs what is missing; the exit code is 1 if anything failed."""
+  from dfiv_ope.launch import cluster, driver, pool
+  todo = have.missing(plan)
+  have.tidy(plan)
+  (out / driver.FAILURES).unlink(missing_ok=True)
+  console.NOTES.print(
+      f'{len(plan) - len(todo)} of {len(plan)} jobs are done in {out}; '
+      f'{len(todo)} to run.', highlight=False, soft_wrap=True)
+  if not todo:
+    return
+  executor: cluster.Cluster | pool.Pool = (
+      cluster.Cluster(out, address=address, processes=processes) if address
+      else pool.Pool(out, processes=processes or _cores()))
+  with executor:
+    summary = driver.run(todo, executor, have, out)
+  _print_summary(summary, out)
+  if summary.failed:
+    raise typer.Exit(1)
+
+
+def _cores() -> int:
+  return len(os.sched_getaffinity(0))
+
+
+def _print_plan(
+    plan: list['grid.Job'], todo: list['grid.Job'],
+    have: 'inventory.Inventory') -> None:
+  """Prints every policy, dataset and method with what is there of it."""
+  missing = set(todo)
+  lines: dict[tuple[str, str], list[grid.Job]] = collections.defaultdict(list)
+  for job in plan:
+    lines[job.group].append(job)
+  table = rich_table.Table(box=box.SIMPLE, padding=(0, 2, 0, 0))
+  for column in ('problem', 'job', 'cached', 'to run'):
+    table.add_column(column, no_wrap=True, justify=(
+        'left' if column in ('problem', 'job') else 'right'))
+  for (problem, name), group in lines.items():
+    run = sum(job in missing for job in group)
+    table.add_row(problem, name, str(len(group) - run), str(run))
+  console.OUTPUT.print(table, highlight=False)
+  for kind in dict.fromkeys(job.kind for job in plan):
+    group = [job for job in plan if job.kind == kind]
+    run = sum(job in missing for job in group)
+    console.OUTPUT.print(
+        f'{kind}: {run} of {len(group)} to run, {len(group) - run} cached or '
+        'not needed.', highlight=False)
+
+
+def _print_summary(summary: 'driver.Summary', out: pathlib.Path) -> None:
+  """Says what was run, what failed, and what to do next."""
+  from dfiv_ope.launch import driver
+  diverged = (f', {summary.diverged} of them diverged' if summary.diverged
+              else '')
+  console.OUTPUT.print(
+      f'{summary.done} jobs done in {summary.wall:.1f} s{diverged} '
+      f'({summary.work:.1f} s of work).', highlight=False)
+  if summary.failed:
+    console.OUTPUT.print(
+        f'{len(summary.failed)} jobs failed or were skipped; '
+        f'{out / driver.FAILURES} says why. The same command tries them '
+        'again.', highlight=False, soft_wrap=True)
+  else:
+    console.OUTPUT.print(
+        f'Look at it with: dfiv-ope report {out} --out REPORT',
+        highlight=False, soft_wrap=True)

@@ -1,0 +1,93 @@
+"""`dfiv-ope benchmark`: run end to end at tiny size."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from dfiv_ope.launch import benchmark
+
+TINY = ('--updates', '3', '--batch-size', '16', '--observations', '4',
+        '--actions', '2', '--rows', '100')
+
+
+@pytest.fixture(scope='module')
+def costs(command):
+  result = command(
+      'benchmark', 'learners', '--method', 'deepiv', '--method', 'lstd',
+      '--json', *TINY)
+  assert result.returncode == 0, result.stderr
+  return {cost['learner']: cost for cost in json.loads(result.stdout)}
+
+
+def test_a_trained_learner_is_timed_in_three_ways(costs):
+  cost = costs['deepiv, values']
+  assert cost['unit'] == 'ms/update'
+  # At this size products cost next to nothing beside all the rest.
+  assert 0. < cost['bare_products'] < cost['one_graph']
+  assert 0. < cost['bare_products'] < cost['call_each']
+
+
+def test_products_of_the_value_update_are_counted(costs):
+  # Paper networks of 4 observations and 2 actions. The density looks at the
+  # batch; the values look at it and at ten draws a row, and all but the
+  # inputs have gradients; the policy is asked at the draws.
+  density = 6 * 50 + 50 * 50 + 50 * 28
+  values = 6 * 50 + 50 * 50 + 50
+  gradients = 2 * values - 6 * 50
+  policy = 4 * 64 + 64 * 64 + 64 * 2
+  total = 2 * 16 * (density + 11 * (values + gradients) + 10 * policy)
+  assert costs['deepiv, values']['megaflop'] == pytest.approx(total / 1e6)
+
+
+def test_a_closed_form_is_timed_by_its_solve(costs):
+  cost = costs['lstd']
+  assert cost['unit'] == 's/solve'
+  assert cost['call_each'] is None
+  assert cost['one_graph'] > 0.
+
+
+def test_the_table_names_learners_and_ways(capsys):
+  benchmark._print_table([
+      benchmark.Cost(
+          learner='fqe', unit='ms/update', one_graph=1.25, call_each=2.5,
+          bare_products=0.5, megaflop=32.),
+      benchmark.Cost(
+          learner='lstd', unit='s/solve', one_graph=3., call_each=None,
+          bare_products=1., megaflop=1e3)], 1024)
+  text = capsys.readouterr().out
+  for part in ('batches of 1024', 'one graph', 'a call each', 'bare products',
+               'fqe', '1.25', '2.50', '0.50', '32.0', 's/solve', '1000.0'):
+    assert part in text
+
+
+def test_products_of_gradients_are_recorded():
+  weights = tf.Variable(tf.ones([3, 5]))
+
+  def run():
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_sum(tf.matmul(tf.ones([7, 3]), weights))
+    return tape.gradient(loss, weights)
+
+  assert benchmark.record(tf.function(run)) == {
+      benchmark.Product('float32', (7, 3), (3, 5), False, False): 1,
+      benchmark.Product('float32', (7, 3), (7, 5), True, False): 1}
+
+
+def test_flops_of_a_product_are_those_of_its_three_sizes():
+  for product in (
+      benchmark.Product('float32', (7, 3), (3, 5), False, False),
+      benchmark.Product('float32', (3, 7), (3, 5), True, False),
+      benchmark.Product('float64', (7, 3), (5, 3), False, True)):
+    assert product.flop == 2 * 7 * 3 * 5
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (('--method', 'ols'), "no method 'ols'. Choose from lstd"),
+    (('--updates', '0'), '--updates must be at least 1, got 0'),
+    (('--batch-size', '0'), '--batch-size must be at least 1, got 0'),
+    (('--actions', '1'), '--actions must be at least 2, got 1'),
+])
+def test_wrong_arguments_are_answered_with_a_sentence(
+    command, arguments, message):
+  assert message in command.refuses('benchmark', 'learners', *arguments)

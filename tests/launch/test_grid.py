@@ -1,0 +1,252 @@
+"""The plan of a sweep: which jobs, in which order, under which names."""
+
+import dataclasses
+import json
+
+import pytest
+
+from dfiv_ope import results, versions
+from dfiv_ope.launch import asked, driver, grid, inventory, jobs, pool, rows
+
+_TINY = {
+    'tasks': 'catch', 'noises': '0.2', 'methods': 'lstd,dfiv', 'seeds': 2,
+    'policy': {'transitions': 2000, 'trial_episodes': 4},
+    'transitions': 1000, 'truth_episodes': 200,
+    'settings': {'lstd': {'random_features': 4},
+                 'dfiv': {'updates': 4, 'checks': 2, 'batch_size': 32}}}
+
+
+def _plan(**changes):
+  return grid.expand(asked.parse({**_TINY, **changes}))
+
+
+def _cells(jobs):
+  return [job for job in jobs if isinstance(job, grid.CellJob)]
+
+
+def test_the_defaults_are_the_grid_of_the_paper():
+  request = asked.parse({})
+  assert request.tasks == ('catch', 'mountain_car', 'cartpole')
+  assert request.noises == (0., 0.1, 0.2, 0.3, 0.4, 0.5)
+  assert request.seeds == 5 and request.configs == ('default',)
+
+
+def test_lists_may_be_lists_or_have_commas():
+  first = asked.parse({'noises': '0, 0.5', 'methods': 'kiv,lstd'})
+  assert first == asked.parse({'noises': [0, 0.5], 'methods': ['kiv', 'lstd']})
+  assert asked.parse({'noises': 0.3}).noises == (0.3,)
+  assert asked.parse({'methods': 'all'}) == asked.parse({})
+
+
+def test_settings_become_texts_that_are_parsed_as_numbers():
+  # YAML reads 1e-5, without a dot, as a string.
+  request = asked.parse({'methods': 'dfiv', 'settings': {
+      'dfiv': {'updates': 4, 'penalty': '1e-5', 'hidden': [5, 5]}}})
+  assert request.settings == {
+      'dfiv': ('hidden=(5, 5)', 'penalty=1e-5', 'updates=4')}
+
+
+@pytest.mark.parametrize('data, words', [
+    ({'method': 'dfiv'}, 'A sweep has no method. The keys are: tasks, noises'),
+    ({'methods': 'magic'}, "no 'magic' for methods. Choose from lstd, kiv"),
+    ({'tasks': 'chess'}, "no 'chess' for tasks. Choose from catch"),
+    ({'configs': 'best'}, "no 'best' for configs. Choose from default, paper"),
+    ({'settings': {'magic': {}}}, "no 'magic' for settings"),
+    ({'methods': 'kiv', 'settings': {'lstd': {}}}, 'only kiv'),
+    ({'settings': 3}, 'settings should hold names and values, got 3'),
+    ({'seeds': 'many'}, "seeds should be a whole number, got 'many'"),
+    ({'seeds': 1.5}, 'seeds should be a whole number, got 1.5'),
+    ({'seeds': 0}, 'seeds must be at least 1'),
+    ({'noises': '0,two'}, "noises should be numbers, got 'two'"),
+    ({'noises': 2}, r'noises must lie in \[0, 1\], got 2'),
+    ({'noises': ''}, 'noises must name at least one'),
+    ({'discount': 1}, r'discount must lie in \[0, 1\)'),
+])
+def test_what_cannot_be_asked_for_is_said(data, words):
+  with pytest.raises(ValueError, match=words):
+    asked.parse(data)
+
+
+@pytest.mark.parametrize('changes, words', [
+    ({'settings': {'lstd': {'depth': 3}}}, "no setting 'depth'"),
+    ({'settings': {'lstd': {'random_features': 3}}}, 'must be even'),
+    ({'policy': {'depth': 3}}, "no setting 'depth'"),
+])
+def test_wrong_settings_are_found_before_anything_runs(changes, words):
+  with pytest.raises(ValueError, match=words):
+    _plan(**changes)
+
+
+def test_every_job_comes_after_the_one_it_needs():
+  plan = _plan(noises='0,0.2', tasks='catch,cartpole')
+  seen = {None}
+  for job in plan:
+    assert job.parent in seen
+    seen.add(job)
+  kinds = [job.kind for job in plan]
+  assert kinds.count('policies') == kinds.count('datasets') == 4
+  assert kinds.count('log returns') == 4
+  assert kinds.count('evaluations') == 4 * 2 * 2
+  datasets = [job.dataset for job in _cells(plan)]
+  changes = sum(a != b for a, b in zip(datasets, datasets[1:], strict=False))
+  assert changes == 3  # Cells of one dataset stand together.
+
+
+def test_the_same_config_under_two_names_is_one_cell():
+  config = {'random_features': 4, 'bandwidth_scale': 1., 'penalty': 1e-3}
+  plan = _plan(methods='lstd', configs='default,paper',
+               settings={'lstd': config})
+  assert [job.seed for job in _cells(plan) if job.method == 'lstd'] == [0, 1]
+
+
+def test_another_target_policy_waits_for_its_true_value():
+  plan = _plan(target_epsilons='0,0.2', methods='lstd',
+               settings={'lstd': {'random_features': 4}})
+  for job in _cells(plan):
+    if job.method == 'lstd':
+      needed = 'log' if job.target_epsilon else None
+      assert getattr(job.parent, 'method', None) == needed
+
+
+def test_names_say_all_settings():
+  policy, dataset, *_ = _plan()
+  assert policy.name.startswith('catch-noise-0p2-seed-0-')
+  assert dataset.name.startswith('catch-noise-0p2-epsilon-0p2-1000-seed-0-')
+  for change in ({'policy': {'transitions': 3000}}, {'truth_episodes': 300}):
+    other_policy, other, *_ = _plan(**change)
+    assert other.name != dataset.name
+    assert (other_policy.name != policy.name) == ('policy' in change)
+  assert [job.name for job in _plan()[:2]] == [policy.name, dataset.name]
+
+
+def test_a_cell_is_named_by_data_method_config_code_and_seed():
+  *_, cell = _plan()
+  key = cell.key('a digest')
+  assert cell.key('another') != key
+  for change in ({'seed': 7}, {'method': 'kiv'}, {'config': '{"a": 1}'},
+                 {'code': 'changed'}, {'target_epsilon': 0.2}):
+    assert dataclasses.replace(cell, **change).key('a digest') != key
+  for change in ({'preset': 'paper'}, {'settings': ()}):
+    assert dataclasses.replace(cell, **change).key('a digest') == key
+
+
+def test_the_key_of_a_row_is_that_of_its_cell(ope_row):
+  *_, cell = _plan()
+  row = ope_row(
+      cell.method, seed=cell.seed, config=json.loads(cell.config),
+      code=cell.code)
+  assert row.key == cell.key(row.problem['digest'])
+
+
+def test_code_is_what_a_method_imports_and_not_how_it_is_written(
+    tmp_path, monkeypatch):
+  package = tmp_path / 'dfiv_ope_like'
+  package.mkdir()
+  monkeypatch.syspath_prepend(tmp_path)
+  (package / '__init__.py').write_text('')
+  file = package / 'method.py'
+
+  def code(text):
+    file.write_text(text)
+    versions.code.cache_clear()
+    return versions.code('dfiv_ope_like.method')
+
+  plain = code('def f(x):\n  return x\n')
+  assert code('"""Doc."""\n\ndef f(x):\n  """f."""\n  return x  # x\n') == plain
+  assert code('def f(x):\n  return 2 * x\n') != plain
+  imported = code('from dfiv_ope import ridge\n\ndef f(x):\n  return x\n')
+  assert imported != code('def f(x):\n  return x\n')
+  # A name inside a module stands for the module.
+  assert code('from dfiv_ope.ridge import solve\n') != code(
+      'from dfiv_ope.types import solve\n')
+  with pytest.raises(ModuleNotFoundError):
+    versions.code('nothing_of_ours')
+  versions.code.cache_clear()
+
+
+def test_methods_have_different_codes():
+  codes = {rows.code(name) for name in ('lstd', 'kiv', 'dfiv', 'log')}
+  assert len(codes) == 4 and rows.code('log') == ''
+
+
+def test_an_empty_directory_has_nothing(tmp_path):
+  plan = _plan()
+  assert inventory.Inventory(tmp_path / 'none').missing(plan) == plan
+  assert not (tmp_path / 'none').exists()
+
+
+class _Fake:
+  """Ends one job at a time; some fail."""
+
+  def __init__(self, failing=()):
+    self.order = []
+    self.running = []
+    self._failing = failing
+
+  def start(self, ready):
+    self.order += ready
+    self.running = [(job, 0.) for job in ready]
+    return ready
+
+  def wait(self, seconds):
+    ended, self.running = self.running, []
+    return [jobs.Outcome(
+        job=job, error='OSError: full' if job in self._failing else '')
+            for job, _ in ended]
+
+
+def test_jobs_run_in_order_and_what_needs_a_failed_one_is_skipped(tmp_path):
+  plan = _plan(noises='0,0.2')
+  have = inventory.Inventory(tmp_path)
+  executor = _Fake()
+  summary = driver.run(plan, executor, have, tmp_path)
+  assert summary.done == len(plan) and not summary.failed
+  assert sorted(map(repr, executor.order)) == sorted(map(repr, plan))
+  for job in plan:
+    if job.parent:
+      assert executor.order.index(job.parent) < executor.order.index(job)
+
+  broken = next(job for job in plan if isinstance(job, grid.DatasetJob))
+  executor = _Fake(failing={broken})
+  summary = driver.run(plan, executor, have, tmp_path)
+  skipped = [job for job in _cells(plan) if job.dataset == broken]
+  assert set(summary.failed) == {broken, *skipped}
+  assert not set(skipped) & set(executor.order)
+  records = [json.loads(line) for line in (
+      tmp_path / driver.FAILURES).read_text().splitlines()]
+  assert len(records) == len(summary.failed)
+  assert records[0]['error'] == 'OSError: full'
+  assert 'Skipped, because dataset catch 0 failed' in records[1]['error']
+  assert not results.keys(tmp_path)  # Without a dataset there is no row.
+
+
+def test_the_last_row_of_an_experiment_counts(ope_row):
+  broken = ope_row(failure='error: OSError: full', metrics={})
+  again = ope_row(code='new')
+  other = ope_row(seed=1)
+  assert results.latest([broken, other, again]) == [other, again]
+  assert broken.retry and not again.retry
+  assert not ope_row(failure='diverged: inf').retry
+
+
+def test_only_one_job_runs_when_memory_is_short(tmp_path):
+  plan = _plan(noises='0,0.1,0.2')
+  policies = [job for job in plan if isinstance(job, grid.PolicyJob)]
+  with pool.Pool(tmp_path, processes=2, need=10**16) as workers:
+    assert workers.start(policies) == policies[:1]
+    assert workers.start(policies[1:]) == []
+  with pool.Pool(tmp_path, processes=2, need=0) as workers:
+    assert workers.start(policies) == policies[:2]
+
+
+def test_a_worker_that_dies_is_a_failure_and_not_the_end(tmp_path):
+  policy = _plan()[0]
+  with pool.Pool(tmp_path, processes=1) as workers:
+    workers.start([policy])
+    (worker,) = workers._workers
+    worker._process.kill()
+    (outcome,) = workers.wait(60.)
+    assert outcome.job == policy
+    assert 'ended by signal 9' in outcome.error
+    assert workers.running == []
+    assert workers.start([policy]) == [policy]

@@ -1,0 +1,377 @@
+"""`dfiv-ope report`: from rows to tables, figures and a page."""
+
+import dataclasses
+import io
+import json
+import math
+import pathlib
+import re
+
+import pandas as pd
+import pytest
+
+from dfiv_ope import results
+from dfiv_ope.launch import workspace
+from dfiv_ope.launch.reporting import build, frames, ranking, svg, tables
+
+HOSTILE = '[x](y) </script><script>alert(1)</script> | & $x_1$ 100%'
+ERRORS = {'kiv': 0.01, 'dfiv': 0.04, 'fqe': 0.1}
+
+
+@pytest.fixture(scope='module')
+def rows(ope_row):
+  """Three tasks, three noises, four methods; one run diverged."""
+  made = []
+  for task in ('catch', 'mountain_car', 'cartpole'):
+    for noise in (0., 0.2, 0.5):
+      made.append(ope_row('log', task, noise, relative=0.2, cpu_seconds=0.))
+      made += [
+          ope_row(method, task, noise, seed, relative=(seed + 1) * error)
+          for method, error in ERRORS.items() for seed in (0, 1)]
+  bad = next(index for index, row in enumerate(made) if (
+      row.method, row.problem['task'], row.problem['action_noise'],
+      row.seed) == ('fqe', 'cartpole', 0.5, 1))
+  made[bad] = dataclasses.replace(
+      made[bad], metrics={}, failure=f'diverged: {HOSTILE}')
+  first = next(row for row in made if row.method == 'dfiv')
+  made[made.index(first)] = dataclasses.replace(
+      first, metrics={**first.metrics, 'held_out_stage1_r2': 0.75},
+      curves={'updates': [10., 20., 30.], 'estimate': [0.1, None, 0.52]})
+  return made
+
+
+@pytest.fixture(scope='module')
+def runs(rows, tmp_path_factory):
+  directory = tmp_path_factory.mktemp('runs')
+  for row in rows:
+    results.append(directory, row)
+  with (directory / 'rows.jsonl').open('a') as file:
+    file.write('{"problem": {"na')  # Cut off by a kill.
+  return directory
+
+
+@pytest.fixture(scope='module')
+def report(command, runs, tmp_path_factory):
+  out = tmp_path_factory.mktemp('reports') / 'report'
+  result = command('report', runs, '--out', out)
+  assert result.returncode == 0, result.stderr
+  assert result.stdout.strip() == str(out / 'index.html')
+  return out
+
+
+def _lines(report, name):
+  """Returns the lines of a Markdown table by their first cell."""
+  text = (report / 'tables' / f'{name}.md').read_text()
+  cells = [line.strip('| ').split(' | ') for line in text.splitlines()
+           if line.startswith('| ')]
+  return {line[0]: dict(zip(cells[0], line, strict=True)) for line in cells[1:]}
+
+
+def test_every_kind_of_file_is_there(report):
+  names = {
+      str(path.relative_to(report)) for path in report.rglob('*')
+      if path.is_file()}
+  for name in ('error', 'relative-error', 'time', 'curves'):
+    assert {f'figures/{name}.svg', f'figures/{name}.png'} <= names
+  for name in ('best', 'methods', 'error-catch', 'relative-error-mountain_car',
+               'improvement', 'families', 'datasets', 'held-out',
+               'divergences'):
+    assert {f'tables/{name}.md', f'tables/{name}.tex'} <= names
+  assert {'index.html', 'results.csv', 'report.json'} <= names
+  assert not [name for name in names if name.endswith('.partial')]
+
+
+def test_the_csv_has_every_row_and_what_remakes_it(report, rows):
+  table = pd.read_csv(report / 'results.csv')
+  assert len(table) == len(rows) == 63
+  row = table[(table.variant == 'KIV') & (table.task == 'catch')
+              & (table.action_noise == 0.2) & (table.seed == 1)].iloc[0]
+  assert row.estimate == pytest.approx(0.51)
+  assert row.error == pytest.approx(0.01)
+  assert row.relative_error == pytest.approx(0.02)
+  assert row.truth_standard_error == 0.0005
+  assert row.command == 'dfiv-ope evaluate data/catch --method kiv'
+  assert json.loads(row.config) == {'type': 'Config', 'width': 50}
+  assert json.loads(row.versions) == {'dfiv-ope': '0.1.0'}
+  assert row.key in {each.key for each in rows}
+  assert len(row.digest) == 64
+
+
+def test_a_divergence_is_listed_and_has_no_error(report):
+  table = pd.read_csv(report / 'results.csv')
+  failed = table[table.outcome == 'diverged']
+  assert len(failed) == 1
+  assert failed.failure.item() == f'diverged: {HOSTILE}'
+  assert math.isnan(failed.error.item())
+  text = (report / 'tables/divergences.md').read_text()
+  assert text.startswith('1 of 63 runs have no result to trust.')
+  assert 'cartpole-noise-0.5' in text
+
+
+def test_a_divergence_is_never_averaged_away(report):
+  methods = _lines(report, 'methods')
+  assert methods['FQE']['diverged'] == '1'
+  assert methods['FQE']['runs'] == '18'
+  # Nine errors of 10 % and eight of 20 %; the middle ten are five of each.
+  assert methods['FQE']['error, all tasks'].startswith('15.0 % [')
+  # On cartpole 10 10 | 10 20 | 20 inf.
+  assert methods['FQE']['error, cartpole'].startswith('15.0 % [10.0, ∞]')
+  errors = _lines(report, 'relative-error-cartpole')
+  assert errors['FQE']['noise 0.5'] == '10.0 % (1 of 2 diverged)'
+  assert errors['FQE']['noise 0.2'] == '15.0 ± 7.1 %'
+
+
+def test_the_best_method_is_named_for_each_task_and_overall(report):
+  best = _lines(report, 'best')
+  assert list(best) == ['cartpole', 'catch', 'mountain\\_car', 'all tasks']
+  for line in best.values():
+    assert line['best'] == '**KIV**'
+    assert line['next'] == 'DFIV'
+    assert line['error of the log'] == '20.0 %'
+    # Seeds 1 % and 2 % against 4 % and 8 %.
+    assert line['P(best beats next)'] == '1.00'
+  assert best['all tasks']['its error (IQM)'].startswith('1.50 % [')
+
+
+def test_improvement_counts_pairs_of_runs(report):
+  lines = _lines(report, 'improvement')
+  # FQE has 10 % and 20 % where the log has 20 %: a win and a tie, except for
+  # one divergence: (8 * 0.75 + 0.5) / 9.
+  assert lines['FQE']['Log (naive)'].startswith('0.72 [')
+  assert lines['Log (naive)']['FQE'].startswith('0.28 [')
+  assert lines['KIV']['KIV'] == '–'
+
+
+def test_families_and_diagnostics_are_shown(report):
+  line = _lines(report, 'families')['catch-noise-0.2-epsilon-0p2-20000-seed-0']
+  # Medians of 0.505 and 0.51, of 0.52 and 0.54, and of 0.55 and 0.6.
+  assert [line[name] for name in ('closed form', 'neural IV', 'FQE')] == [
+      '0.508', '0.53', '0.575']
+  assert line['gap'] == '12.7 %'
+  assert line['truth ± s.e.'] == '0.500 ± 0.001'
+  assert _lines(report, 'held-out')['DFIV']['held out stage1 r2'] == '0.75'
+  dataset = next(iter(_lines(report, 'datasets').values()))
+  assert dataset['transitions'] == '20,007'
+  assert dataset['overlap'] == '0.87'
+
+
+def test_tables_are_fit_for_a_paper(report):
+  text = (report / 'tables/best.tex').read_text()
+  assert r'\begin{tabular}{llrlrrr}' in text
+  assert r'mountain\_car & \textbf{KIV} & 1.50 \% [' in text
+  text = (report / 'tables/divergences.tex').read_text()
+  assert r'\& \$x\_1\$ 100\% \\' in text
+  assert '<' not in text
+  text = (report / 'tables/divergences.md').read_text()
+  assert r'[x\](y) &lt;/script>' in text
+  assert r'&lt;script>alert(1)&lt;/script> \| &amp; $x\_1$ 100%' in text
+
+
+def test_figures_are_drawn(report):
+  for path in (report / 'figures').glob('*.png'):
+    assert path.read_bytes().startswith(b'\x89PNG')
+  text = (report / 'figures/error.svg').read_text()
+  for words in ('catch', 'mountain_car', 'action noise', 'DFIV', '✕1'):
+    assert f'>{words}<' in text
+  assert 'relative error (%)' in (
+      report / 'figures/relative-error.svg').read_text()
+
+
+def test_the_page_needs_no_network_and_takes_no_text_for_markup(report):
+  page = (report / 'index.html').read_text()
+  assert 'http:' not in page
+  assert 'https:' not in page
+  assert '<link' not in page
+  assert 'alert(1)</script>' not in page
+  assert '[x](y) &lt;/script&gt;&lt;script&gt;alert(1)' in page
+  assert "default-src 'none'" in page
+  assert page.count('<svg') == 3 * 3 + 1  # Three figures a task, one curve.
+  data = json.loads(re.search(
+      r'<script type="application/json" id="data">(.*?)</script>', page,
+      re.DOTALL)[1])
+  assert len(data['rows']) == 63
+  assert len(data['configs']) == len(data['versions']) == 1
+  assert len(data['problems']) == 9
+  assert HOSTILE in json.dumps(data, ensure_ascii=False)
+
+
+def test_the_page_is_marked_up_for_all_readers(report):
+  page = (report / 'index.html').read_text()
+  assert '<html lang="en">' in page
+  assert 'href="#content">Skip' in page
+  assert page.count('<table') == page.count('<caption') >= 14
+  drawings = re.findall(r'<svg[^>]*>', page)
+  assert all('role="img"' in each and 'aria-label="' in each
+             for each in drawings)
+  names = re.findall(r'\bid="([^"]+)"', page)
+  assert len(names) == len(set(names))
+  links = re.findall(r'href="#([^"]+)"', page)
+  assert set(links) <= set(names)
+
+
+def test_the_same_rows_make_the_same_report(rows):
+  few = [row for row in rows if row.problem['task'] == 'catch']
+  assert (build.files(few, pathlib.Path('runs'))
+          == build.files(few, pathlib.Path('runs')))
+
+
+def test_a_report_replaces_its_own_files_and_nothing_else(
+    command, report, ope_row, tmp_path):
+  out, runs = tmp_path / 'out', tmp_path / 'runs'
+  for seed in (0, 1):
+    results.append(runs, ope_row(task='catch', seed=seed))
+  assert command('report', runs, '--out', out).returncode == 0
+  (out / 'notes.txt').write_text('mine')
+  (runs / 'rows.jsonl').unlink()
+  results.append(runs, ope_row(task='cartpole'))
+  assert command('report', runs, '--out', out).returncode == 0
+  assert (out / 'notes.txt').read_text() == 'mine'
+  assert (out / 'tables/error-cartpole.md').is_file()
+  assert not (out / 'tables/error-catch.md').exists()
+
+
+def test_several_policies_on_one_log_are_ranked(ope_row):
+  rows = []
+  for method, errors in (('kiv', (0., 0.)), ('dfiv', (-0.3, 0.2))):
+    for epsilon, error in zip((0., 0.5), errors, strict=True):
+      truth = 0.5 - 0.2 * epsilon  # 0.5 and 0.4
+      rows.append(ope_row(
+          method, target_epsilon=epsilon, problem={'truth': truth},
+          metrics={'estimate': truth + error}))
+  table = ranking.policies(frames.ope(rows))
+  values = {line[0].text: [cell.value for cell in line[2:]]
+            for line in table.rows}
+  # One ranking of two policies; KIV is right, DFIV says 0.2 and 0.6.
+  assert values['KIV'] == pytest.approx([1, 2, 0, 1., 0.])
+  assert values['DFIV'] == pytest.approx([1, 2, 0, -1., 0.1])
+  assert ranking.policies(frames.ope(rows[:1])) is None
+
+
+def test_methods_are_told_apart_by_preset_and_settings(ope_row):
+  rows = [
+      ope_row('dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 1}),
+      # Tuned to the task: the same method.
+      ope_row('dfiv', 'cartpole', config={'type': 'C', 'width': 99, 'a': 1}),
+      ope_row('dfiv', 'catch', config={'type': 'C', 'width': 10, 'a': 1},
+              preset='paper'),
+      ope_row('dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 2},
+              preset='custom')]
+  assert frames.variants(rows) == [
+      'DFIV', 'DFIV', 'DFIV (paper)', 'DFIV (a=2)']
+
+
+def test_a_method_that_misses_problems_is_not_the_best(ope_row):
+  rows = [ope_row('dfiv', noise=noise, relative=0.1) for noise in (0., 0.5)]
+  rows.append(ope_row('kiv', noise=0., relative=0.001))
+  line = ranking.best(frames.ope(rows)).rows[-1]
+  assert line[1].text == 'DFIV'
+
+
+def test_without_a_truth_there_are_estimates_and_no_errors(ope_row):
+  unknown = {'truth': None, 'truth_standard_error': None}
+  files = build.files(
+      [ope_row(method, problem=unknown) for method in ('kiv', 'fqe')],
+      pathlib.Path('runs'))
+  page = files['index.html'].decode()
+  assert 'No true value is known' in page
+  assert 'figures/error.svg' not in files
+  assert 'tables/families.md' in files
+  table = pd.read_csv(io.BytesIO(files['results.csv']))
+  assert table.error.isna().all()
+  assert table.estimate.notna().all()
+
+
+def test_rows_of_the_demand_design_show_errors_and_effects(tmp_path):
+  rows = [
+      results.ResultRow(
+          problem={'name': 'demand', 'n': n, 'rho': 0.5}, method=method,
+          config={'type': 'Config'}, seed=seed,
+          metrics={'mse': error * (seed + 1)},
+          curves={'ate': [1.] * 20, 'cate': [2.] * 20}, cpu_seconds=0.5,
+          versions={'dfiv-ope': '0.1.0'})
+      for n in (1000, 5000) for method, error in (('kiv', 50.), ('dfiv', 3.))
+      for seed in (0, 1, 2)]
+  files = build.files(rows, tmp_path)
+  text = files['tables/demand.md'].decode()
+  assert '| KIV | 1,000 | 0.5 | 3 | 0 | 100 | 50 | 150 | 0.5 |' in text
+  assert '| DFIV | 5,000 | 0.5 | 3 | 0 | **6** | 3 | 9 | 0.5 |' in text
+  for name in ('ate', 'cate', 'mse'):
+    assert files[f'figures/demand-{name}.png'].startswith(b'\x89PNG')
+  page = files['index.html'].decode()
+  assert page.count('<svg') == 3
+  assert 'n 5,000 and rho 0.5: smallest median error 6, of DFIV' in page
+  assert 'http:' not in page
+
+
+@pytest.mark.parametrize('change, message', [
+    (None, 'has no result rows'),
+    ({}, 'has no complete result row yet'),
+    ({'novelty': 1}, 'Line 1 of .* is not a result row of this version'),
+    ({'problem': {'name': 'chess'}}, "rows of the problem 'chess', which no"),
+    ({'problem': {'name': 'ope', 'task': 'catch'}},
+     'does not say its dataset, digest, action_noise'),
+    ({'problem': {'name': 'demand'}}, 'does not say its n, rho'),
+    ({'metrics': [1]}, r'has the metrics \[1\], so it was written by another'),
+])
+def test_rows_that_cannot_be_shown_are_named(
+    command, ope_row, tmp_path, change, message):
+  runs = tmp_path / 'runs'
+  runs.mkdir()
+  if change is not None:
+    line = json.dumps({**dataclasses.asdict(ope_row()), **change})
+    # An empty change stands for a row that was cut off.
+    (runs / 'rows.jsonl').write_text(line + '\n' if change else line[:50])
+  out = tmp_path / 'out'
+  assert re.search(message, command.refuses('report', runs, '--out', out))
+  assert not out.exists()
+
+
+def test_a_directory_of_something_else_is_left_alone(command, runs, tmp_path):
+  (tmp_path / 'thesis.tex').write_text('mine')
+  assert 'is not a report' in command.refuses(
+      'report', runs, '--out', tmp_path)
+  assert [path.name for path in tmp_path.iterdir()] == ['thesis.tex']
+  assert 'is a file' in command.refuses(
+      'report', runs, '--out', tmp_path / 'thesis.tex')
+
+
+def test_two_reports_do_not_write_to_one_directory(
+    command, ope_row, tmp_path):
+  results.append(tmp_path / 'runs', ope_row())
+  with workspace.exclusive(tmp_path / 'out'):
+    assert 'Another process is working in' in command.refuses(
+        'report', tmp_path / 'runs', '--out', tmp_path / 'out')
+
+
+def test_a_record_removes_nothing_outside_its_directory(
+    command, ope_row, tmp_path):
+  (tmp_path / 'precious.txt').write_text('mine')
+  out = tmp_path / 'out'
+  out.mkdir()
+  (out / 'report.json').write_text(json.dumps(
+      {'kind': 'dfiv-ope report', 'files': ['../precious.txt', 'old.md']}))
+  (out / 'old.md').write_text('old')
+  results.append(tmp_path / 'runs', ope_row())
+  assert command('report', tmp_path / 'runs', '--out', out).returncode == 0
+  assert (tmp_path / 'precious.txt').read_text() == 'mine'
+  assert not (out / 'old.md').exists()
+
+
+@pytest.mark.parametrize('value, text', [
+    (0., '0'), (0.5, '0.5'), (0.012345, '0.0123'), (98.76, '98.8'),
+    (12345.6, '12,346'), (-72.13, '-72.1'), (1e9, '1.00e+09'),
+    (2e-6, '2.00e-06'), (math.inf, '∞'), (math.nan, '–')])
+def test_numbers_have_three_digits(value, text):
+  assert tables.digits(value) == text
+
+
+def test_svgs_keep_their_labels_and_lose_their_colours():
+  drawing = svg.inline(
+      '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" '
+      'width="9pt" viewBox="0 0 9 9"><g id="a"><path d="M 1.23456 7.00001" '
+      'style="stroke: #000000; opacity: 0.25"/></g><text>0.0001</text>'
+      '<use xlink:href="#a"/></svg>', 'p', 'a "line"')
+  assert drawing == (
+      '<svg viewBox="0 0 9 9" role="img" aria-label="a &quot;line&quot;">'
+      '<g id="p-a"><path d="M 1.2 7" style="stroke: currentColor; '
+      'opacity: 0.25"/></g><text>0.0001</text><use href="#p-a"/></svg>')

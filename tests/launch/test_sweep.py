@@ -1,0 +1,278 @@
+"""`dfiv-ope sweep` as a user runs it: kills, failures, a real Ray cluster."""
+
+import fcntl
+import json
+import pathlib
+import random
+import shutil
+import signal
+import time
+
+import pytest
+
+from dfiv_ope import results
+
+_GRID = """
+tasks: catch
+noises: [0.2]
+methods: [lstd, dfiv]
+seeds: 2
+policy: {transitions: 2000, trial_episodes: 4}
+transitions: 1000
+truth_episodes: 200
+settings:
+  lstd: {random_features: 4}
+  dfiv: {updates: 40, checks: 20, batch_size: 32}
+"""
+_ROWS = {('log', 0), ('lstd', 0), ('lstd', 1), ('dfiv', 0), ('dfiv', 1)}
+
+
+def _comparable(out):
+  """Rows without the time they took and the directory they are in."""
+  rows = [json.loads(line)
+          for line in (out / 'rows.jsonl').read_text().splitlines()]
+  for row in rows:
+    del row['cpu_seconds'], row['command']
+  return sorted(rows, key=json.dumps)
+
+
+@pytest.fixture(scope='module')
+def grid(tmp_path_factory):
+  path = tmp_path_factory.mktemp('grids') / 'grid.yaml'
+  path.write_text(_GRID)
+  return path
+
+
+@pytest.fixture(scope='module')
+def whole(command, grid, tmp_path_factory):
+  """A sweep that was never disturbed."""
+  out = tmp_path_factory.mktemp('runs') / 'whole'
+  result = command('sweep', grid, '--out', out, '--jobs', '1')
+  assert result.returncode == 0, result.stderr
+  return out, result
+
+
+@pytest.fixture
+def begun(whole, tmp_path):
+  """A sweep that has its policy and dataset, but no rows."""
+  out = tmp_path / 'begun'
+  shutil.copytree(whole[0], out)
+  (out / 'rows.jsonl').unlink()
+  return out
+
+
+def test_rows_of_all_cells_come_of_it(whole):
+  out, result = whole
+  rows = {(row.method, row.seed): row for row in results.read(out)}
+  assert set(rows) == _ROWS
+  (dataset,) = (out / 'datasets').iterdir()
+  record = json.loads((dataset / 'metadata.json').read_text())
+  row = rows['dfiv', 1]
+  assert row.problem['digest'] == record['digest']
+  assert row.config['updates'] == 40 and row.preset == 'custom'
+  assert row.code and row.metrics['error'] >= 0.
+  assert row.command == (
+      f'dfiv-ope evaluate {dataset} --out {out} --method dfiv --config default '
+      '--set batch_size=32 --set checks=20 --set updates=40 --seeds 2')
+  assert list((out / 'checkpoints').iterdir()) == []
+  assert '7 jobs done' in result.stdout
+  assert 'Sweeping: 100 %' in result.stderr
+
+
+def test_the_command_of_a_row_finds_that_row(whole, command):
+  out, _ = whole
+  before = (out / 'rows.jsonl').read_bytes()
+  (row,) = (row for row in results.read(out)
+            if (row.method, row.seed) == ('lstd', 1))
+  again = command(*row.command.split()[1:])
+  assert again.returncode == 0, again.stderr
+  assert '2 of 2 runs have their rows' in again.stderr
+  assert (out / 'rows.jsonl').read_bytes() == before
+
+
+def test_run_again_it_computes_nothing(whole, grid, command):
+  out, _ = whole
+  before = (out / 'rows.jsonl').read_bytes()
+  again = command('sweep', grid, '--out', out)
+  assert again.returncode == 0, again.stderr
+  assert '7 of 7 jobs are done' in again.stderr
+  assert (out / 'rows.jsonl').read_bytes() == before
+
+
+def test_a_dry_run_lists_what_is_there_and_what_is_not(
+    whole, grid, command, tmp_path):
+  fresh = tmp_path / 'fresh'
+  nothing = command('sweep', grid, '--out', fresh, '--dry-run')
+  assert 'evaluations: 4 of 4 to run' in nothing.stdout
+  assert not fresh.exists()
+  more = command('sweep', grid, '--out', whole[0], '--dry-run',
+                 '--noises', '0,0.2', '--seeds', '3')
+  assert more.returncode == 0
+  lines = [line.split() for line in more.stdout.splitlines()]
+  assert ['catch', '0.2', 'policy', '1', '0'] in lines
+  assert ['catch', '0.2', 'dfiv', 'default', '2', '1'] in lines
+  assert ['catch', '0', 'dfiv', 'default', '0', '3'] in lines
+  assert 'evaluations: 8 of 12 to run, 4 cached' in more.stdout
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_gives_the_same_rows(
+    command, grid, whole, tmp_path):
+  out = tmp_path / 'killed'
+  moments = random.Random(1)
+  # One kill anywhere, one after the first look, one after the first rows.
+  for wanted in ('.lock', 'checkpoints/*/checkpoint-??????????', 'rows.jsonl'):
+    process = command.popen('sweep', grid, '--out', out, '--jobs', '2')
+    while not list(out.glob(wanted)) and process.poll() is None:
+      time.sleep(0.02)
+    time.sleep(moments.uniform(0., 3.))
+    workers = _children(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    _expect_end(workers)
+  again = command('sweep', grid, '--out', out, '--jobs', '2')
+  assert again.returncode == 0, again.stderr
+  assert _comparable(out) == _comparable(whole[0])
+  assert list((out / 'checkpoints').iterdir()) == []
+
+
+def _children(pid):
+  try:
+    text = pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text()
+  except FileNotFoundError:
+    return []
+  return [int(child) for child in text.split()]
+
+
+def _expect_end(pids):
+  """Nobody may write behind the next driver's back."""
+  limit = time.monotonic() + 10.
+  while any(pathlib.Path(f'/proc/{pid}/exe').exists() for pid in pids):
+    assert time.monotonic() < limit
+    time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_interrupted_it_says_how_to_go_on(command, grid, begun):
+  process = command.popen('sweep', grid, '--out', begun, '--jobs', '1')
+  while not list(begun.glob('checkpoints/*')) and process.poll() is None:
+    time.sleep(0.02)
+  process.send_signal(signal.SIGINT)
+  _, errors = process.communicate(timeout=60)
+  assert process.returncode == 130
+  assert 'The same command goes on' in errors
+  assert 'Traceback' not in errors
+
+
+@pytest.mark.slow
+def test_failed_cells_are_recorded_and_tried_again(
+    command, grid, begun, whole):
+  (damaged, *_) = sorted(begun.glob('datasets/*/checkpoint/**/*.tfrecord'))
+  sound = damaged.read_bytes()
+  damaged.write_bytes(sound[:-1])
+  failed = command('sweep', grid, '--out', begun, '--jobs', '1')
+  assert failed.returncode == 1
+  assert '5 jobs failed or were skipped' in failed.stdout
+  rows = results.read(begun)
+  assert {(row.method, row.seed) for row in rows} == _ROWS
+  for row in rows:
+    assert row.failure.startswith('error: ValueError: ')
+    assert 'is damaged' in row.failure and row.metrics == {}
+  lines = (begun / 'failures.jsonl').read_text().splitlines()
+  assert len(lines) == 5 and 'Traceback' in json.loads(lines[0])['trace']
+
+  damaged.write_bytes(sound)
+  again = command('sweep', grid, '--out', begun, '--jobs', '1')
+  assert again.returncode == 0, again.stderr
+  assert not (begun / 'failures.jsonl').exists()
+  rows = results.latest(results.read(begun))
+  assert [row.failure for row in rows] == [''] * 5
+  assert {row.key for row in rows} == {
+      row.key for row in results.read(whole[0])}
+
+
+def test_what_needs_a_failed_job_is_skipped(command, grid, begun):
+  shutil.rmtree(begun / 'datasets')
+  (record,) = begun.glob('policies/*/policy.json')
+  record.write_text('{"schema": 99}')
+  failed = command('sweep', grid, '--out', begun, '--jobs', '1')
+  assert failed.returncode == 1
+  lines = (begun / 'failures.jsonl').read_text().splitlines()
+  errors = [json.loads(line)['error'] for line in lines]
+  assert 'has schema version 99' in errors[0]
+  assert len(errors) == 6
+  assert all('Skipped, because dataset' in error for error in errors[1:])
+  assert not (begun / 'rows.jsonl').exists()
+
+
+def test_one_run_directory_serves_one_sweep(command, grid, tmp_path):
+  out = tmp_path / 'runs'
+  out.mkdir()
+  with (out / '.lock').open('w') as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    message = command.refuses('sweep', grid, '--out', out)
+  assert 'Another process is working in' in message
+
+
+@pytest.mark.parametrize('text, words', [
+    ('tasks: [catch', 'is not YAML'),
+    ('- catch', 'should hold names and values'),
+    ('methods: magic', "no 'magic' for methods. Choose from lstd, kiv"),
+    ('speed: 3', 'A sweep has no speed. The keys are: tasks, noises'),
+])
+def test_a_file_that_is_no_grid_is_refused(command, tmp_path, text, words):
+  file = tmp_path / 'grid.yaml'
+  file.write_text(text)
+  assert words in command.refuses('sweep', file, '--out', tmp_path / 'runs')
+  assert not (tmp_path / 'runs').exists()
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (('no.yaml',), 'No such file'),
+    (('--methods', 'magic'), "no 'magic' for methods"),
+    (('--noises', 'much'), 'noises should be numbers'),
+    (('--ray', 'somewhere'), 'host:port'),
+    (('--ray', '127.0.0.1:9'), 'No Ray cluster answers at 127.0.0.1:9'),
+])
+def test_what_cannot_be_run_is_said(command, tmp_path, arguments, words):
+  started = time.monotonic()
+  assert words in command.refuses(
+      'sweep', *arguments, '--out', tmp_path / 'runs')
+  assert time.monotonic() - started < 30.
+  assert not (tmp_path / 'runs').exists()
+
+
+@pytest.mark.slow
+def test_a_cluster_that_loses_a_node_gives_the_same_rows(
+    command, grid, begun, whole):
+  cluster_utils = pytest.importorskip('ray.cluster_utils')
+  cluster = cluster_utils.Cluster(
+      initialize_head=True,
+      head_node_args={'num_cpus': 1, 'include_dashboard': False})
+  try:
+    node = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    process = command.popen(
+        'sweep', grid, '--out', begun, '--ray', cluster.address)
+    (raylet,) = node.all_processes['raylet']
+    # The node is in the middle of a run.
+    while process.poll() is None and not (
+        _runs_a_job(raylet.process.pid)
+        and list(begun.glob('checkpoints/*/checkpoint-??????????'))):
+      time.sleep(0.02)
+    cluster.remove_node(node, allow_graceful=False)  # by SIGKILL
+    assert process.poll() is None
+    output, errors = process.communicate(timeout=280)
+    assert process.returncode == 0, errors + output
+  finally:
+    cluster.shutdown()
+  assert _comparable(begun) == _comparable(whole[0])
+  assert list((begun / 'checkpoints').iterdir()) == []
+  assert not (begun / 'locks').exists()
+
+
+def _runs_a_job(raylet):
+  """Whether a worker of a node is at work, as Ray titles its processes."""
+  titles = [pathlib.Path(f'/proc/{pid}/cmdline').read_text()
+            for pid in _children(raylet)]
+  return any('_attempt' in title for title in titles)
