@@ -17,7 +17,7 @@ import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, state_action, types
+from dfiv_ope import bellman, features, optimizers, state_action, types
 from dfiv_ope.agents import base
 from dfiv_ope.methods import deepiv_mixture, deepiv_update, descent
 
@@ -113,10 +113,10 @@ class DeepIV(base.Agent):
     self.config = config
     self._problem = problem
     self._density = descent.Descent(
-        density_net, snt.optimizers.Adam,
+        density_net, optimizers.Adam,
         rate=config.density_rate, decay=config.density_decay)
     self._values = descent.Descent(
-        value_net, snt.optimizers.Adam,
+        value_net, optimizers.Adam,
         rate=config.response_rate, decay=config.response_decay)
     self._unit = tf.Variable(
         tf.ones([problem.num_observations]), trainable=False)

@@ -29,6 +29,8 @@ class Config(base.Config):
     stage2_penalty: lambda2 of an update.
     solve_penalty: both penalties on the whole log.
     augment: whether psi(s, a) is among the instruments (`dfiv_bellman`).
+    own_instruments: whether psi(s, a) are the only instruments in the solve on
+      the whole log, as in LSTD-Q.
     refinements: how often an update solves stage 2 again without the noise of
       the treatment (`dfiv_stages.stage2`).
     instrument_steps: steps on phi in an update.
@@ -36,7 +38,7 @@ class Config(base.Config):
     treatment_learning_rate: first rate of psi.
   """
   updates: int = 1500
-  checks: int = 20
+  checks: int = 10
   treatment_net: tuple[features.Layer, ...] = (
       features.Dense(128), features.Dense(128), features.Dense(32, 'tanh'))
   instrument_net: tuple[features.Layer, ...] = (
@@ -46,6 +48,7 @@ class Config(base.Config):
   stage2_penalty: float = 1e-6
   solve_penalty: float = 1e-9
   augment: bool = True
+  own_instruments: bool = True
   refinements: int = 1
   instrument_steps: int = 1
   learning_rate: float = 1e-3
@@ -60,15 +63,22 @@ class Config(base.Config):
     descent.check_at_least(self, 0, 'refinements')
 
 
+# The default was chosen on logs of the three tasks, one seed. psi(s, a) among
+# the instruments: without it the held-out stage-2 loss on cartpole is a hundred
+# times larger, and mountain_car diverges. psi(s, a) as only instruments at the
+# end: with phi as well, the estimate on cartpole at noise 0.5 is 6 % below that
+# of LSTD-Q on ten times the features and has not settled. Updates: where the
+# held-out loss stops falling on catch. Widths and rates were not searched.
 CONFIGS = {
     'default': Config(),
     'paper': Config(
-        updates=4000,
+        updates=4000, checks=20,
         treatment_net=(features.Dense(50), features.Dense(50)),
         instrument_net=(
             features.Dense(150), features.Dense(100), features.Dense(50)),
         per_action=False, stage1_penalty=1e-5, stage2_penalty=1e-5,
-        solve_penalty=1e-5, augment=False, refinements=0),
+        solve_penalty=1e-5, augment=False, own_instruments=False,
+        refinements=0),
 }
 
 
@@ -80,7 +90,7 @@ class DFIV(base.Agent):
       instrument_net: snt.Module):
     """Initialises the agent; the last columns of both nets are constants."""
     super().__init__('dfiv')
-    self.config = config
+    self.config: Config = config
     self._treatment = descent.Descent(
         treatment_net, optimizers.Adam,
         rate=config.treatment_learning_rate)
@@ -100,11 +110,12 @@ class DFIV(base.Agent):
     evaluation of both networks and one stage 1. Each loss moves its own
     network.
     """
-    for _ in range(self.config.instrument_steps - 1):
+    def stage1_loss() -> tf.Tensor:
       rows = self._features(first)
-      weights = self._stage1(rows)
-      self._instrument.step(lambda weights=weights: self._stage1_loss(
-          self._features(first), weights))
+      return self._stage1_loss(rows, self._stage1(rows))
+
+    for _ in range(self.config.instrument_steps - 1):
+      self._instrument.step(stage1_loss)
     losses: dict[str, tf.Tensor] = {}
 
     def loss() -> tf.Tensor:
@@ -155,19 +166,20 @@ class DFIV(base.Agent):
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves both stages on the whole log; halves judge each other."""
     halves = base.half_sums(self._sums, parts)
+    held_out = [
+        float(dfiv_bellman.held_out_loss(judge, *self._solve(fitted)))
+        for fitted, judge in (halves, halves[::-1])]
+    self._weights.assign(self._solve(ridge.merge(*halves))[1])
+    return {'held_out_stage2_loss': sum(held_out) / 2.}
+
+  def _solve(self, total: ridge.Sums) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the weights of both stages, Eq. (7) and (9)."""
     penalty = self.config.solve_penalty
-    held_out = []
-    for fitted, judge in (halves, halves[::-1]):
-      stage1 = dfiv_bellman.stage1_sums(
-          fitted, penalty, augment=self.config.augment)
-      stage2 = dfiv_bellman.stage2_sums(fitted, stage1, penalty)
-      held_out.append(
-          float(dfiv_bellman.held_out_loss(judge, stage1, stage2)))
-    total = ridge.merge(*halves)
     stage1 = dfiv_bellman.stage1_sums(
         total, penalty, augment=self.config.augment)
-    self._weights.assign(dfiv_bellman.stage2_sums(total, stage1, penalty))
-    return {'held_out_stage2_loss': sum(held_out) / 2.}
+    if self.config.own_instruments:
+      return stage1, dfiv_bellman.own_instruments(total, penalty)
+    return stage1, dfiv_bellman.stage2_sums(total, stage1, penalty)
 
   def predict(self, decision: state_action.Decision) -> tf.Tensor:
     return ridge.predict(self._treatment.network(decision), self._weights)

@@ -38,6 +38,7 @@ class Config(base.Config):
     closed_form.check_candidates(self)
 
 
+# The default has the features of LSTD-Q (`lstd.py`).
 # Deviation: the paper does not say how its 100 features depend on the action.
 CONFIGS = {
     'default': Config(),
@@ -52,7 +53,7 @@ class KIV(base.Agent):
 
   def __init__(self, config: Config, features: state_action.Outer):
     super().__init__('kiv')
-    self.config = config
+    self.config: Config = config
     self._features = features
     self._weights = tf.Variable(
         tf.zeros([features.output_size, 1], tf.float64), trainable=False)

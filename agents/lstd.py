@@ -32,8 +32,11 @@ class Config(base.Config):
     fixed_features.check(self)
 
 
-# There is no LSTD-Q in the paper. Its KIV has 100 features at the median
-# bandwidth.
+# The default was chosen on the three tasks at noise 0.2 by how well the
+# estimates of three draws of the features agree: 300 features at half the
+# median distance did best of a quarter, half and all of it; penalties from 1e-9
+# to 1e-7 make no difference. There is no LSTD-Q in the paper: its KIV has 100
+# features at the median distance.
 CONFIGS = {
     'default': Config(),
     'paper': Config(random_features=100, bandwidth_scale=1., penalty=1e-5),
@@ -45,7 +48,7 @@ class LSTD(base.Agent):
 
   def __init__(self, config: Config, features: state_action.Outer):
     super().__init__('lstd')
-    self.config = config
+    self.config: Config = config
     self._features = features
     self._weights = tf.Variable(
         tf.zeros([features.output_size, 1], tf.float64), trainable=False)

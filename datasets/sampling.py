@@ -6,6 +6,7 @@ which one it has.
 """
 
 from collections.abc import Callable, Iterator
+import operator
 from typing import Any
 
 import reverb
@@ -50,7 +51,7 @@ class InMemory(tf.Module):
     count = 2 * -(-self._size // (2 * _PART_ROWS))
     marks = [self._size * mark // count for mark in range(count + 1)]
     for start, end in zip(marks[:-1], marks[1:], strict=True):
-      yield _map(lambda x, start=start, end=end: x[start:end], self._rows)
+      yield _map(operator.itemgetter(slice(start, end)), self._rows)
 
 
 def _map(function: Callable[[tf.Tensor], tf.Tensor], rows: types.Nest) -> Any:

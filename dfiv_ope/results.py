@@ -8,7 +8,7 @@ needed to run it again; rows with the same key are the same experiment.
       results.append(directory, row)
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import fcntl
 import hashlib
@@ -50,7 +50,7 @@ class ResultRow:
   config: Mapping[str, Any]
   seed: int
   metrics: Mapping[str, float]
-  curves: Mapping[str, list[float | None]]
+  curves: Mapping[str, Sequence[float | None]]
   cpu_seconds: float
   versions: Mapping[str, str]
   failure: str = ''
@@ -149,11 +149,14 @@ def read(directory: pathlib.Path) -> list[ResultRow]:
   return rows
 
 
+def known(directory: pathlib.Path) -> list[ResultRow]:
+  """Returns the rows of a directory as `read` does, none if it has none."""
+  return read(directory) if (directory / _FILE).is_file() else []
+
+
 def keys(directory: pathlib.Path) -> set[str]:
   """Returns the keys of the rows of a directory, none if it has no rows."""
-  if not (directory / _FILE).is_file():
-    return set()
-  return {row.key for row in read(directory)}
+  return {row.key for row in known(directory)}
 
 
 def _drop_torn_line(file: Any) -> None:

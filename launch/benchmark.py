@@ -4,7 +4,6 @@ All times are process times, the least of a few rounds: other work on the
 machine only ever adds to them.
 """
 
-import collections
 from collections.abc import Callable, Mapping
 import dataclasses
 import json
@@ -15,12 +14,9 @@ from rich import table as rich_table
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, runtime
+from dfiv_ope.launch import console, products, runtime
 
 if TYPE_CHECKING:
-  import numpy as np
-  import tensorflow as tf
-
   from dfiv_ope import bellman, types
   from dfiv_ope.agents import base
 
@@ -63,24 +59,8 @@ class Cost:
 class Log(NamedTuple):
   """A made-up log, and what is asked of it."""
   problem: 'bellman.Problem'
+  transitions: 'types.Transition'
   rows: 'types.IVBatch'
-
-
-class Product(NamedTuple):
-  """A matrix product: shapes as stored, and whether each is transposed."""
-  dtype: str
-  first: tuple[int, ...]
-  second: tuple[int, ...]
-  transpose_first: bool
-  transpose_second: bool
-
-  @property
-  def flop(self) -> int:
-    """Number of multiplications and additions."""
-    flop = 2 * self.second[-2 if self.transpose_second else -1]
-    for size in self.first:
-      flop *= size
-    return flop
 
 
 @app.callback()
@@ -181,7 +161,8 @@ def _make_log(count: int, num_observations: int, num_actions: int) -> Log:
       num_observations=num_observations)
   problem = bellman.pose(
       transitions, policy, discount=_DISCOUNT, num_actions=num_actions)
-  return Log(problem, problem.rows(transitions, support=1))
+  return Log(
+      problem, transitions, problem.rows(transitions, support=1))
 
 
 def _measure(
@@ -205,7 +186,6 @@ def _measure(
   """
   import tensorflow as tf
 
-  from dfiv_ope import types
   from dfiv_ope.datasets import sampling
   module = agents.load(method)
   config = dataclasses.replace(
@@ -217,11 +197,11 @@ def _measure(
       for _ in range(count):
         agent.solve(data.parts)
 
-    products = record(lambda: solve(1))
-    one_graph, bare = _seconds([solve, _bare(products)], 1)
+    recorded = products.record(lambda: solve(1))
+    one_graph, bare = _seconds([solve, products.bare(recorded)], 1)
     return Cost(
         learner=learner, unit='s/solve', one_graph=one_graph, call_each=None,
-        bare_products=bare, megaflop=_megaflop(products))
+        bare_products=bare, megaflop=products.megaflop(recorded))
 
   @tf.function
   def loop(count: tf.Tensor) -> None:
@@ -229,25 +209,26 @@ def _measure(
       agent.update(data.sample(), data.sample())
 
   one = tf.function(agent.update)
-  # A log has no covariate, and tf.data takes no None.
+  # As learners usually have it: transitions are shuffled one by one, and the
+  # policy is asked anew for every batch.
   batches = iter(
-      tf.data.Dataset.from_tensor_slices(tuple(log.rows[:3]))
-      .shuffle(len(log.rows.outcome), seed=0).repeat()
+      tf.data.Dataset.from_tensor_slices(log.transitions)
+      .shuffle(len(log.transitions.action), seed=0).repeat()
       .batch(batch_size, drop_remainder=True)
-      .map(lambda *members: types.IVBatch(*members)))
+      .map(lambda batch: log.problem.rows(batch, support=1)))
 
   def call_each(count: int) -> None:
     for _ in range(count):
       one(next(batches), next(batches))
 
-  products = record(lambda: agent.update(data.sample(), data.sample()))
+  recorded = products.record(lambda: agent.update(data.sample(), data.sample()))
   times = _seconds(
-      [lambda count: loop(tf.constant(count)), call_each, _bare(products)],
-      updates)
+      [lambda count: loop(tf.constant(count)), call_each,
+       products.bare(recorded)], updates)
   return Cost(
       learner=learner, unit='ms/update', one_graph=1e3 * times[0],
       call_each=1e3 * times[1], bare_products=1e3 * times[2],
-      megaflop=_megaflop(products))
+      megaflop=products.megaflop(recorded))
 
 
 def _seconds(runs: list[Callable[[int], None]], count: int) -> list[float]:
@@ -261,70 +242,3 @@ def _seconds(runs: list[Callable[[int], None]], count: int) -> list[float]:
       run(count)
       least[index] = min(least[index], (time.process_time() - start) / count)
   return least
-
-
-def record(run: Callable[[], Any]) -> dict[Product, int]:
-  """Returns the matrix products that a call makes, and how often.
-
-  Those of gradients and Gram matrices are among them; solves of linear
-  systems are not. Their number is what the call must do at least; the time of
-  numpy is no bound, for TensorFlow's products can be faster than numpy's.
-  """
-  import tensorflow as tf
-
-  # Not public, but the one place that sees all products; TensorFlow's own
-  # debugger stands on it.
-  from tensorflow.python.framework import op_callbacks
-  products: collections.Counter[Product] = collections.Counter()
-
-  def look(
-      op_type: str, inputs: tuple['tf.Tensor', ...],
-      attributes: tuple[Any, ...], outputs: Any, *_: Any, **__: Any,
-  ) -> None:
-    del outputs
-    if op_type in ('MatMul', 'BatchMatMulV2'):
-      named = dict(zip(attributes[::2], attributes[1::2], strict=True))
-      first, second = inputs
-      products[Product(
-          first.dtype.name, tuple(first.shape), tuple(second.shape),
-          bool(named.get('transpose_a') or named.get('adj_x')),
-          bool(named.get('transpose_b') or named.get('adj_y')))] += 1
-
-  tf.config.run_functions_eagerly(True)
-  op_callbacks.add_op_callback(look)
-  try:
-    run()
-  finally:
-    op_callbacks.remove_op_callback(look)
-    tf.config.run_functions_eagerly(False)
-  return dict(products)
-
-
-def _bare(products: Mapping[Product, int]) -> Callable[[int], None]:
-  """Returns a function that makes the products in numpy, `count` times."""
-  import numpy as np
-  generator = np.random.default_rng(0)
-
-  def operand(
-      shape: tuple[int, ...], dtype: str, transpose: bool) -> 'np.ndarray':
-    array = generator.standard_normal(shape).astype(dtype)
-    return np.swapaxes(array, -1, -2) if transpose else array
-
-  operands = []
-  for product, times in products.items():
-    first = operand(product.first, product.dtype, product.transpose_first)
-    second = operand(product.second, product.dtype, product.transpose_second)
-    operands.append((first, second, np.matmul(first, second), times))
-
-  def run(count: int) -> None:
-    for _ in range(count):
-      for first, second, result, times in operands:
-        for _ in range(times):
-          np.matmul(first, second, out=result)
-
-  return run
-
-
-def _megaflop(products: Mapping[Product, int]) -> float:
-  return sum(
-      product.flop * times for product, times in products.items()) / 1e6

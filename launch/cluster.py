@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import hashlib
 import importlib.util
+import logging
 import os
 import pathlib
 import re
@@ -85,8 +86,8 @@ class Cluster:
         {'num_cpus': processes, 'include_dashboard': False}
         if address == LOCAL else {})
     try:
-      ray.init(address=address, log_to_driver=False, logging_level='ERROR',
-               **here)
+      ray.init(address=address, log_to_driver=False,
+               logging_level=logging.ERROR, **here)
     except Exception as error:  # Ray raises several types.
       raise ConnectionError(
           f'The Ray cluster at {address} does not take us: {error}'

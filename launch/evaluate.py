@@ -133,9 +133,8 @@ def _run(
   from dfiv_ope import results
   from dfiv_ope.launch import cells
   have = {
-      row.key for row in results.latest(results.read(out))
-      if row.problem == question.description and not row.retry
-  } if results.keys(out) else set()
+      row.key for row in results.known(out)
+      if row.problem == question.description and not row.retry}
   naive = cells.log_row(question, wanted[0].command)
   if naive.key not in have:
     results.append(out, naive)

@@ -25,9 +25,7 @@ class Inventory:
     """Reads the rows of a run directory; it need not exist."""
     self._out = out
     self._metadata: dict[grid.DatasetJob, spec_lib.Metadata] = {}
-    self._rows: dict[str, results.ResultRow] = {}
-    if results.keys(out):
-      self._rows = {row.key: row for row in results.read(out)}
+    self._rows = {row.key: row for row in results.known(out)}
 
   def has(self, job: grid.Job) -> bool:
     """Returns whether what a job makes is there."""

@@ -85,11 +85,13 @@ def run_job(
   Returns:
     The row of a cell.
   """
-  if isinstance(job, grid.PolicyJob):
-    return _train(job, inventory.policy_path(out, job))
+  if isinstance(job, grid.CellJob):
+    return _evaluate(job, out, progress)
   if isinstance(job, grid.DatasetJob):
-    return _collect(job, out)
-  return _evaluate(job, out, progress)
+    _collect(job, out)
+  else:
+    _train(job, inventory.policy_path(out, job))
+  return None
 
 
 def _train(job: grid.PolicyJob, path: pathlib.Path) -> None:

@@ -36,15 +36,17 @@ app.add_typer(benchmark.app, name='benchmark')
 
 # Set to see where an error comes from.
 _DEBUG = 'DFIV_OPE_DEBUG'
+_INTERRUPTED = 130
 
 
 def main() -> None:
   """Runs a command; wrong input ends with one sentence and exit code 2."""
   try:
     app()
-  except KeyboardInterrupt:
-    console.fail('Interrupted. The same command goes on where it stopped.')
-    sys.exit(130)
+  except SystemExit as end:
+    if end.code == _INTERRUPTED:  # Typer makes this of Ctrl-C.
+      console.fail('Interrupted. The same command goes on where it stopped.')
+    raise
   except Exception as error:
     sentence = _sentence(error)
     if sentence is None or os.environ.get(_DEBUG):

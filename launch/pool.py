@@ -68,11 +68,12 @@ class Pool:
 
   def wait(self, seconds: float) -> list[jobs.Outcome]:
     """Returns what has ended, after at most this time."""
-    busy = {each.connection: each for each in self._workers if each.job}
+    busy = {each.connection: (each, each.job)
+            for each in self._workers if each.job}
     outcomes = []
     for ready in connections.wait(list(busy), timeout=seconds):
-      worker = busy[ready]  # type: ignore[index]
-      outcome = worker.take()
+      worker, job = busy[ready]  # type: ignore[index]
+      outcome = worker.take(job)
       if outcome is not None:
         outcomes.append(outcome)
       if not worker.alive:
@@ -118,12 +119,12 @@ class _Worker:
     with contextlib.suppress(BrokenPipeError):
       self.connection.send(job)
 
-  def take(self) -> jobs.Outcome | None:
+  def take(self, job: grid.Job) -> jobs.Outcome | None:
     """Takes what the process sent; None if that is not the end of a job."""
     try:
       message = self.connection.recv()
     except (EOFError, ConnectionResetError):
-      return self._lost()
+      message = self._lost(job)
     if isinstance(message, float):
       self.share = message
       return None
@@ -145,15 +146,14 @@ class _Worker:
       return 0
     return int(pages.split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
-  def _lost(self) -> jobs.Outcome:
+  def _lost(self, job: grid.Job) -> jobs.Outcome:
+    """Says how the process ended."""
     self._process.join()
     code = self._process.exitcode or 0
     reason = (f'by signal {-code}' if code < 0 else f'with exit code {code}')
     hint = (' The system ends processes so when memory runs out.'
             if code == -signal.SIGKILL else '')
-    job, self.job = self.job, None
     self.kill()
-    assert job is not None  # noqa: S101
     return jobs.Outcome(
         job=job, error=f'ChildProcessError: The worker ended {reason}.{hint}')
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def sweep(
+    out: Annotated[pathlib.Path, typer.Option(
+        help='Run directory: policies, datasets and rows. What is there is '
+             'not run again.')],
     file: Annotated[pathlib.Path | None, typer.Argument(
         help='YAML with the names of these options and more; an option given '
              'here wins.', metavar='[FILE]')] = None,
-    out: Annotated[pathlib.Path, typer.Option(
-        help='Run directory: policies, datasets and rows. What is there is '
-             'not run again.')] = ...,  # type: ignore[assignment]
     tasks: Annotated[str | None, typer.Option(
         help='catch, mountain_car, cartpole, or all; with commas.')] = None,
     noises: Annotated[str | None, typer.Option(
@@ -68,8 +68,7 @@ def sweep(
   from dfiv_ope.launch import grid, inventory
   plan = grid.expand(request)
   if dry_run:
-    have = inventory.Inventory(out)
-    _print_plan(plan, have.missing(plan), have)
+    _print_plan(plan, inventory.Inventory(out).missing(plan))
     return
   with workspace.exclusive(out):
     have = inventory.Inventory(out)
@@ -104,9 +103,7 @@ def _cores() -> int:
   return len(os.sched_getaffinity(0))
 
 
-def _print_plan(
-    plan: list['grid.Job'], todo: list['grid.Job'],
-    have: 'inventory.Inventory') -> None:
+def _print_plan(plan: list['grid.Job'], todo: list['grid.Job']) -> None:
   """Prints every policy, dataset and method with what is there of it."""
   missing = set(todo)
   lines: dict[tuple[str, str], list[grid.Job]] = collections.defaultdict(list)

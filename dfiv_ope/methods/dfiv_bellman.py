@@ -112,6 +112,20 @@ def stage2_sums(
       ridge.targets(predicted, slice(-1, None)), penalty, intercept=True)
 
 
+def own_instruments(total: ridge.Sums, penalty: float) -> tf.Tensor:
+  """Returns u with psi(s, a) as the only instruments, [d1, 1], float64.
+
+  As many instruments as regressors: the solution of both stages is LSTD-Q's,
+  u = (K'X)^-1 K'r. Where no u fits the Bellman equation everywhere, it holds
+  along the features that make up Q, while instruments beyond those pull u
+  towards a small residual wherever the log has rows.
+  """
+  size = total.moment.shape[0] - total.moment.shape[1] + 1  # d2
+  return ridge.solve_cross(
+      total._replace(gram=total.gram[size:, size:],
+                     moment=total.moment[size:]), penalty)
+
+
 def held_out_loss(
     total: ridge.Sums, weights: tf.Tensor, stage2_weights: tf.Tensor,
 ) -> tf.Tensor:

@@ -5,7 +5,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from dfiv_ope.launch import benchmark
+from dfiv_ope.launch import benchmark, products
 
 TINY = ('--updates', '3', '--batch-size', '16', '--observations', '4',
         '--actions', '2', '--rows', '100')
@@ -69,16 +69,16 @@ def test_products_of_gradients_are_recorded():
       loss = tf.reduce_sum(tf.matmul(tf.ones([7, 3]), weights))
     return tape.gradient(loss, weights)
 
-  assert benchmark.record(tf.function(run)) == {
-      benchmark.Product('float32', (7, 3), (3, 5), False, False): 1,
-      benchmark.Product('float32', (7, 3), (7, 5), True, False): 1}
+  assert products.record(tf.function(run)) == {
+      products.Product('float32', (7, 3), (3, 5), False, False): 1,
+      products.Product('float32', (7, 3), (7, 5), True, False): 1}
 
 
 def test_flops_of_a_product_are_those_of_its_three_sizes():
   for product in (
-      benchmark.Product('float32', (7, 3), (3, 5), False, False),
-      benchmark.Product('float32', (3, 7), (3, 5), True, False),
-      benchmark.Product('float64', (7, 3), (5, 3), False, True)):
+      products.Product('float32', (7, 3), (3, 5), False, False),
+      products.Product('float32', (3, 7), (3, 5), True, False),
+      products.Product('float64', (7, 3), (5, 3), False, True)):
     assert product.flop == 2 * 7 * 3 * 5
 
 

@@ -1,5 +1,6 @@
 """`dfiv-ope evaluate` as a user runs it."""
 
+import dataclasses
 import fcntl
 import json
 import signal
@@ -7,7 +8,9 @@ import time
 
 import pytest
 
-from dfiv_ope import results
+from dfiv_ope import bellman, results
+from dfiv_ope.agents import base, lstd
+from dfiv_ope.datasets import reading, sampling
 
 # DFIV in a few seconds, with enough looks to be killed between them.
 _SMALL = ('--method', 'dfiv', '--seeds', '2', '--set', 'updates=40',
@@ -150,3 +153,29 @@ def test_one_run_directory_serves_one_process(command, dataset, tmp_path):
     message = command.refuses(
         'evaluate', dataset, '--method', 'lstd', '--out', out)
   assert 'Another process is working in' in message
+
+
+@pytest.mark.slow
+def test_a_learner_fed_by_a_reverb_server_agrees_with_one_in_memory(dataset):
+  log = reading.open_dataset(dataset)
+  problem = bellman.pose(
+      log.transitions, log.policy, discount=0.99, num_actions=3)
+  server = reading.restore(dataset, num_observations=50)
+  stream = sampling.Streaming(
+      f'localhost:{server.port}', batch_size=500, part_count=40,
+      shuffle_buffer=4_000, transform=problem.rows)
+  memory = sampling.InMemory(
+      problem.rows(log.transitions), batch_size=500, seed=0)
+  config = dataclasses.replace(
+      lstd.Config(), random_features=100, penalty=1e-4)
+  estimates = []
+  for data in (stream, memory):
+    learner = base.OPELearner(
+        lstd.make(config, problem, seed=0), problem, data,
+        initial_observations=log.initial_observations)
+    learner.run()
+    estimates.append(learner.evaluate())
+  server.stop()
+  # Each row comes ten times, give or take a third.
+  assert estimates[0] == pytest.approx(
+      estimates[1], abs=4. * log.metadata.behaviour.standard_error)

@@ -76,3 +76,13 @@ def test_stage_one_weights_minimise_the_loss(augment):
     tape.watch(weights)
     loss = dfiv_bellman.stage1_loss(rows, weights, PENALTY, augment=augment)
   assert np.abs(tape.gradient(loss, weights)).max() < 1e-10
+
+
+def test_own_instruments_give_the_answer_of_lstd():
+  rows = _rows()
+  known, change = rows.known.numpy(), rows.change.numpy()
+  penalty = PENALTY * len(known) * np.diag([1., 1., 1., 0.])
+  np.testing.assert_allclose(
+      dfiv_bellman.own_instruments(dfiv_bellman.sums(rows), PENALTY),
+      np.linalg.solve(known.T @ (known + change) + penalty,
+                      known.T @ rows.outcome.numpy()), rtol=1e-6)
