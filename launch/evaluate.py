@@ -165,7 +165,8 @@ def print_table(rows: list['results.ResultRow']) -> None:
   """Prints each setting with its errors, averaged over seeds."""
   groups: dict[tuple[str, str], list[results.ResultRow]] = (
       collections.defaultdict(list))
-  for row in rows:
+  order = ('log', *agents.NAMES)
+  for row in sorted(rows, key=lambda row: order.index(row.method)):
     groups[row.method, repr(row.config)].append(row)
   problem = rows[0].problem
   target = (f' with epsilon {problem["target_epsilon"]:g}'

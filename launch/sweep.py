@@ -16,6 +16,10 @@ if TYPE_CHECKING:
   from dfiv_ope.launch import driver, grid, inventory
 
 
+# More problems than this are for a report, not for a terminal.
+_TABLES = 3
+
+
 def sweep(
     out: Annotated[pathlib.Path, typer.Option(
         help='Run directory: policies, datasets and rows. What is there is '
@@ -88,15 +92,32 @@ def _run(
       f'{len(plan) - len(todo)} of {len(plan)} jobs are done in {out}; '
       f'{len(todo)} to run.', highlight=False, soft_wrap=True)
   if not todo:
+    _print_tables(out)
     return
   executor: cluster.Cluster | pool.Pool = (
       cluster.Cluster(out, address=address, processes=processes) if address
       else pool.Pool(out, processes=processes or _cores()))
   with executor:
     summary = driver.run(todo, executor, have, out)
+  _print_tables(out)
   _print_summary(summary, out)
   if summary.failed:
     raise typer.Exit(1)
+
+
+def _print_tables(out: pathlib.Path) -> None:
+  """Prints the table of each problem, where there are few enough to read."""
+  from dfiv_ope import results
+  from dfiv_ope.launch import evaluate
+  problems: dict[tuple[str, float], list[results.ResultRow]] = (
+      collections.defaultdict(list))
+  for row in results.latest(results.known(out)):
+    if row.problem.get('truth') is not None:
+      problems[row.problem['digest'], row.problem['target_epsilon']].append(
+          row)
+  if len(problems) <= _TABLES:
+    for rows in problems.values():
+      evaluate.print_table(rows)
 
 
 def _cores() -> int:

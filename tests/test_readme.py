@@ -7,11 +7,13 @@ import pytest
 
 _README = pathlib.Path(__file__).parents[1] / 'README.md'
 _BLOCKS = re.findall(r'```python\n(.*?)```', _README.read_text(), re.DOTALL)
+# The first, of off-policy evaluation, is run in tests/launch/test_evaluate.py.
+_DEMAND, _SCHOOLING = _BLOCKS[1:]
 
 
 @pytest.mark.slow
 def test_the_first_example_estimates_the_demand(capsys):
-  exec(_BLOCKS[0], {})
+  exec(_DEMAND, {})
   *_, effect, error = capsys.readouterr().out.splitlines()
   # The truth is -116.2 (demand.true_ate at 20 less at 10).
   assert float(effect) == pytest.approx(-116.2, rel=0.15)
@@ -21,7 +23,7 @@ def test_the_first_example_estimates_the_demand(capsys):
 
 def test_the_second_example_finds_the_return_to_schooling(capsys):
   """The figure is the one linearmodels gives for the same columns."""
-  exec(_BLOCKS[1], {})
+  exec(_SCHOOLING, {})
   printed = float(capsys.readouterr().out.split()[-1])
   from linearmodels import iv
   from linearmodels.datasets import card

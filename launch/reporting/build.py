@@ -36,7 +36,7 @@ def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
   Raises:
     ValueError: a row is of a problem that no report knows.
   """
-  rows = list({row.key: row for row in rows}.values())
+  rows = results.latest(rows)
   unknown = sorted({
       repr(row.problem.get('name')) for row in rows
       if row.problem.get('name') not in PROBLEMS})

@@ -3,6 +3,8 @@
 import dataclasses
 import fcntl
 import json
+import pathlib
+import re
 import signal
 import time
 
@@ -90,22 +92,23 @@ def test_run_again_it_computes_nothing(command, dataset, whole):
 @pytest.mark.slow
 def test_two_policies_on_one_log(command, dataset, tmp_path):
   out = tmp_path / 'runs'
-  for epsilon in ('0', '0.2'):
+  for epsilon in ('0.2', '1'):
     result = command(
         'evaluate', dataset, '--out', out, '--method', 'lstd', '--seeds', '1',
-        '--target-epsilon', epsilon, '--truth-episodes', '2000')
+        '--target-epsilon', epsilon, '--truth-episodes', '4000')
     assert result.returncode == 0, result.stderr
   rows = {(row.method, row.problem['target_epsilon']): row
           for row in results.read(out)}
-  greedy, behaviour = rows['lstd', 0.], rows['lstd', 0.2]
-  assert greedy.problem['truth'] > behaviour.problem['truth']
-  assert greedy.metrics['estimate'] > behaviour.metrics['estimate']
+  behaviour, uniform = rows['lstd', 0.2], rows['lstd', 1.]
+  assert behaviour.problem['truth'] > uniform.problem['truth'] + 0.1
+  assert behaviour.metrics['estimate'] > uniform.metrics['estimate'] + 0.05
   # The behaviour policy's value is what the log shows.
   spread = (behaviour.problem['log_standard_error'] ** 2
             + behaviour.problem['truth_standard_error'] ** 2) ** 0.5
   assert behaviour.problem['truth'] == pytest.approx(
       behaviour.problem['log_return'], abs=4. * spread)
-  assert greedy.problem['overlap'] > behaviour.problem['overlap']
+  assert behaviour.problem['overlap'] > 0.5
+  assert uniform.problem['overlap'] == pytest.approx(1. / 3., abs=1e-3)
 
 
 @pytest.mark.slow
@@ -179,3 +182,21 @@ def test_a_learner_fed_by_a_reverb_server_agrees_with_one_in_memory(dataset):
   # Each row comes ten times, give or take a third.
   assert estimates[0] == pytest.approx(
       estimates[1], abs=4. * log.metadata.behaviour.standard_error)
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_runs_as_shown(
+    dataset, tmp_path, monkeypatch, capsys):
+  readme = pathlib.Path(__file__).parents[2] / 'README.md'
+  block = re.search(
+      r'```python\n(.*?)```', readme.read_text(), re.DOTALL).group(1)
+  (tmp_path / 'data').mkdir()
+  (tmp_path / 'data' / 'catch').symlink_to(dataset)
+  monkeypatch.chdir(tmp_path)
+  exec(block, {})
+  estimate, truth = map(float, re.findall(
+      r'-?\d+\.\d+', capsys.readouterr().out))
+  record = json.loads((dataset / 'metadata.json').read_text())
+  assert truth == pytest.approx(record['truth']['mean'], abs=5e-4)
+  # A log of 2,000 steps; its own return is further off.
+  assert abs(estimate - truth) < abs(record['behaviour']['mean'] - truth)
