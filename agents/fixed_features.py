@@ -9,6 +9,23 @@ from dfiv_ope import bellman, features, ridge, state_action, types
 from dfiv_ope.agents import base
 
 
+class Linear(base.Agent):
+  """An agent whose values are linear in fixed features; `solve` is its own."""
+
+  def __init__(
+      self, name: str, config: base.Config, features_: state_action.Outer):
+    """Initialises the agent with weights of zero."""
+    super().__init__(name)
+    self.config = config
+    self._features = features_
+    self._weights = tf.Variable(
+        tf.zeros([features_.output_size, 1], tf.float64), trainable=False)
+
+  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+    """Returns u'psi, [B, 1]."""
+    return ridge.predict(self._features(decision), self._weights)
+
+
 def make(
     problem: bellman.Problem,
     *,

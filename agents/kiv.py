@@ -9,9 +9,7 @@ other (`closed_form.cross_fit_sums`).
 from collections.abc import Mapping
 import dataclasses
 
-import tensorflow as tf
-
-from dfiv_ope import bellman, closed_form, ridge, state_action, types
+from dfiv_ope import bellman, closed_form, types
 from dfiv_ope.agents import base, fixed_features
 
 _PENALTIES = tuple(10. ** exponent for exponent in range(-12, -3))
@@ -48,15 +46,9 @@ CONFIGS = {
 }
 
 
-class KIV(base.Agent):
+class KIV(fixed_features.Linear):
   """Two-stage ridge regression on random Fourier features."""
-
-  def __init__(self, config: Config, features: state_action.Outer):
-    super().__init__('kiv')
-    self.config: Config = config
-    self._features = features
-    self._weights = tf.Variable(
-        tf.zeros([features.output_size, 1], tf.float64), trainable=False)
+  config: Config
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves both stages on the whole log, Eq. (7) and (9)."""
@@ -71,12 +63,9 @@ class KIV(base.Agent):
         'held_out_stage1_loss': min(solution.stage1_losses),
         'held_out_stage2_loss': min(solution.stage2_losses)}
 
-  def predict(self, decision: state_action.Decision) -> tf.Tensor:
-    return ridge.predict(self._features(decision), self._weights)
-
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> KIV:
   """Returns the agent of a problem."""
-  return KIV(config, fixed_features.make(
+  return KIV('kiv', config, fixed_features.make(
       problem, size=config.random_features,
       bandwidth_scale=config.bandwidth_scale, seed=seed))

@@ -8,9 +8,7 @@ training: the check on all other agents.
 from collections.abc import Mapping
 import dataclasses
 
-import tensorflow as tf
-
-from dfiv_ope import bellman, ridge, state_action, types
+from dfiv_ope import bellman, ridge, types
 from dfiv_ope.agents import base, fixed_features
 
 
@@ -43,15 +41,9 @@ CONFIGS = {
 }
 
 
-class LSTD(base.Agent):
+class LSTD(fixed_features.Linear):
   """Least-squares temporal differences on random Fourier features."""
-
-  def __init__(self, config: Config, features: state_action.Outer):
-    super().__init__('lstd')
-    self.config: Config = config
-    self._features = features
-    self._weights = tf.Variable(
-        tf.zeros([features.output_size, 1], tf.float64), trainable=False)
+  config: Config
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for the weights on the whole log."""
@@ -59,12 +51,9 @@ class LSTD(base.Agent):
     self._weights.assign(ridge.solve_cross(total, self.config.penalty))
     return {}
 
-  def predict(self, decision: state_action.Decision) -> tf.Tensor:
-    return ridge.predict(self._features(decision), self._weights)
-
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> LSTD:
   """Returns the agent of a problem."""
-  return LSTD(config, fixed_features.make(
+  return LSTD('lstd', config, fixed_features.make(
       problem, size=config.random_features,
       bandwidth_scale=config.bandwidth_scale, seed=seed))

@@ -55,11 +55,10 @@ def evaluate(
 
       dfiv-ope evaluate data/catch --method all --out runs/catch
   """
-  names = method_names(method or [])
-  if settings and len(names) > 1:
+  if not method:
     raise ValueError(
-        f'--set changes the config of one method, got {len(names)} '
-        f'({", ".join(names)}). Run them one by one.')
+        f'Name a --method: {", ".join(agents.NAMES)}, or all.')
+  names = overrides.method_names(method, agents.NAMES, settings or [])
   if config not in PRESETS:
     raise ValueError(
         f'There is no config {config!r}. Choose one of {", ".join(PRESETS)}.')
@@ -81,21 +80,6 @@ def evaluate(
   print_table(rows)
   if any(row.failure for row in rows):
     raise typer.Exit(1)
-
-
-def method_names(wanted: list[str]) -> list[str]:
-  """Returns the methods asked for, each once."""
-  if not wanted:
-    raise ValueError(
-        f'Name a --method: {", ".join(agents.NAMES)}, or all.')
-  names: list[str] = []
-  for name in wanted:
-    if name != 'all' and name not in agents.NAMES:
-      raise ValueError(
-          f'There is no method {name!r}. Choose from '
-          f'{", ".join(agents.NAMES)}, all.')
-    names += agents.NAMES if name == 'all' else [name]
-  return list(dict.fromkeys(names))
 
 
 def make_cells(

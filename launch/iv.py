@@ -58,7 +58,8 @@ def demand(
         f'{", ".join(methods.NAMES)}, all.')
   if seeds < 1:
     raise ValueError(f'--seeds must be at least 1, got {seeds}.')
-  names = _names(method or [], settings or [])
+  names = overrides.method_names(
+      method or [], methods.NAMES, settings or [])
   from dfiv_ope import results
   if not names:
     results.read(out)  # Says at once if there is nothing to draw.
@@ -72,23 +73,6 @@ def demand(
     from dfiv_ope.launch import iv_figures
     for path in iv_figures.draw(figure, results.read(out), out):
       console.OUTPUT.print(str(path), highlight=False)
-
-
-def _names(wanted: list[str], settings: list[str]) -> list[str]:
-  """Returns the methods asked for, each once."""
-  names: list[str] = []
-  for name in wanted:
-    if name != 'all' and name not in methods.NAMES:
-      raise ValueError(
-          f'There is no method {name!r}. Choose from '
-          f'{", ".join(methods.NAMES)}, all.')
-    names += methods.NAMES if name == 'all' else [name]
-  names = list(dict.fromkeys(names))
-  if settings and len(names) > 1:
-    raise ValueError(
-        f'--set changes the config of one method, got {len(names)} '
-        f'({", ".join(names)}). Run them one by one.')
-  return names
 
 
 def _run(

@@ -1,7 +1,7 @@
-"""`--set name=value`: changes fields of a config by name."""
+"""`--method` and `--set name=value`: which methods, with what of a config."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 import dataclasses
 import types
 import typing
@@ -56,3 +56,30 @@ def _convert(text: str, annotation: Any, *, name: str, current: Any) -> Any:
     raise ValueError(
         f'{name} is of type {names} (now {current!r}), got {text!r}.')
   return value
+
+
+def method_names(
+    wanted: Iterable[str], known: Sequence[str], settings: Sequence[str],
+) -> list[str]:
+  """Returns the methods asked for, each once.
+
+  Args:
+    wanted: names, or 'all'.
+    known: the names there are.
+    settings: changes of a config, which are for one method only.
+
+  Raises:
+    ValueError: a name is not known, or the settings are for several methods.
+  """
+  names: list[str] = []
+  for name in wanted:
+    if name != 'all' and name not in known:
+      raise ValueError(
+          f'There is no method {name!r}. Choose from {", ".join(known)}, all.')
+    names += known if name == 'all' else [name]
+  names = list(dict.fromkeys(names))
+  if settings and len(names) > 1:
+    raise ValueError(
+        f'--set changes the config of one method, got {len(names)} '
+        f'({", ".join(names)}). Run them one by one.')
+  return names
