@@ -22,3 +22,5 @@ def start() -> None:
   import tensorflow as tf
   tf.config.threading.set_intra_op_parallelism_threads(1)
   tf.config.threading.set_inter_op_parallelism_threads(1)
+  # It warns of tracing a function for each of several learners, as it should.
+  tf.get_logger().setLevel('ERROR')
