@@ -154,7 +154,10 @@ def _expect_end(pids):
 
 @pytest.mark.slow
 def test_interrupted_it_says_how_to_go_on(command, grid, begun):
-  process = command.popen('sweep', grid, '--out', begun, '--jobs', '1')
+  # Shells let what they run in the background ignore Ctrl-C.
+  process = command.popen(
+      'sweep', grid, '--out', begun, '--jobs', '1',
+      preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
   while not list(begun.glob('checkpoints/*')) and process.poll() is None:
     time.sleep(0.02)
   process.send_signal(signal.SIGINT)
