@@ -2,6 +2,7 @@
 
 import math
 import pathlib
+import sys
 import tempfile
 
 import pandas as pd
@@ -90,7 +91,8 @@ def pictures(
       and math.isfinite(frames.number(row.metrics.get('mse')))]
   if not rows:
     return [], {}
-  runtime.start()  # The truth of the design comes with TensorFlow.
+  if 'tensorflow' not in sys.modules:
+    runtime.start()  # The truth of the design comes with TensorFlow.
   from dfiv_ope.launch import iv_figures
   shown, files = [], {}
   with tempfile.TemporaryDirectory() as scratch:
