@@ -88,9 +88,6 @@ class Agent(tf.Module):
     del parts
     return {}
 
-  def finish(self, parts: Parts) -> None:
-    """Settles what `predict` uses when all updates are done."""
-
   def predict(self, decision: state_action.Decision) -> tf.Tensor:
     """Returns the value of decisions on the scale of the problem, [B, 1]."""
     raise NotImplementedError
@@ -183,8 +180,6 @@ class OPELearner(acme.Learner, savers.TFSaveable):
       means = self._update_many(tf.constant(after - before))
       losses = {name: float(value) for name, value in means.items()}
     losses.update(self.agent.solve(self._data.parts))
-    if check + 1 == config.checks:
-      self.agent.finish(self._data.parts)
     estimate = self.evaluate()
     self._checks.assign_add(1)
     counts = self._counter.increment(steps=1)

@@ -57,7 +57,7 @@ def sums(features: tf.Tensor, targets: tf.Tensor) -> Sums:
   features, targets = _checked(features, targets)
   features = tf.cast(features, _DTYPE)
   targets = tf.cast(targets, _DTYPE)
-  # One product is faster than two, and than a transposed one.
+  # Gram and moment in one product.
   products = tf.matmul(
       tf.transpose(features), tf.concat([features, targets], axis=1))
   size = features.shape[1]

@@ -178,7 +178,7 @@ def compute(
       initial_observations=question.dataset.initial_observations,
       logger=_Reporter(progress, updates))
   key = question.key(cell)
-  saved = checkpoints.Series(out / 'checkpoints' / key, {'key': key})
+  saved = checkpoints.Series(rows_lib.checkpoints(out, key), {'key': key})
   saved.restore(learner)
   spent = saved.state.get('cpu_seconds', 0.)
   started = time.process_time()

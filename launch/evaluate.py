@@ -1,10 +1,9 @@
 """`dfiv-ope evaluate`: what a policy is worth, by one method or by all."""
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+import functools
 import pathlib
-import shlex
-import shutil
 import statistics
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +13,7 @@ import typer
 
 from dfiv_ope import agents
 from dfiv_ope.launch import console, overrides, runtime, workspace
+from dfiv_ope.launch import rows as rows_lib
 
 if TYPE_CHECKING:
   from dfiv_ope import results
@@ -65,16 +65,17 @@ def evaluate(
   runtime.start()
   from dfiv_ope import results
   from dfiv_ope.launch import cells
-  wanted = make_cells(
-      names, seeds, config, settings or [],
-      command=f'dfiv-ope evaluate {shlex.quote(str(dataset))} --target-epsilon '
-              f'{target_epsilon:g} --out {shlex.quote(str(out))}')
+  command = functools.partial(
+      rows_lib.command, dataset, out, preset=config, settings=settings or [],
+      target_epsilon=target_epsilon, truth_episodes=truth_episodes)
+  wanted = _cells(names, seeds, config, settings or [], command)
   with workspace.exclusive(out):
     with console.progress('Opening the dataset'):
       question = cells.Question(
           dataset, target_epsilon=target_epsilon, out=out,
           truth_episodes=truth_episodes)
-    keys = _run(question, wanted, out)
+    naive = cells.log_row(question, command(method=rows_lib.LOG, seed=0))
+    keys = _run(question, naive, wanted, out)
     rows = [row for row in results.latest(results.read(out))
             if row.key in keys]
   print_table(rows)
@@ -82,36 +83,27 @@ def evaluate(
     raise typer.Exit(1)
 
 
-def make_cells(
-    names: list[str], seeds: int, preset: str, settings: list[str], *,
-    command: str,
+def _cells(
+    names: list[str], seeds: int, preset: str, settings: list[str],
+    command: Callable[..., str],
 ) -> list['cells.Cell']:
-  """Returns the cells of methods and seeds.
-
-  Args:
-    names: methods.
-    seeds: number of seeds.
-    preset: name of the config.
-    settings: changes of it, name=value.
-    command: what runs a cell, without its method, config and seed.
-  """
+  """Returns the cells of methods and seeds."""
   from dfiv_ope.launch import cells
   result = []
   for name in names:
     config = overrides.apply(agents.load(name).CONFIGS[preset], settings)
-    changes = ''.join(f' --set {shlex.quote(each)}' for each in settings)
     result += [
         cells.Cell(
             method=name, config=config, seed=seed,
             preset='custom' if settings else preset,
-            command=f'{command} --method {name} --config {preset}{changes} '
-                    f'--seeds {seed + 1}')
+            command=command(method=name, seed=seed))
         for seed in range(seeds)]
   return result
 
 
 def _run(
-    question: 'cells.Question', wanted: list['cells.Cell'], out: pathlib.Path,
+    question: 'cells.Question', naive: 'results.ResultRow',
+    wanted: list['cells.Cell'], out: pathlib.Path,
 ) -> set[str]:
   """Runs what has no row yet; returns the keys of all that was asked for."""
   from dfiv_ope import results
@@ -119,13 +111,12 @@ def _run(
   have = {
       row.key for row in results.known(out)
       if row.problem == question.description and not row.retry}
-  naive = cells.log_row(question, wanted[0].command)
   if naive.key not in have:
     results.append(out, naive)
   by_key = {question.key(cell): cell for cell in wanted}
   for key in have & set(by_key):
     # A kill between the row and this leaves them behind.
-    shutil.rmtree(out / 'checkpoints' / key, ignore_errors=True)
+    workspace.remove(rows_lib.checkpoints(out, key))
   missing = [cell for key, cell in by_key.items() if key not in have]
   if len(missing) < len(by_key):
     console.NOTES.print(

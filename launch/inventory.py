@@ -5,7 +5,7 @@ import pathlib
 
 from dfiv_ope import results
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.launch import grid, policy, rows
+from dfiv_ope.launch import grid, policy, rows, workspace
 
 
 def policy_path(out: pathlib.Path, job: grid.PolicyJob) -> pathlib.Path:
@@ -49,7 +49,7 @@ class Inventory:
     for job in jobs:
       row = self.row(job) if isinstance(job, grid.CellJob) else None
       if row is not None and not row.retry:
-        rows.remove_checkpoints(self._out, row)
+        workspace.remove(rows.checkpoints(self._out, row.key))
 
   def row(self, job: grid.CellJob) -> results.ResultRow | None:
     """Returns the last row of a cell, if it has one."""

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import dataclasses
 import functools
 import pathlib
-import shlex
 import time
 import traceback
 from typing import TYPE_CHECKING
@@ -168,14 +167,8 @@ def preset_of(job: grid.CellJob) -> str:
 
 def command_of(job: grid.CellJob, out: pathlib.Path) -> str:
   """Returns the command that remakes the row of a cell."""
-  parts = ['dfiv-ope', 'evaluate',
-           str(inventory.dataset_path(out, job.dataset)), '--out', str(out)]
-  if job.target_epsilon:
-    parts += ['--target-epsilon', f'{job.target_epsilon:g}',
-              '--truth-episodes', str(job.dataset.truth_episodes)]
-  if job.method == rows.LOG:
-    return shlex.join([*parts, '--method', agents.NAMES[0]])
-  parts += ['--method', job.method, '--config', job.preset]
-  for setting in job.settings:
-    parts += ['--set', setting]
-  return shlex.join([*parts, '--seeds', str(job.seed + 1)])
+  return rows.command(
+      inventory.dataset_path(out, job.dataset), out, method=job.method,
+      preset=job.preset, settings=job.settings, seed=job.seed,
+      target_epsilon=job.target_epsilon,
+      truth_episodes=job.dataset.truth_episodes)

@@ -3,11 +3,12 @@
 Nothing here needs TensorFlow, so a driver can plan without it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import pathlib
+import shlex
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import results, versions
+from dfiv_ope import agents, results, versions
 from dfiv_ope.launch import workspace
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 # The method and config of the naive answer: the average return of the log.
 LOG = 'log'
 LOG_CONFIG = {'type': 'AverageReturn'}
-
-_CHECKPOINTS = 'checkpoints'
 
 
 def code(method: str) -> str:
@@ -49,6 +48,30 @@ def errors(
           'relative_error': error / abs(description['truth'])}
 
 
+def command(
+    dataset: pathlib.Path,
+    out: pathlib.Path,
+    *,
+    method: str,
+    preset: str,
+    settings: Sequence[str],
+    seed: int,
+    target_epsilon: float,
+    truth_episodes: int,
+) -> str:
+  """Returns the command that makes a row; that of the log comes with any."""
+  parts = ['dfiv-ope', 'evaluate', str(dataset), '--out', str(out)]
+  if target_epsilon:
+    parts += ['--target-epsilon', f'{target_epsilon:g}',
+              '--truth-episodes', str(truth_episodes)]
+  if method == LOG:
+    return shlex.join([*parts, '--method', agents.NAMES[0]])
+  parts += ['--method', method, '--config', preset]
+  for setting in settings:
+    parts += ['--set', setting]
+  return shlex.join([*parts, '--seeds', str(seed + 1)])
+
+
 def truth_file(
     out: pathlib.Path, digest: str, *, epsilon: float, max_episodes: int,
 ) -> pathlib.Path:
@@ -57,12 +80,12 @@ def truth_file(
       f'{digest[:16]}-epsilon-{epsilon:g}-{max_episodes}.json')
 
 
+def checkpoints(out: pathlib.Path, key: str) -> pathlib.Path:
+  """Returns where a run directory keeps the checkpoints of a run."""
+  return out / 'checkpoints' / key
+
+
 def add(out: pathlib.Path, row: results.ResultRow) -> None:
   """Adds a row; the checkpoints of its run are no longer needed."""
   results.append(out, row)
-  workspace.remove(out / _CHECKPOINTS / row.key)
-
-
-def remove_checkpoints(out: pathlib.Path, row: results.ResultRow) -> None:
-  """Removes what a kill left between a row and the end of `add`."""
-  workspace.remove(out / _CHECKPOINTS / row.key)
+  workspace.remove(checkpoints(out, row.key))

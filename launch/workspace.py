@@ -12,7 +12,7 @@ import fcntl
 import json
 import pathlib
 import shutil
-from typing import Any
+from typing import IO, Any
 
 _MARKER = 'unfinished.json'
 _LOCK = '.lock'
@@ -41,12 +41,7 @@ def building(
   """
   _claim(out, record=record, request=request)
   with (out / _MARKER).open('r+') as marker:
-    try:
-      fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-      raise FileExistsError(
-          f'Another process is working on {out}. Wait for it, or choose '
-          'another --out.') from error
+    _lock(marker, out)
     try:
       yield out
     except Exception:
@@ -89,14 +84,19 @@ def exclusive(out: pathlib.Path) -> Iterator[None]:
     FileExistsError: another process is at work in it.
   """
   out.mkdir(parents=True, exist_ok=True)
-  with (out / _LOCK).open('w') as lock:
-    try:
-      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-      raise FileExistsError(
-          f'Another process is working in {out}. Wait for it, or choose '
-          'another --out.') from error
+  with (out / _LOCK).open('w') as file:
+    _lock(file, out)
     yield
+
+
+def _lock(file: IO[str], out: pathlib.Path) -> None:
+  """Takes the lock of a directory until the file is closed."""
+  try:
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError as error:
+    raise FileExistsError(
+        f'Another process is working in {out}. Wait for it, or choose '
+        'another --out.') from error
 
 
 def write_record(path: pathlib.Path, text: str) -> None:

@@ -2,13 +2,11 @@
 
 import math
 import pathlib
-import sys
 import tempfile
 
 import pandas as pd
 
 from dfiv_ope import methods, results
-from dfiv_ope.launch import runtime
 from dfiv_ope.launch.reporting import frames, svg, tables
 
 _CAPTIONS = {
@@ -91,8 +89,6 @@ def pictures(
       and math.isfinite(frames.number(row.metrics.get('mse')))]
   if not rows:
     return [], {}
-  if 'tensorflow' not in sys.modules:
-    runtime.start()  # The truth of the design comes with TensorFlow.
   from dfiv_ope.launch import iv_figures
   shown, files = [], {}
   with tempfile.TemporaryDirectory() as scratch:
