@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, ridge, state_action, types
+from dfiv_ope import (
+  bellman,
+  features,
+  ridge,
+  spectrum,
+  state_action,
+  types,
+)
 from dfiv_ope.agents import base
 
 
@@ -77,3 +84,47 @@ def half_sums(
     return ridge.sums(function(rows.instrument), targets)
 
   return base.half_sums(sums, parts)
+
+
+def stage1(
+    first: ridge.Sums, second: ridge.Sums, penalty: float,
+) -> dict[str, float]:
+  """Returns how well states and actions predict the next features.
+
+  The treatment is psi(s, a) less discounted next features; only the second
+  part is uncertain, and its moments follow from those of the whole.
+
+  Args:
+    first: of `half_sums`.
+    second: of `half_sums`.
+    penalty: lambda1.
+  """
+  later = [_later(half) for half in (first, second)]
+  error = sum(
+      float(ridge.mean_squared_error(
+          judge, ridge.solve_sums(fitted, penalty, intercept=True)))
+      for judge, fitted in (later, later[::-1])) / 2.
+  total = ridge.merge(*later)
+  mean = total.moment[-1] / total.count
+  variance = float(tf.reduce_sum(
+      total.square / total.count - tf.square(mean)))
+  # Next features vary about as much as present ones, whose sums are at hand.
+  found = spectrum.analyse(
+      total.gram, total.moment, total.gram,
+      ridge.merge(first, second).moment[:, -1:])
+  middle = len(found.values) // 2
+  return {
+      'stage1_held_out_r2': 1. - error / variance if variance else 1.,
+      'stage1_singular_value_10': float(found.values[:10][-1]),
+      'stage1_singular_value_middle': float(found.values[middle]),
+      'stage1_rank': found.rank,
+      'instrument_condition': found.condition}
+
+
+def _later(total: ridge.Sums) -> ridge.Sums:
+  """Returns the sums of psi(s, a) and -gamma d psi(s', .)."""
+  whole = ridge.targets(total, slice(None, -1))
+  return whole._replace(
+      moment=whole.moment - total.gram,
+      square=(whole.square - 2. * tf.linalg.diag_part(whole.moment)
+              + tf.linalg.diag_part(total.gram)))

@@ -52,16 +52,17 @@ class KIV(fixed_features.Linear):
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves both stages on the whole log, Eq. (7) and (9)."""
+    halves = fixed_features.half_sums(self._features, parts)
     solution = closed_form.cross_fit_sums(
-        *fixed_features.half_sums(self._features, parts),
-        stage1_penalties=self.config.stage1_penalties,
+        *halves, stage1_penalties=self.config.stage1_penalties,
         stage2_penalties=self.config.stage2_penalties)
     self._weights.assign(solution.stage2_weights)
     return {
         'stage1_penalty': solution.stage1_penalty,
         'stage2_penalty': solution.stage2_penalty,
         'held_out_stage1_loss': min(solution.stage1_losses),
-        'held_out_stage2_loss': min(solution.stage2_losses)}
+        'held_out_stage2_loss': min(solution.stage2_losses),
+        **fixed_features.stage1(*halves, solution.stage1_penalty)}
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> KIV:

@@ -41,7 +41,8 @@ class ResultRow:
     versions: of Python, of us and of the libraries.
     failure: why there is no result to trust, such as a divergence; empty
       where there is one.
-    preset: where the config is from: 'default', 'paper' or 'custom'.
+    preset: where the config is from: 'default' or 'paper'; 'custom' if that
+      was changed.
     command: the command that remakes the row, if there is one.
     code: version of the method's code (`versions.code`), if it is known.
   """

@@ -44,7 +44,7 @@ class Cell:
   Attributes:
     method: name of the agent.
     config: its hyper-parameters.
-    preset: what the config is called: default, paper or custom.
+    preset: what the config is called, see `rows.preset`.
     seed: seeds the agent and its batches.
     command: the command that makes this cell's row.
   """

@@ -157,8 +157,8 @@ class _Sweep:
         problem=problem, method=job.method, config=json.loads(job.config),
         seed=job.seed, metrics={}, curves={}, cpu_seconds=0.,
         versions=versions.versions(), failure=f'{results.ERROR}{error}',
-        preset=jobs.preset_of(job), command=jobs.command_of(job, self._out),
-        code=job.code))
+        preset=rows.preset(job.preset, job.settings),
+        command=jobs.command_of(job, self._out), code=job.code))
 
   def _count(self, job: grid.Job) -> None:
     self.settled += 1

@@ -95,7 +95,7 @@ def _cells(
     result += [
         cells.Cell(
             method=name, config=config, seed=seed,
-            preset='custom' if settings else preset,
+            preset=rows_lib.preset(preset, settings),
             command=command(method=name, seed=seed))
         for seed in range(seeds)]
   return result

@@ -222,7 +222,7 @@ def _methods(request: 'asked.Request') -> Iterator[dict[str, Any]]:
   from dfiv_ope import configs
   for name in request.methods:
     for preset in request.configs:
-      settings = request.settings.get(name, ())
+      settings = request.changes(name)
       config = overrides.apply(agents.load(name).CONFIGS[preset], settings)
       yield {'method': name, 'preset': preset, 'settings': settings,
              'config': _json(configs.encode(config)), 'code': rows.code(name)}

@@ -136,7 +136,8 @@ def _evaluate(
   if job.method == rows.LOG:
     return cells.log_row(question, command)
   cell = cells.Cell(
-      method=job.method, seed=job.seed, preset=preset_of(job), command=command,
+      method=job.method, seed=job.seed, command=command,
+      preset=rows.preset(job.preset, job.settings),
       config=overrides.apply(
           agents.load(job.method).CONFIGS[job.preset], job.settings))
 
@@ -158,11 +159,6 @@ def _question(
   return cells.Question(
       path, target_epsilon=target_epsilon, out=out,
       truth_episodes=truth_episodes)
-
-
-def preset_of(job: grid.CellJob) -> str:
-  """Returns what the config of a cell is called in its row."""
-  return 'custom' if job.settings else job.preset
 
 
 def command_of(job: grid.CellJob, out: pathlib.Path) -> str:

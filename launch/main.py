@@ -17,6 +17,7 @@ from dfiv_ope.launch import (
   iv,
   policy,
   report,
+  reproduce,
   sweep,
 )
 
@@ -32,6 +33,7 @@ app.add_typer(policy.app, name='policy')
 app.add_typer(dataset.app, name='dataset')
 app.add_typer(iv.app, name='iv')
 app.command()(report.report)
+app.add_typer(reproduce.app, name='reproduce')
 app.add_typer(benchmark.app, name='benchmark')
 
 # Set to see where an error comes from.

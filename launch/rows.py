@@ -48,6 +48,18 @@ def errors(
           'relative_error': error / abs(description['truth'])}
 
 
+def preset(name: str, settings: Sequence[str]) -> str:
+  """Returns what a row calls its config.
+
+  Args:
+    name: of the preset.
+    settings: changes of it, name=value.
+  """
+  if not settings:
+    return name
+  return 'custom' if name == 'default' else f'{name}, custom'
+
+
 def command(
     dataset: pathlib.Path,
     out: pathlib.Path,

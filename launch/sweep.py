@@ -13,11 +13,20 @@ from dfiv_ope import agents
 from dfiv_ope.launch import console, runtime, workspace
 
 if TYPE_CHECKING:
-  from dfiv_ope.launch import driver, grid, inventory
+  from dfiv_ope.launch import asked, driver, grid, inventory
 
 
 # More problems than this are for a report, not for a terminal.
 _TABLES = 3
+
+
+Jobs = Annotated[int | None, typer.Option(
+    help='Processes at the same time; without it one a core.', min=1)]
+DryRun = Annotated[bool, typer.Option(
+    '--dry-run', help='Only list what would be run and what is there.')]
+Ray = Annotated[str | None, typer.Option(
+    help='Run on this Ray cluster, host:port, or local. --out must be a '
+         'directory that all its nodes share.', metavar='ADDRESS')]
 
 
 def sweep(
@@ -36,17 +45,14 @@ def sweep(
         help=f'{", ".join(agents.NAMES)}, or all; with commas.')] = None,
     configs: Annotated[str | None, typer.Option(
         help='default, paper, or both with a comma.')] = None,
+    budget: Annotated[str | None, typer.Option(
+        help='full: train as long as the configs say; quick: for seconds.',
+    )] = None,
     seeds: Annotated[int | None, typer.Option(
         help='Runs seeds 0 to this number, less one; 5 without it.')] = None,
-    jobs: Annotated[int | None, typer.Option(
-        help='Processes at the same time; without it one a core.',
-        min=1)] = None,
-    dry_run: Annotated[bool, typer.Option(
-        '--dry-run', help='Only list what would be run and what is there.',
-    )] = False,
-    ray: Annotated[str | None, typer.Option(
-        help='Run on this Ray cluster, host:port, or local. --out must be a '
-             'directory that all its nodes share.', metavar='ADDRESS')] = None,
+    jobs: Jobs = None,
+    dry_run: DryRun = False,
+    ray: Ray = None,
 ) -> None:
   """Evaluate many methods on many datasets, on one machine or a cluster.
 
@@ -59,13 +65,31 @@ def sweep(
 
       dfiv-ope sweep grid.yaml --out runs --dry-run
   """
-  from dfiv_ope.launch import asked, cluster
+  from dfiv_ope.launch import asked
   options = {
       'tasks': tasks, 'noises': noises, 'methods': methods,
-      'configs': configs, 'seeds': seeds}
+      'configs': configs, 'budget': budget, 'seeds': seeds}
   request = asked.parse({
       **(asked.read_yaml(file) if file else {}),
       **{name: value for name, value in options.items() if value is not None}})
+  if not carry_out(request, out, jobs=jobs, dry_run=dry_run, ray=ray):
+    raise typer.Exit(1)
+
+
+def carry_out(
+    request: 'asked.Request', out: pathlib.Path, *, jobs: int | None,
+    dry_run: bool, ray: str | None,
+) -> bool:
+  """Runs what is missing of a request; returns whether nothing failed.
+
+  Args:
+    request: what is asked for.
+    out: run directory.
+    jobs: processes at the same time; None for one a core.
+    dry_run: only list it.
+    ray: address of a Ray cluster, or None.
+  """
+  from dfiv_ope.launch import cluster
   if ray:
     cluster.check(ray)
   runtime.start()
@@ -73,17 +97,17 @@ def sweep(
   plan = grid.expand(request)
   if dry_run:
     _print_plan(plan, inventory.Inventory(out).missing(plan))
-    return
+    return True
   with workspace.exclusive(out):
-    have = inventory.Inventory(out)
-    _run(plan, have, out, processes=jobs, address=ray)
+    return _run(
+        plan, inventory.Inventory(out), out, processes=jobs, address=ray)
 
 
 def _run(
     plan: list['grid.Job'], have: 'inventory.Inventory', out: pathlib.Path, *,
     processes: int | None, address: str | None,
-) -> None:
-  """Runs what is missing; the exit code is 1 if anything failed."""
+) -> bool:
+  """Runs what is missing; returns whether nothing failed."""
   from dfiv_ope.launch import cluster, driver, pool
   todo = have.missing(plan)
   have.tidy(plan)
@@ -93,7 +117,7 @@ def _run(
       f'{len(todo)} to run.', highlight=False, soft_wrap=True)
   if not todo:
     _print_tables(out)
-    return
+    return True
   executor: cluster.Cluster | pool.Pool = (
       cluster.Cluster(out, address=address, processes=processes) if address
       else pool.Pool(out, processes=processes or _cores()))
@@ -101,8 +125,7 @@ def _run(
     summary = driver.run(todo, executor, have, out)
   _print_tables(out)
   _print_summary(summary, out)
-  if summary.failed:
-    raise typer.Exit(1)
+  return not summary.failed
 
 
 def _print_tables(out: pathlib.Path) -> None:

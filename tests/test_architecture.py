@@ -31,6 +31,7 @@ _CORE_ARROWS = {
     'features': {'types'},
     'policies': {'types'},
     'ridge': {'types'},
+    'spectrum': {'types'},
     'testing': {'types'},
     'evaluation': {'types', 'policies', 'rollout', 'statistics'},
     'state_action': {'types', 'features'},

@@ -78,18 +78,17 @@ def variants(rows: list[results.ResultRow]) -> list[str]:
   pools = collections.defaultdict(list)
   for row in rows:
     # A custom config is told by what differs from the default one.
-    pools[_scope(row), row.method, row.preset == 'paper'].append(row)
+    pools[_scope(row), row.method, _paper(row)].append(row)
   apart = collections.defaultdict(set)
   for (_, method, paper), pool in pools.items():
     for preset in {row.preset for row in pool}:
-      peers = pool if preset == 'custom' else [
+      peers = pool if preset not in ('default', 'paper') else [
           row for row in pool if row.preset == preset]
       apart[method, paper, preset].update(_differing(peers))
   labels = []
   for row in rows:
-    names = sorted(apart[row.method, row.preset == 'paper', row.preset])
-    notes = [row.preset] if row.preset == 'paper' or (
-        row.preset != 'default' and not names) else []
+    names = sorted(apart[row.method, _paper(row), row.preset])
+    notes = ['paper'] if _paper(row) else []
     notes += [
         f'{name}={_shown(row.config[name])}' for name in names
         if name in row.config]
@@ -143,6 +142,11 @@ def _outcome(row: results.ResultRow, truth: float) -> dict[str, Any]:
 def _scope(row: results.ResultRow) -> str:
   """Returns what a config may be tuned to."""
   return repr([row.problem.get(name) for name in ('name', 'task', 'n')])
+
+
+def _paper(row: results.ResultRow) -> bool:
+  """Whether a config is the paper's, changed or not."""
+  return row.preset.startswith('paper')
 
 
 def _differing(rows: list[results.ResultRow]) -> set[str]:

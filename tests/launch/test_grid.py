@@ -46,11 +46,31 @@ def test_settings_become_texts_that_are_parsed_as_numbers():
       'dfiv': ('hidden=(5, 5)', 'penalty=1e-5', 'updates=4')}
 
 
+def test_a_quick_budget_shortens_training_but_not_what_was_set():
+  request = asked.parse({
+      'methods': 'lstd,dfiv', 'configs': 'default,paper', 'budget': 'quick',
+      'settings': {'dfiv': {'updates': 7, 'batch_size': 32}}})
+  assert request.changes('lstd') == ()
+  assert request.changes('dfiv') == (
+      'batch_size=32', 'checks=3', 'updates=7')
+  assert asked.parse({}).changes('dfiv') == ()
+  assert asked.parse({'budget': 'quick'}).changes('fqe') == (
+      'checks=4', 'updates=4000')
+
+
+@pytest.mark.parametrize('name, settings, words', [
+    ('default', (), 'default'), ('paper', (), 'paper'),
+    ('default', ('a=1',), 'custom'), ('paper', ('a=1',), 'paper, custom')])
+def test_a_changed_config_is_called_custom(name, settings, words):
+  assert rows.preset(name, settings) == words
+
+
 @pytest.mark.parametrize('data, words', [
     ({'method': 'dfiv'}, 'A sweep has no method. The keys are: tasks, noises'),
     ({'methods': 'magic'}, "no 'magic' for methods. Choose from lstd, kiv"),
     ({'tasks': 'chess'}, "no 'chess' for tasks. Choose from catch"),
     ({'configs': 'best'}, "no 'best' for configs. Choose from default, paper"),
+    ({'budget': 'fast'}, "no 'fast' for budget. Choose from full, quick."),
     ({'settings': {'magic': {}}}, "no 'magic' for settings"),
     ({'methods': 'kiv', 'settings': {'lstd': {}}}, 'only kiv'),
     ({'settings': 3}, 'settings should hold names and values, got 3'),

@@ -260,6 +260,15 @@ def test_methods_are_told_apart_by_preset_and_settings(ope_row):
       'DFIV', 'DFIV', 'DFIV (paper)', 'DFIV (a=2)']
 
 
+def test_changes_that_all_rows_share_are_no_part_of_a_name(ope_row):
+  rows = [
+      ope_row('dfiv', config={'type': 'C', 'updates': 9, 'width': 5},
+              preset='custom'),
+      ope_row('dfiv', config={'type': 'C', 'updates': 9, 'width': 1},
+              preset='paper, custom')]
+  assert frames.variants(rows) == ['DFIV', 'DFIV (paper)']
+
+
 def test_a_method_that_misses_problems_is_not_the_best(ope_row):
   rows = [ope_row('dfiv', noise=noise, relative=0.1) for noise in (0., 0.5)]
   rows.append(ope_row('kiv', noise=0., relative=0.001))

@@ -1,0 +1,34 @@
+"""Stage-1 diagnostics from sums, against the rows themselves."""
+
+import numpy as np
+import pytest
+
+from dfiv_ope import bellman
+from dfiv_ope.agents import fixed_features
+from dfiv_ope.datasets import sampling
+
+
+def test_stage1_r2_is_that_of_a_regression_on_other_rows(case):
+  psi = fixed_features.make(
+      case.problem, size=4, bandwidth_scale=1., seed=0)
+  data = sampling.InMemory(case.rows, batch_size=1, seed=0)
+  halves = fixed_features.half_sums(psi, data.parts)
+  found = fixed_features.stage1(*halves, 1e-9)
+  # The same in numpy, from rows.
+  sides = [], []
+  for index, rows in enumerate(data.parts()):
+    sides[index % 2].append(tuple(
+        np.asarray(each, np.float64) for each in (
+            psi(rows.instrument), bellman.change(psi, rows.treatment))))
+  first, second = (
+      [np.concatenate(each) for each in zip(*side, strict=True)]
+      for side in sides)
+  error = 0.
+  for (phi, later), (other, target) in ((first, second), (second, first)):
+    weights = np.linalg.lstsq(phi, later, rcond=1e-12)[0]
+    error += np.mean(np.sum((target - other @ weights) ** 2, axis=1)) / 2.
+  later = np.concatenate([first[1], second[1]])
+  assert found['stage1_held_out_r2'] == pytest.approx(
+      1. - error / np.sum(later.var(axis=0)), abs=1e-4)
+  assert found['stage1_rank'] > 0.
+  assert found['instrument_condition'] >= 1.
