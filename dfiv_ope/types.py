@@ -4,11 +4,15 @@ A regression method sees an `IVBatch` and nothing else. Off-policy evaluation
 sees `Transition`s and a `Policy`; `bellman` turns the second into the first.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import tensorflow as tf
+
+if TYPE_CHECKING:
+  import tensorflow as tf
 
 # A tensor or array, or a nest of them whose leading axis is the batch.
 Nest = Any

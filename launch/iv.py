@@ -87,18 +87,19 @@ def _run(
 ) -> set[str]:
   """Runs what has no row yet; returns the keys of all that was asked for."""
   from dfiv_ope import configs, results
-  from dfiv_ope.benchmarks import demand as benchmark
+  from dfiv_ope.benchmarks import demand as design
+  from dfiv_ope.benchmarks import demand_trials
   cells: dict[str, tuple[Any, ...]] = {}
   for name in names:
     for size in sizes:
       config = (
-          benchmark.paper_config(name, size) if paper
+          demand_trials.paper_config(name, size) if paper
           else methods.load(name).Config())
       config = overrides.apply(config, settings)
       for rho in rhos:
         for seed in range(seeds):
           key = results.key(
-              benchmark.problem(size, rho), name, configs.encode(config), seed)
+              design.problem(size, rho), name, configs.encode(config), seed)
           cells[key] = name, config, size, rho, seed
   have = results.keys(out)
   missing = [cell for key, cell in cells.items() if key not in have]
@@ -110,7 +111,7 @@ def _run(
     for done, (name, config, size, rho, seed) in enumerate(missing):
       note = f'{name} n={size} rho={rho:g} seed={seed}'
       update(done, note)
-      row = benchmark.run(
+      row = demand_trials.run(
           name, config, n=size, rho=rho, seed=seed,
           progress=lambda step, steps, _, done=done, note=note: update(
               done + step / steps, note))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfiv_ope.launch import console, runtime, workspace
+from dfiv_ope.launch import console, workspace
 
 if TYPE_CHECKING:
   from dfiv_ope import results
@@ -34,8 +34,6 @@ def report(
         f'{runs} has no complete result row yet. Wait for the first run to '
         'end, or name another directory.')
   _check(rows, runs)
-  if any(row.problem.get('name') == 'demand' for row in rows):
-    runtime.start()  # The truth of the design comes with TensorFlow.
   from dfiv_ope.launch.reporting import build
   _publish(out, build.files(rows, runs), old)
   console.OUTPUT.print(

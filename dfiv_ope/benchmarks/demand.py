@@ -9,18 +9,16 @@ paper's appendix: the outcome is not normalised and its noise has variance 1.
                   Z=data.instrument, X=data.covariate)
     demand.mean_squared_error(estimator.predict)
 
-`run` does all of this for a method and a seed and returns a result row.
+`demand_trials.run` does all of this for a method and a seed.
 """
 
 from collections.abc import Callable, Iterable
-import dataclasses
 import math
-import time
 from typing import Any
 
 import numpy as np
 
-from dfiv_ope import configs, estimators, methods, results, types, versions
+from dfiv_ope import types
 
 # A structural function: (treatment [B, 1], covariate [B, 2]) -> [B, 1].
 Structural = Callable[[types.FloatArray, types.FloatArray], types.FloatArray]
@@ -125,72 +123,9 @@ def true_cate() -> types.FloatArray:
           - 2. * CATE_PRICE)
 
 
-def paper_config(method: str, n: int) -> Any:
-  """Returns the paper's config of a method for n rows.
-
-  Raises:
-    ValueError: the paper has no setting for the method.
-  """
-  module = methods.load(method)
-  if method == 'deepiv':
-    return module.Config.paper(n)
-  if not hasattr(module, 'PAPER'):
-    raise ValueError(
-        f'The paper has no setting for {method!r}; run it without --paper.')
-  return module.PAPER
-
-
 def problem(n: int, rho: float) -> dict[str, Any]:
   """Returns the design as a result row names it."""
   return {'name': 'demand', 'n': n, 'rho': rho}
-
-
-def run(
-    method: str,
-    config: Any,
-    *,
-    n: int,
-    rho: float,
-    seed: int,
-    progress: Callable[..., None] | None = None,
-) -> results.ResultRow:
-  """Fits a method to a sample and measures it against the truth.
-
-  Args:
-    method: one of `methods.NAMES`.
-    config: its config.
-    n: rows of both stages.
-    rho: correlation of the noises.
-    seed: seeds the sample and the fit.
-    progress: told of the fit's progress.
-
-  Returns:
-    A row with the metric 'mse' and the curves 'ate', 'cate' and those of the
-    method's history.
-  """
-  data = sample(n, rho=rho, seed=seed)
-  estimator = estimators.ESTIMATORS[method](
-      random_state=seed, **{
-          field.name: getattr(config, field.name)
-          for field in dataclasses.fields(config)})
-  start = time.process_time()
-  estimator.fit(
-      data.outcome, data.treatment, Z=data.instrument, X=data.covariate,
-      progress=progress)
-  cpu_seconds = time.process_time() - start
-  first = estimator.first_stage_
-  return results.ResultRow(
-      problem=problem(n, rho), method=method, config=configs.encode(config),
-      seed=seed,
-      metrics={
-          'mse': mean_squared_error(estimator.predict),
-          'first_stage_r2': float(first.r2[0]),
-          'effective_f': float(first.effective_f[0])},
-      curves={
-          'ate': ate(estimator.predict).tolist(),
-          'cate': cate(estimator.predict).tolist(),
-          **estimator.history_},
-      cpu_seconds=cpu_seconds, versions=versions.versions())
 
 
 def _averages(
