@@ -14,6 +14,18 @@ _CORE = [
     'dfiv_ope.benchmarks',
 ]
 
+# Formats of logs besides CSV and npz.
+_FORMATS = [
+    'pyarrow<26',
+    'minari==0.5.3',
+    'gymnasium',
+    'h5py',
+    'rlds==0.1.8',
+    'tensorflow-datasets==4.9.4',
+    'tensorflow-metadata<1.16',
+    'onnxruntime==1.31.1',
+]
+
 setuptools.setup(
     name='dfiv-ope',
     version='0.1.0',
@@ -24,7 +36,7 @@ setuptools.setup(
     license='Apache-2.0',
     python_requires='>=3.11,<3.12',
     packages=[*_CORE, *(f'dfiv_ope.{name}' for name in _MAPPED),
-              'dfiv_ope.launch.reporting'],
+              'dfiv_ope.datasets.formats', 'dfiv_ope.launch.reporting'],
     package_dir={f'dfiv_ope.{name}': name for name in _MAPPED},
     package_data={
         'dfiv_ope': ['py.typed'],
@@ -59,17 +71,10 @@ setuptools.setup(
             'rliable',
             'ruff',
             'mypy',
+            *_FORMATS,
         ],
         'cluster': ['ray[default]'],
-        'formats': [
-            'pyarrow<26',
-            'minari==0.5.3',
-            'gymnasium',
-            'h5py',
-            'rlds==0.1.8',
-            'tensorflow-datasets==4.9.4',
-            'tensorflow-metadata<1.16',
-        ],
+        'formats': _FORMATS,
     },
     entry_points={'console_scripts': ['dfiv-ope = dfiv_ope.launch.main:main']},
 )

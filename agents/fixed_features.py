@@ -81,9 +81,53 @@ def half_sums(
     targets = tf.concat(
         [bellman.difference(function, rows.treatment),
          tf.cast(rows.outcome, tf.float64)], axis=1)
-    return ridge.sums(function(rows.instrument), targets)
+    return _sums(function, rows.instrument, targets)
 
   return base.half_sums(sums, parts)
+
+
+def _sums(
+    function: state_action.Outer,
+    taken: state_action.Decision,
+    targets: tf.Tensor,
+) -> ridge.Sums:
+  """Returns `ridge.sums(function(taken), targets)`, several times faster.
+
+  Of psi(s, a) = [g(s) (x) e_a, e_a, 1] only the block of the action is not
+  zero, so the rows of each action are multiplied on their own.
+
+  Args:
+    function: psi.
+    taken: logged decisions, one action each.
+    targets: [B, K], float64.
+  """
+  state = ridge.append_intercept(function.state(taken.observation))
+  action = taken.actions[:, 0]
+  blocks = []
+  for each in range(function.num_actions):
+    rows = tf.where(tf.equal(action, each))[:, 0]
+    blocks.append(ridge.sums(
+        tf.gather(state, rows), tf.gather(targets, rows)))
+  zeros = [tf.zeros_like(block.gram) for block in blocks]
+  gram = tf.concat([
+      tf.concat([*zeros[:place], block.gram, *zeros[place + 1:]], axis=1)
+      for place, block in enumerate(blocks)], axis=0)
+  moment = tf.concat([block.moment for block in blocks], axis=0)
+  total = ridge.merge(*blocks)
+  # From [g, 1] (x) e_a to [g (x) e_a, e_a without the first, 1].
+  ones = state.shape[1] * tf.range(1, function.num_actions + 1) - 1
+  order = tf.concat([
+      tf.reshape(tf.reshape(
+          tf.range(tf.shape(gram)[0]), [function.num_actions, -1])[:, :-1],
+          [-1]), ones[1:]], axis=0)
+
+  def reorder(rows: tf.Tensor) -> tf.Tensor:
+    constant = tf.reduce_sum(tf.gather(rows, ones), axis=0, keepdims=True)
+    return tf.concat([tf.gather(rows, order), constant], axis=0)
+
+  return ridge.Sums(
+      gram=reorder(tf.transpose(reorder(gram))), moment=reorder(moment),
+      square=total.square, count=total.count)
 
 
 def stage1(

@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from dfiv_ope.datasets import reading
+from dfiv_ope.datasets import columns, reading, summary
+
+
+def summarise(dataset: reading.Dataset) -> summary.Summary:
+  """Counts what a dataset holds."""
+  metadata = dataset.metadata
+  result = summary.Summary(
+      action_labels=metadata.action_labels or tuple(
+          map(str, range(metadata.num_actions))),
+      annotations=metadata.annotations)
+  result.add(dataset.steps, np.stack(
+      list(dataset.annotations.values()), axis=1) if dataset.annotations
+      else np.zeros((len(dataset.steps.action), 0)))
+  return result
 
 
 def problems(dataset: reading.Dataset) -> list[str]:
@@ -51,4 +64,8 @@ def problems(dataset: reading.Dataset) -> list[str]:
   expect(np.array_equal(dataset.initial_observations.numpy(),
                         steps.observation[first]),
          'The initial observations are not the first rows of the episodes.')
+  taken = dataset.annotations.get(columns.BEHAVIOUR_PROBABILITY)
+  if taken is not None:
+    expect(bool(np.all((taken[~last] > 0.) & (taken[~last] < 1.0001))),
+           'A behaviour probability lies outside (0, 1].')
   return found

@@ -1,11 +1,13 @@
 """Reads a dataset back: all of it into memory, or onto a Reverb server."""
 
+from collections.abc import Mapping
 import importlib.metadata
 import pathlib
 import subprocess
 import sys
 from typing import Any, NamedTuple
 
+import numpy as np
 import reverb
 import tensorflow as tf
 
@@ -26,13 +28,16 @@ class Dataset(NamedTuple):
     steps: all rows, in the order of collection.
     transitions: all transitions, in the same order, as tensors [M, ...].
     initial_observations: of every episode, [E, D].
-    policy: the target policy.
+    policy: the target policy, if the dataset has one.
+    annotations: further columns of the log by name, each float32 [N], one
+      entry a row of `steps`.
   """
   metadata: spec_lib.Metadata
   steps: steps_lib.Steps
   transitions: types.Transition
   initial_observations: tf.Tensor
-  policy: types.Policy
+  policy: types.Policy | None
+  annotations: Mapping[str, np.ndarray]
 
 
 def open_dataset(
@@ -56,16 +61,21 @@ def open_dataset(
     # These very bytes were restored by the version that wrote them; what
     # another version does with them is not known.
     probe(path, num_observations=metadata.num_observations,
-          seconds=restore_seconds)
-  server = restore(path, num_observations=metadata.num_observations)
+          num_annotations=len(metadata.annotations), seconds=restore_seconds)
+  server = restore(
+      path, num_observations=metadata.num_observations,
+      num_annotations=len(metadata.annotations))
   try:
     blocks = _read(server, store.LOG)
     (initial,) = _read(server, store.INITIAL_OBSERVATIONS)
+    annotations: list[Any] = [None] * len(blocks)
+    if metadata.annotations:
+      annotations = _read(server, store.ANNOTATIONS)
   finally:
     server.stop()
   digest = steps_lib.Digest()
-  for block in blocks:
-    digest.update(block)
+  for block, columns in zip(blocks, annotations, strict=True):
+    digest.update(block, columns)
   if digest.hexdigest() != metadata.digest:
     raise ValueError(
         f'The content of {path} has digest {digest.hexdigest()}, but its '
@@ -75,12 +85,17 @@ def open_dataset(
       metadata=metadata, steps=rows,
       transitions=steps_lib.transitions(rows),
       initial_observations=tf.constant(initial),
-      policy=load_policy(path, metadata))
+      policy=load_policy(path, metadata),
+      annotations=dict(zip(
+          metadata.annotations, np.concatenate(annotations).T,
+          strict=True)) if metadata.annotations else {})
 
 
 def load_policy(
-    path: pathlib.Path, metadata: spec_lib.Metadata) -> types.Policy:
-  """Loads the target policy of a dataset."""
+    path: pathlib.Path, metadata: spec_lib.Metadata) -> types.Policy | None:
+  """Loads the target policy of a dataset, None if it has none."""
+  if metadata.policy is None:
+    return None
   return policies.load(
       path / store.POLICY, num_observations=metadata.num_observations,
       num_actions=metadata.num_actions)
@@ -108,7 +123,8 @@ def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:
 
 
 def restore(
-    path: pathlib.Path, *, num_observations: int, port: int | None = None
+    path: pathlib.Path, *, num_observations: int, num_annotations: int = 0,
+    port: int | None = None,
 ) -> reverb.Server:
   """Starts a Reverb server with the tables of a dataset.
 
@@ -118,6 +134,7 @@ def restore(
   Args:
     path: the directory of the dataset.
     num_observations: entries of an observation.
+    num_annotations: further columns of the log.
     port: to listen on; None takes a free one.
 
   Raises:
@@ -126,7 +143,7 @@ def restore(
   checkpoint = path / store.CHECKPOINT
   try:
     return reverb.Server(
-        store.tables(num_observations), port=port,
+        store.tables(num_observations, num_annotations), port=port,
         checkpointer=reverb.checkpointers.DefaultCheckpointer(
             str(checkpoint)))
   except RuntimeError as error:
@@ -136,13 +153,14 @@ def restore(
 
 
 def probe(
-    path: pathlib.Path, *, num_observations: int,
+    path: pathlib.Path, *, num_observations: int, num_annotations: int = 0,
     seconds: float = RESTORE_SECONDS) -> None:
   """Restores a dataset in a process of its own, under a time limit.
 
   Args:
     path: the directory of the dataset; it needs no record yet.
     num_observations: entries of an observation.
+    num_annotations: further columns of the log.
     seconds: give up after this time.
 
   Raises:
@@ -152,11 +170,13 @@ def probe(
   code = (
       'import pathlib, sys; from dfiv_ope.datasets import reading; '
       'reading.restore(pathlib.Path(sys.argv[1]), '
-      'num_observations=int(sys.argv[2])).stop()')
+      'num_observations=int(sys.argv[2]), '
+      'num_annotations=int(sys.argv[3])).stop()')
   checkpoint = path / store.CHECKPOINT
   try:
     subprocess.run(
-        [sys.executable, '-c', code, str(path), str(num_observations)],
+        [sys.executable, '-c', code, str(path), str(num_observations),
+         str(num_annotations)],
         check=True, timeout=seconds, capture_output=True, text=True)
   except subprocess.TimeoutExpired as error:
     raise TimeoutError(

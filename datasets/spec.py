@@ -4,6 +4,7 @@ from collections.abc import Mapping
 import dataclasses
 import json
 import pathlib
+import re
 from typing import Any
 
 from dfiv_ope import statistics
@@ -54,11 +55,38 @@ class Spec:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Log:
+  """Where the log of a user comes from.
+
+  Attributes:
+    name: what the user calls it.
+    source: name of the file, without its directories.
+    format: of the file.
+    mapping: what its columns mean.
+    discount: discount of the value that is asked for.
+  """
+  name: str
+  source: str
+  format: str
+  mapping: Mapping[str, Any]
+  discount: float = 0.99
+
+  def __post_init__(self) -> None:
+    if not 0. <= self.discount < 1.:
+      raise ValueError(f'discount must lie in [0, 1), got {self.discount}.')
+
+  @property
+  def id(self) -> str:
+    """A name for people and file systems."""
+    return re.sub('[^A-Za-z0-9_-]+', '-', self.name).strip('-') or 'log'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Metadata:
   """The record of a complete dataset.
 
   Attributes:
-    spec: how it was made.
+    spec: how it was made, or where it was imported from.
     num_observations: entries of an observation.
     num_actions: number of actions.
     transitions: number of transitions.
@@ -66,12 +94,15 @@ class Metadata:
     truncated: number of episodes that were cut off rather than terminated.
     digest: SHA-256 of the content, independent of how it is stored.
     files: size and SHA-256 of each file of the store, by relative path.
-    truth: value of the target policy by simulation.
+    truth: value of the target policy by simulation; None if there is nothing
+      to simulate.
     behaviour: average discounted return of the logged episodes.
-    policy: where the target policy comes from.
+    policy: where the target policy comes from; None if there is none.
     versions: of the programs that made it.
+    action_labels: names of the actions; empty if they are numbers.
+    annotations: names of the further columns of the log.
   """
-  spec: Spec
+  spec: Spec | Log
   num_observations: int
   num_actions: int
   transitions: int
@@ -79,10 +110,12 @@ class Metadata:
   truncated: int
   digest: str
   files: Mapping[str, Mapping[str, Any]]
-  truth: statistics.MonteCarlo
+  truth: statistics.MonteCarlo | None
   behaviour: statistics.MonteCarlo
-  policy: Mapping[str, Any]
+  policy: Mapping[str, Any] | None
   versions: Mapping[str, str]
+  action_labels: tuple[str, ...] = ()
+  annotations: tuple[str, ...] = ()
 
   def to_json(self) -> str:
     """Returns the record as indented JSON."""
@@ -113,9 +146,13 @@ class Metadata:
           f'version {SCHEMA}. Make the dataset again, or use the version of '
           'dfiv-ope that wrote it.')
     try:
-      fields['spec'] = Spec(**fields['spec'])
+      kind = Log if 'source' in fields['spec'] else Spec
+      fields['spec'] = kind(**fields['spec'])
       for name in ('truth', 'behaviour'):
-        fields[name] = statistics.MonteCarlo(**fields[name])
+        if fields[name] is not None:
+          fields[name] = statistics.MonteCarlo(**fields[name])
+      for name in ('action_labels', 'annotations'):
+        fields[name] = tuple(fields.get(name, ()))
       return cls(**fields)
     except (KeyError, TypeError) as error:
       raise ValueError(
@@ -134,5 +171,5 @@ def read_metadata(path: pathlib.Path) -> Metadata:
   if not file.is_file():
     raise FileNotFoundError(
         f'{path} holds no complete dataset (no {METADATA}). Make one with '
-        '`dfiv-ope dataset make`.')
+        '`dfiv-ope dataset make`, or of a log with `dfiv-ope dataset import`.')
   return Metadata.from_json(file.read_text(encoding='utf-8'), source=file)

@@ -87,10 +87,17 @@ class Digest:
   def __init__(self) -> None:
     self._hash = hashlib.sha256()
 
-  def update(self, block: Steps) -> None:
+  def update(
+      self, block: Steps, annotations: np.ndarray | None = None) -> None:
+    """Takes in the next block, and its annotations if there are any."""
     for name, array in zip(Steps._fields, block, strict=True):
-      self._hash.update(f'{name} {array.dtype.str} {array.shape}'.encode())
-      self._hash.update(np.ascontiguousarray(array).tobytes())
+      self._take(name, array)
+    if annotations is not None:
+      self._take('annotations', annotations)
 
   def hexdigest(self) -> str:
     return self._hash.hexdigest()
+
+  def _take(self, name: str, array: np.ndarray) -> None:
+    self._hash.update(f'{name} {array.dtype.str} {array.shape}'.encode())
+    self._hash.update(np.ascontiguousarray(array).tobytes())

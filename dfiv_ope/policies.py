@@ -144,12 +144,16 @@ def load(path: pathlib.Path, *, num_observations: int,
         f'{path} is a SavedModel but has no function action_probabilities, '
         'so it is not a policy.')
   try:
-    shape = policy.action_probabilities(
-        tf.zeros([1, num_observations])).shape
+    answer = policy.action_probabilities(tf.zeros([1, num_observations]))
   except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
     raise ValueError(
         f'The policy in {path} does not accept {num_observations} observation '
         'entries. Was it trained for another task?') from error
+  shape = getattr(answer, 'shape', [])
+  if len(shape) != 2:
+    raise ValueError(
+        f'The policy in {path} returned {type(answer).__name__} of shape '
+        f'{list(shape)} for one observation, not [1, {num_actions}].')
   if shape[-1] != num_actions:
     raise ValueError(
         f'The policy in {path} chooses between {shape[-1]} actions, but the '

@@ -19,7 +19,7 @@ from typing import Any
 
 _FILE = 'rows.jsonl'
 # What of a problem with a dataset is the problem itself.
-_DEFINING = ('name', 'digest', 'target_epsilon')
+_DEFINING = ('name', 'digest', 'target_epsilon', 'target')
 # How the failure of a run begins that broke down and may be tried again; a
 # divergence is a result.
 ERROR = 'error: '
@@ -45,6 +45,8 @@ class ResultRow:
       was changed.
     command: the command that remakes the row, if there is one.
     code: version of the method's code (`versions.code`), if it is known.
+    resamples: changes of the estimate when the episodes of a log are drawn
+      anew (`uncertainty.resample`), if they are known.
   """
   problem: Mapping[str, Any]
   method: str
@@ -58,6 +60,7 @@ class ResultRow:
   preset: str = 'default'
   command: str = ''
   code: str = ''
+  resamples: Sequence[float] = ()
 
   def __post_init__(self) -> None:
     for name in ('problem', 'config', 'versions'):

@@ -160,12 +160,33 @@ def solve_cross(total: Sums, penalty: float | tf.Tensor) -> tf.Tensor:
     total: sums of the features F [B, D] and the targets [X, y], [B, D + 1].
     penalty: ridge penalty per row, positive.
   """
+  return tf.linalg.solve(_cross(total, penalty), total.moment[:, -1:])
+
+
+def solve_dual(
+    total: Sums, value: tf.Tensor, penalty: float | tf.Tensor,
+) -> tf.Tensor:
+  """Returns w with (F'X + n penalty I)' w = v: [D, 1], float64.
+
+  With u of `solve_cross`, v'u = w'F'y: w says what a unit of each row's y adds
+  to it.
+
+  Args:
+    total: as in `solve_cross`.
+    value: v, [D, 1].
+    penalty: ridge penalty per row, positive.
+  """
+  return tf.linalg.solve(
+      _cross(total, penalty), tf.cast(value, _DTYPE), adjoint=True)
+
+
+def _cross(total: Sums, penalty: float | tf.Tensor) -> tf.Tensor:
+  """Returns F'X + n penalty I, with no penalty on the last weight."""
   _check_penalty(penalty)
   penalised = tf.concat(
       [tf.ones_like(total.square[:-2]), tf.zeros([1], _DTYPE)], axis=0)
   ridge_term = _scalar(penalty, _DTYPE) * total.count * penalised
-  return tf.linalg.solve(
-      total.moment[:, :-1] + tf.linalg.diag(ridge_term), total.moment[:, -1:])
+  return total.moment[:, :-1] + tf.linalg.diag(ridge_term)
 
 
 def project(total: Sums, weights: tf.Tensor) -> Sums:

@@ -121,23 +121,27 @@ class Outer(snt.Module):
     super().__init__(name=name)
     self._state_features = state_features
     self._state_size = state_size
-    self._num_actions = num_actions
+    self.num_actions = num_actions
     self.output_size = (state_size + 1) * num_actions
 
   def __call__(
       self, decision: Decision, *, is_training: bool = False,
   ) -> tf.Tensor:
     """Returns [B, (state_size + 1) A]; the last column is ones."""
-    if isinstance(self._state_features, features.Network):
-      state = self._state_features(
-          decision.observation, is_training=is_training)
-    else:
-      state = self._state_features(decision.observation)
-    weight = tf.cast(weights(decision, self._num_actions), state.dtype)
+    state = self.state(decision.observation, is_training=is_training)
+    weight = tf.cast(weights(decision, self.num_actions), state.dtype)
     product = tf.reshape(
         weight[:, :, None] * state[:, None, :],
-        [-1, self._num_actions * self._state_size])
+        [-1, self.num_actions * self._state_size])
     return _append_ones(tf.concat([product, weight[:, 1:]], axis=1))
+
+  def state(
+      self, observation: tf.Tensor, *, is_training: bool = False,
+  ) -> tf.Tensor:
+    """Returns g(s), [B, state_size]."""
+    if isinstance(self._state_features, features.Network):
+      return self._state_features(observation, is_training=is_training)
+    return self._state_features(observation)
 
 
 class Heads(snt.Module):

@@ -14,13 +14,16 @@ from rich import table as rich_table
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, products, runtime
+from dfiv_ope.launch import console, coverage, products, runtime
 
 if TYPE_CHECKING:
   from dfiv_ope import bellman, types
   from dfiv_ope.agents import base
 
-app = typer.Typer(help='What the learners cost.', no_args_is_help=True)
+app = typer.Typer(
+    help='What the learners cost, and whether intervals hold.',
+    no_args_is_help=True)
+app.command()(coverage.coverage)
 
 # Name in the table -> method and what is changed of its config, so that all
 # updates of a measurement are of one kind.
@@ -61,11 +64,6 @@ class Log(NamedTuple):
   problem: 'bellman.Problem'
   transitions: 'types.Transition'
   rows: 'types.IVBatch'
-
-
-@app.callback()
-def _group() -> None:
-  """Makes `learners` a command of its own, however many there are."""
 
 
 @app.command()

@@ -7,7 +7,6 @@ killed at any moment, and runs again only from where it was.
 
 from collections.abc import Callable, Mapping
 import dataclasses
-import json
 import math
 import pathlib
 import time
@@ -15,23 +14,11 @@ from typing import Any
 
 from acme.utils import loggers
 
-from dfiv_ope import (
-  agents,
-  bellman,
-  configs,
-  envs,
-  evaluation,
-  policies,
-  results,
-  rollout,
-  statistics,
-  types,
-  versions,
-)
+from dfiv_ope import agents, configs, results, versions
 from dfiv_ope.agents import base, checkpoints
-from dfiv_ope.datasets import reading, sampling
+from dfiv_ope.datasets import sampling
+from dfiv_ope.launch import questions
 from dfiv_ope.launch import rows as rows_lib
-from dfiv_ope.launch import workspace
 
 # Called as progress(updates done, updates in all, note).
 Progress = Callable[[int, int, str], None]
@@ -55,90 +42,20 @@ class Cell:
   command: str
 
 
-class Question:
-  """A dataset and a target policy: what all cells of a comparison share.
+def key_of(question: questions.Question, cell: Cell) -> str:
+  """Returns the name of a cell of a question."""
+  return results.key(
+      question.description, cell.method, configs.encode(cell.config),
+      cell.seed, code=code_of(cell))
 
-  Attributes:
-    dataset: the log.
-    description: the `problem` of result rows.
-  """
 
-  def __init__(
-      self,
-      path: pathlib.Path,
-      *,
-      target_epsilon: float,
-      out: pathlib.Path,
-      truth_episodes: int = 40_000,
-  ):
-    """Opens a dataset and finds out the true value of the target policy.
-
-    Args:
-      path: directory of the dataset.
-      target_epsilon: the target policy is the dataset's, with this
-        probability of a uniform action.
-      out: run directory; keeps the true value of a policy that is not the
-        dataset's own.
-      truth_episodes: simulate at most as many episodes for it.
-    """
-    self.dataset = reading.open_dataset(path)
-    metadata = self.dataset.metadata
-    self._policy = self.dataset.policy
-    truth = metadata.truth
-    if target_epsilon:
-      self._policy = policies.Explore(
-          self.dataset.policy, epsilon=target_epsilon)
-      truth = self._simulate(target_epsilon, out, truth_episodes)
-    probabilities = self._policy.action_probabilities(
-        self.dataset.transitions.observation)
-    taken = probabilities.numpy()[
-        range(metadata.transitions), self.dataset.transitions.action.numpy()]
-    self.description: dict[str, Any] = {
-        **rows_lib.describe(metadata, target_epsilon=target_epsilon),
-        'overlap': round(float(taken.mean()), 4),
-        'truth': truth.mean, 'truth_standard_error': truth.standard_error}
-    self._problem: bellman.Problem | None = None
-    self._rows: types.IVBatch | None = None
-
-  def pose(self) -> tuple[bellman.Problem, types.IVBatch]:
-    """Returns the problem and its rows; made when first asked for."""
-    if self._problem is None or self._rows is None:
-      transitions = self.dataset.transitions
-      self._problem = bellman.pose(
-          transitions, self._policy, discount=self.description['discount'],
-          num_actions=self.dataset.metadata.num_actions)
-      self._rows = self._problem.rows(
-          transitions,
-          support=self._problem.support(transitions.next_observation))
-    return self._problem, self._rows
-
-  def key(self, cell: Cell) -> str:
-    """Returns the name of a cell of this question."""
-    return results.key(
-        self.description, cell.method, configs.encode(cell.config), cell.seed,
-        code=rows_lib.code(cell.method))
-
-  def _simulate(
-      self, epsilon: float, out: pathlib.Path, max_episodes: int,
-  ) -> statistics.MonteCarlo:
-    """Simulates the value of the target policy, or reads it back."""
-    metadata = self.dataset.metadata
-    path = rows_lib.truth_file(
-        out, metadata.digest, epsilon=epsilon, max_episodes=max_episodes)
-    if not path.is_file():
-      truth = evaluation.monte_carlo(
-          envs.maker(
-              metadata.spec.task, action_noise=metadata.spec.action_noise),
-          self._policy, discount=metadata.spec.discount,
-          seed=rollout.stream(metadata.spec.seed, f'truth {epsilon:g}'),
-          max_episodes=max_episodes)
-      path.parent.mkdir(parents=True, exist_ok=True)
-      workspace.write_record(path, json.dumps(dataclasses.asdict(truth)))
-    return statistics.MonteCarlo(**json.loads(path.read_text()))
+def code_of(cell: Cell) -> str:
+  """Returns the version of the code that a cell runs."""
+  return rows_lib.code(cell.method)
 
 
 def run(
-    question: Question,
+    question: questions.Question,
     cell: Cell,
     *,
     out: pathlib.Path,
@@ -161,7 +78,7 @@ def run(
 
 
 def compute(
-    question: Question,
+    question: questions.Question,
     cell: Cell,
     *,
     out: pathlib.Path,
@@ -177,7 +94,7 @@ def compute(
           rows, batch_size=cell.config.batch_size, seed=cell.seed),
       initial_observations=question.dataset.initial_observations,
       logger=_Reporter(progress, updates))
-  key = question.key(cell)
+  key = key_of(question, cell)
   saved = checkpoints.Series(rows_lib.checkpoints(out, key), {'key': key})
   saved.restore(learner)
   spent = saved.state.get('cpu_seconds', 0.)
@@ -195,7 +112,7 @@ def compute(
   return _row(question, cell, learner, seconds())
 
 
-def log_row(question: Question, command: str) -> results.ResultRow:
+def log_row(question: questions.Question, command: str) -> results.ResultRow:
   """Returns the naive answer as a row."""
   description = question.description
   return results.ResultRow(
@@ -206,15 +123,22 @@ def log_row(question: Question, command: str) -> results.ResultRow:
 
 
 def _row(
-    question: Question, cell: Cell, learner: base.OPELearner, seconds: float,
+    question: questions.Question, cell: Cell, learner: base.OPELearner,
+    seconds: float,
 ) -> results.ResultRow:
   history = learner.history
   metrics = {
       name: values[-1] for name, values in history.items()
       if name != 'updates'}
   failure = learner.divergence and f'diverged: {learner.divergence}'
+  resamples: list[float] = []
   if not failure:
     metrics.update(rows_lib.errors(metrics['estimate'], question.description))
+    changes, metrics['correction'] = question.influence().resample(
+        learner.agent)
+    metrics['data_error'] = float(changes.std())
+    metrics['effective_share'] = question.influence().effective_share
+    resamples = [float(f'{change:.6g}') for change in changes]
   return results.ResultRow(
       problem=question.description, method=cell.method,
       config=configs.encode(cell.config), seed=cell.seed,
@@ -222,7 +146,8 @@ def _row(
       curves={name: [each if math.isfinite(each) else None for each in values]
               for name, values in history.items()},
       cpu_seconds=seconds, versions=versions.versions(), failure=failure,
-      preset=cell.preset, command=cell.command, code=rows_lib.code(cell.method))
+      preset=cell.preset, command=cell.command, code=code_of(cell),
+      resamples=resamples)
 
 
 class _Reporter(loggers.Logger):

@@ -1,19 +1,21 @@
-"""`dfiv-ope dataset`: makes, shows, checks and serves offline datasets."""
+"""`dfiv-ope dataset`: makes, imports, shows, checks, serves datasets."""
 
 import dataclasses
 import pathlib
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dfiv_ope.launch import console, policy, runtime, workspace
+from dfiv_ope.launch import console, importing, policy, runtime, workspace
 
 if TYPE_CHECKING:
   from dfiv_ope.datasets import spec as spec_lib
 
 app = typer.Typer(help='Make and inspect offline datasets.',
                   no_args_is_help=True)
+app.command('import')(importing.import_log)
+app.command('export')(importing.export_log)
 
 # Enough for the bars of the evaluation, small enough for a laptop.
 TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
@@ -149,44 +151,80 @@ def show(
 
 def card_rows(metadata: 'spec_lib.Metadata') -> list[tuple[str, str]]:
   """Returns what a person wants to know of a dataset."""
+  from dfiv_ope.datasets import spec as spec_lib
   spec, truth, log = metadata.spec, metadata.truth, metadata.behaviour
-  gap = abs(log.mean - truth.mean) / abs(truth.mean)
+  entries = (f'{metadata.num_observations} observation entries, '
+             f'{metadata.num_actions} actions')
+  naive = (f'{log.mean:.4f} ± {log.standard_error:.4f} '
+           f'(discount {spec.discount:g}')
+  if isinstance(spec, spec_lib.Log):
+    origin = [
+        ('log', f'{spec.source} ({spec.format}; {entries})'),
+        ('actions', ', '.join(metadata.action_labels[:20]) or 'numbers'),
+        ('further columns', ', '.join(metadata.annotations[:20]) or 'none')]
+  else:
+    origin = [
+        ('task', f'{spec.task} ({entries})'),
+        ('action noise', f'{spec.action_noise:g} (by the environment)'),
+        ('epsilon', f'{spec.epsilon:g} (extra random actions in the log)'),
+        ('seed', str(spec.seed))]
+  if truth is not None:
+    gap = abs(log.mean - truth.mean) / abs(truth.mean)
+    naive += f', {100 * gap:.1f} % from the true value'
+    origin.append((
+        'true value', f'{truth.mean:.4f} ± {truth.standard_error:.4f} '
+        f'({truth.episodes:,} simulated episodes)'))
   return [
-      ('id', spec.id),
-      ('task', f'{spec.task} ({metadata.num_observations} observation '
-       f'entries, {metadata.num_actions} actions)'),
-      ('action noise', f'{spec.action_noise:g} (by the environment)'),
-      ('epsilon', f'{spec.epsilon:g} (extra random actions in the log)'),
+      ('id', spec.id), *origin,
+      ('return of the log', f'{naive})'),
       ('size', f'{metadata.transitions:,} transitions in '
-       f'{metadata.episodes:,} episodes, {metadata.truncated} truncated'),
-      ('true value', f'{truth.mean:.4f} ± {truth.standard_error:.4f} '
-       f'(discount {spec.discount:g}, {truth.episodes:,} simulated episodes)'),
-      ('return of the log', f'{log.mean:.4f} ± {log.standard_error:.4f} '
-       f'({100 * gap:.1f} % from the true value)'),
+       f'{metadata.episodes:,} episodes, {metadata.truncated:,} truncated'),
       ('digest', metadata.digest),
-      ('seed', str(spec.seed)),
       ('versions', ', '.join(
           f'{name} {version}' for name, version in metadata.versions.items())),
   ]
 
 
 @app.command()
-def check(path: DatasetPath) -> None:
-  """Read everything back and verify files, digest and rows.
+def check(
+    path: Annotated[pathlib.Path, typer.Argument(
+        help='Directory of a dataset, or a log to be imported.')],
+    format_name: importing.Format = None,
+    mapping: importing.Mapping = None,
+    assignments: importing.Map = None,
+    actions: importing.Actions = None,
+    ends: importing.Ends = None,
+) -> None:
+  """Say what a dataset or a log holds, and whether it is sound.
 
-  Exit code 0 if all is well, 2 if not.
+  A dataset is read back and its files, digest and rows verified. Of a log,
+  everything that `import` would refuse is listed with its row; it takes the
+  same options. Exit code 0 if all is well, 2 if not.
   """
   runtime.start()
   from dfiv_ope.datasets import checks, reading
   from dfiv_ope.datasets import spec as spec_lib
+  options: dict[str, Any] = {
+      'format_name': format_name, 'mapping': mapping,
+      'assignments': assignments, 'actions': actions, 'ends': ends}
+  if importing.is_log(path):
+    importing.check_log(path, importing.open_log(path, **options))
+    return
+  if any(value is not None for value in options.values()):
+    raise ValueError(
+        f'{path} is a dataset, whose columns are known. The options are for '
+        'logs.')
   metadata = spec_lib.read_metadata(path)
   with console.progress('Reading'):
     reading.verify_files(path, metadata)
-    reading.probe(path, num_observations=metadata.num_observations)
+    reading.probe(
+        path, num_observations=metadata.num_observations,
+        num_annotations=len(metadata.annotations))
     dataset = reading.open_dataset(path)
   found = checks.problems(dataset)
   if found:
     raise ValueError(f'{path} is not sound. ' + ' '.join(found))
+  console.card(f'Dataset {path}', checks.summarise(dataset).rows())
   console.OUTPUT.print(
       f'{path} is sound: {metadata.transitions:,} transitions in '
       f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '
@@ -212,9 +250,10 @@ def serve(
   metadata = spec_lib.read_metadata(path)
   reading.verify_files(path, metadata)
   with console.progress('Restoring'):
-    reading.probe(path, num_observations=metadata.num_observations)
-    server = reading.restore(
-        path, num_observations=metadata.num_observations, port=port)
+    sizes = {'num_observations': metadata.num_observations,
+             'num_annotations': len(metadata.annotations)}
+    reading.probe(path, **sizes)
+    server = reading.restore(path, port=port, **sizes)
   console.NOTES.print(
       f'Serving {metadata.spec.id} on port {server.port}. Reverb has no '
       'authentication and listens on all interfaces. Stop with Ctrl-C.',

@@ -149,7 +149,7 @@ class _Sweep:
     if metadata is None:
       return
     problem = rows.describe(metadata, target_epsilon=job.target_epsilon)
-    if not job.target_epsilon:
+    if not job.target_epsilon and metadata.truth:
       problem |= {'truth': metadata.truth.mean,
                   'truth_standard_error': metadata.truth.standard_error}
     # Its checkpoints stay: the run may go on from them another time.

@@ -76,7 +76,7 @@ class Inventory:
     if metadata is None:
       return None
     if not job.target_epsilon:
-      return metadata.truth.mean
+      return metadata.truth.mean if metadata.truth else None
     file = rows.truth_file(
         self._out, metadata.digest, epsilon=job.target_epsilon,
         max_episodes=job.dataset.truth_episodes)

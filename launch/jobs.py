@@ -26,7 +26,7 @@ from dfiv_ope.launch import (
 
 if TYPE_CHECKING:
   from dfiv_ope import results
-  from dfiv_ope.launch import cells
+  from dfiv_ope.launch import questions
 
 # Called as progress(share of the job that is done).
 Progress = Callable[[float], None]
@@ -153,10 +153,10 @@ def _evaluate(
 def _question(
     path: pathlib.Path, target_epsilon: float, out: pathlib.Path,
     truth_episodes: int,
-) -> 'cells.Question':
+) -> 'questions.Question':
   """Opens a dataset; the next cell often asks for the same one."""
-  from dfiv_ope.launch import cells
-  return cells.Question(
+  from dfiv_ope.launch import questions
+  return questions.Question(
       path, target_epsilon=target_epsilon, out=out,
       truth_episodes=truth_episodes)
 

@@ -1,7 +1,7 @@
 """`dfiv-ope reproduce`: the experiments of the paper, one command each."""
 
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ app = typer.Typer(
     help='Run the experiments of the paper.', no_args_is_help=True)
 
 # What each budget asks of a sweep.
-_OPE = {
+_OPE: dict[str, dict[str, Any]] = {
     'quick': {'noises': (0., 0.2, 0.5), 'seeds': 2},
     'full': {'noises': (0., 0.1, 0.2, 0.3, 0.4, 0.5), 'seeds': 5},
 }

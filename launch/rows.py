@@ -29,20 +29,43 @@ def code(method: str) -> str:
 
 def describe(
     metadata: 'spec_lib.Metadata', *, target_epsilon: float) -> dict[str, Any]:
-  """Returns what a dataset's record says of a row's problem."""
+  """Returns what a made dataset's record says of a row's problem."""
+  from dfiv_ope.datasets import spec as spec_lib
   spec = metadata.spec
+  assert isinstance(spec, spec_lib.Spec), 'An imported log has no task.'
   return {
-      'name': 'ope', 'dataset': spec.id, 'digest': metadata.digest,
-      'task': spec.task, 'action_noise': spec.action_noise,
-      'epsilon': spec.epsilon, 'target_epsilon': target_epsilon,
-      'discount': spec.discount, 'transitions': metadata.transitions,
+      'name': 'ope', **_content(metadata), 'task': spec.task,
+      'action_noise': spec.action_noise, 'epsilon': spec.epsilon,
+      'target_epsilon': target_epsilon}
+
+
+def describe_log(
+    metadata: 'spec_lib.Metadata', *, target: str, policy: str,
+) -> dict[str, Any]:
+  """Returns what a log and a policy say of a row's problem.
+
+  Args:
+    metadata: of the log.
+    target: digest of the policy.
+    policy: what it is, in a few words.
+  """
+  return {'name': 'log', **_content(metadata), 'target': target,
+          'policy': policy}
+
+
+def _content(metadata: 'spec_lib.Metadata') -> dict[str, Any]:
+  return {
+      'dataset': metadata.spec.id, 'digest': metadata.digest,
+      'discount': metadata.spec.discount, 'transitions': metadata.transitions,
       'episodes': metadata.episodes, 'log_return': metadata.behaviour.mean,
       'log_standard_error': metadata.behaviour.standard_error}
 
 
 def errors(
     estimate: float, description: Mapping[str, Any]) -> dict[str, float]:
-  """Returns an estimate and its distance from the truth."""
+  """Returns an estimate and its distance from the truth, if that is known."""
+  if description.get('truth') is None:
+    return {'estimate': estimate}
   error = abs(estimate - description['truth'])
   return {'estimate': estimate, 'error': error,
           'relative_error': error / abs(description['truth'])}
@@ -70,9 +93,12 @@ def command(
     seed: int,
     target_epsilon: float,
     truth_episodes: int,
+    policy: str | None = None,
 ) -> str:
   """Returns the command that makes a row; that of the log comes with any."""
   parts = ['dfiv-ope', 'evaluate', str(dataset), '--out', str(out)]
+  if policy is not None:
+    parts += ['--policy', policy]
   if target_epsilon:
     parts += ['--target-epsilon', f'{target_epsilon:g}',
               '--truth-episodes', str(truth_episodes)]

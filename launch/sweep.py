@@ -135,7 +135,7 @@ def _print_tables(out: pathlib.Path) -> None:
   problems: dict[tuple[str, float], list[results.ResultRow]] = (
       collections.defaultdict(list))
   for row in results.latest(results.known(out)):
-    if row.problem.get('truth') is not None:
+    if row.problem['name'] == 'ope' and row.problem.get('truth') is not None:
       problems[row.problem['digest'], row.problem['target_epsilon']].append(
           row)
   if len(problems) <= _TABLES:

@@ -59,8 +59,8 @@ def run(
   cpu_seconds = time.process_time() - start
   first = estimator.first_stage_
   return results.ResultRow(
-      problem=demand.problem(n, rho), method=method, config=configs.encode(config),
-      seed=seed,
+      problem=demand.problem(n, rho), method=method,
+      config=configs.encode(config), seed=seed,
       metrics={
           'mse': demand.mean_squared_error(estimator.predict),
           'first_stage_r2': float(first.r2[0]),

@@ -3,9 +3,22 @@
 import numpy as np
 import pytest
 
-from dfiv_ope import bellman
+from dfiv_ope import bellman, ridge
 from dfiv_ope.agents import fixed_features
 from dfiv_ope.datasets import sampling
+
+
+def test_sums_by_action_are_the_sums_of_the_features(case):
+  psi = fixed_features.make(
+      case.problem, size=6, bandwidth_scale=1., seed=0)
+  data = sampling.InMemory(case.rows, batch_size=1, seed=0)
+  total = ridge.merge(*fixed_features.half_sums(psi, data.parts))
+  rows = case.rows
+  plain = ridge.sums(psi(rows.instrument), np.concatenate(
+      [bellman.difference(psi, rows.treatment), rows.outcome], axis=1))
+  for name, value in plain._asdict().items():
+    np.testing.assert_allclose(
+        getattr(total, name), value, rtol=1e-9, atol=1e-7, err_msg=name)
 
 
 def test_stage1_r2_is_that_of_a_regression_on_other_rows(case):

@@ -60,3 +60,20 @@ def test_a_record_with_an_unknown_field_is_refused(written):
 def test_a_directory_without_a_record_is_no_dataset(tmp_path):
   with pytest.raises(FileNotFoundError, match='no complete dataset'):
     spec.read_metadata(tmp_path)
+
+
+def test_a_record_from_before_logs_could_be_imported_is_read(written):
+  fields = json.loads((written / spec.METADATA).read_text())
+  for name in ('action_labels', 'annotations'):
+    del fields[name]
+  again = spec.Metadata.from_json(
+      json.dumps(fields), source=pathlib.Path('x'))
+  assert again == spec.read_metadata(written)
+
+
+def test_the_id_of_a_log_is_a_file_name():
+  log = spec.Log(name='Ward 3 (2.5 mg)', source='x.csv', format='csv',
+                 mapping={})
+  assert log.id == 'Ward-3-2-5-mg'
+  with pytest.raises(ValueError, match='discount must'):
+    spec.Log(name='x', source='x.csv', format='csv', mapping={}, discount=1.)

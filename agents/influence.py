@@ -1,0 +1,84 @@
+"""How much each episode of a log moves the value of a policy.
+
+The weights of `uncertainty` solve the dual of LSTD-Q: with psi the features
+and A = sum psi (psi - gamma d psi')', the value is v'A^-1 sum psi r, so a row's
+reward counts w = v'A^-1 psi. They belong to the log and the policy, and serve
+every method's Q-function.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import bellman, ridge, types, uncertainty
+from dfiv_ope.agents import base, fixed_features, lstd
+
+
+class Influence:
+  """The episodes' influence on values of one policy.
+
+  Attributes:
+    weights: w of every transition, [N].
+  """
+
+  def __init__(
+      self,
+      problem: bellman.Problem,
+      parts: base.Parts,
+      *,
+      episodes: types.FloatArray,
+      initial_observations: tf.Tensor,
+  ):
+    """Solves for the weights.
+
+    Args:
+      problem: what is asked of the log.
+      parts: gives the log in order.
+      episodes: index of the episode of each transition, [N].
+      initial_observations: raw, [E, D].
+    """
+    config = lstd.CONFIGS['default']
+    psi = fixed_features.make(
+        problem, size=config.random_features,
+        bandwidth_scale=config.bandwidth_scale, seed=0)
+    self._parts = parts
+    self._problem = problem
+    self._episodes = episodes
+    self._initial = problem.decide(initial_observations)
+    value = tf.reduce_mean(psi(self._initial), axis=0)[:, None]  # v, [D, 1]
+    dual = ridge.solve_dual(
+        ridge.merge(*fixed_features.half_sums(psi, parts)), value,
+        config.penalty)
+
+    @tf.function(reduce_retracing=True)
+    def weigh(rows: types.IVBatch) -> tf.Tensor:
+      return ridge.predict(psi(rows.instrument), dual)[:, 0]
+
+    self.weights = np.concatenate([weigh(rows) for rows in parts()])
+
+  @property
+  def effective_share(self) -> float:
+    """Share of the rows that the value rests on: (sum w)^2 / (N sum w^2).
+
+    Small where the policy goes to states that the log seldom shows.
+    """
+    return float(np.sum(self.weights) ** 2 / (
+        len(self.weights) * np.sum(np.square(self.weights))))
+
+  def resample(self, agent: base.Agent) -> tuple[types.FloatArray, float]:
+    """Returns changes of an agent's estimate by resampling, its correction.
+
+    Args:
+      agent: a method that has learned.
+    """
+    @tf.function(reduce_retracing=True)
+    def errors(rows: types.IVBatch) -> tf.Tensor:
+      fitted = bellman.difference(agent.predict, rows.treatment)
+      return tf.cast(rows.outcome, fitted.dtype) - fitted
+
+    scale = self._problem.value_scale
+    weighted = scale * self.weights * np.concatenate(
+        [errors(rows)[:, 0] for rows in self._parts()])
+    added = uncertainty.contributions(
+        scale * agent.predict(self._initial).numpy()[:, 0], weighted,
+        self._episodes)
+    return uncertainty.resample(added), float(np.sum(weighted))

@@ -1,0 +1,150 @@
+"""Turns the rows of a log into whole episodes; all of it in whole arrays."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import decoding, findings, labels
+from dfiv_ope.datasets import steps as steps_lib
+from dfiv_ope.datasets.formats import source
+
+
+class Block(NamedTuple):
+  """Whole episodes.
+
+  Attributes:
+    steps: their rows.
+    annotations: further columns, float32 [N, K].
+  """
+  steps: steps_lib.Steps
+  annotations: np.ndarray
+
+
+class Assembler:
+  """Takes chunks of a log and gives back blocks of whole episodes.
+
+  An episode with a finding is left out, so whoever goes on after findings
+  gets the sound rest.
+
+  Attributes:
+    cut: episodes whose last step was dropped, because what followed is
+      unknown.
+    empty: episodes without a transition, left out.
+    unsound: episodes with findings, left out.
+  """
+
+  def __init__(
+      self,
+      layout: columns_lib.Layout,
+      actions: labels.Actions,
+      *,
+      file: str,
+      report: Callable[[findings.Finding], None],
+  ):
+    """Initialises the assembler.
+
+    Args:
+      layout: the columns.
+      actions: all actions of the log.
+      file: name of the log, for messages.
+      report: is told what is wrong; if it raises, that is the end.
+    """
+    self.cut = self.empty = self.unsound = 0
+    self._decoder = decoding.Decoder(layout, actions, file=file)
+    self._ends = layout.ends
+    self._report = report
+    self._returned: list[int] = []
+    self._open: decoding.Rows | None = None
+
+  @property
+  def annotations(self) -> tuple[str, ...]:
+    """Names of the further columns."""
+    return self._decoder.annotations
+
+  def add(self, chunk: source.Chunk) -> Block | None:
+    """Takes in a chunk; returns the episodes that ended, if any."""
+    rows, nameless, returned = self._decoder.decode(chunk)
+    if nameless.size:
+      self._report(findings.Finding('episode is empty', nameless, nameless))
+    if returned:
+      index = np.searchsorted(rows.episode, returned)
+      self._report(findings.Finding(
+          'the episode was there before; its rows must follow each other',
+          index, rows.row[index], self._decoder.episode_name(returned[0])))
+      self._returned += returned
+    if self._open is not None:
+      rows = decoding.concatenate(self._open, rows)
+    whole = int(np.searchsorted(rows.episode, rows.episode[-1])) if len(
+        rows.episode) else 0
+    self._open = decoding.take(rows, slice(whole, None))
+    return self._block(decoding.take(rows, slice(whole)))
+
+  def finish(self) -> Block | None:
+    """Returns the last episode."""
+    if self._open is None:
+      return None
+    rows, self._open = self._open, None
+    return self._block(rows)
+
+  def _block(self, rows: decoding.Rows) -> Block | None:
+    """Checks whole episodes and forms their steps."""
+    if not len(rows.episode):
+      return None
+    shape = findings.Shape(rows, ends=self._ends)
+    unsound = np.isin(rows.episode, self._returned)
+    for found in sorted(
+        findings.search(rows, shape, self._decoder),
+        key=lambda each: each.places[0]):
+      self._report(found)
+      unsound[found.places] = True
+    if unsound.any():
+      bad = np.unique(rows.episode[unsound])
+      self.unsound += len(bad)
+      rows = decoding.take(rows, ~np.isin(rows.episode, bad))
+      if not len(rows.episode):
+        return None
+      shape = findings.Shape(rows, ends=self._ends)
+    return self._steps(rows, shape)
+
+  def _steps(
+      self, rows: decoding.Rows, shape: findings.Shape) -> Block | None:
+    """Forms the steps of sound episodes."""
+    terminated = shape.terminated
+    # A final observation that is not logged matters only after a truncation:
+    # then the last row stands for it, and its action and reward are lost.
+    repeated = terminated & ~shape.has_final
+    cut = ~terminated & ~shape.has_final
+    keep = shape.lengths - (shape.has_final | cut) > 0
+    self.cut += int(np.sum(cut & keep))
+    self.empty += int(np.sum(~keep))
+    if not keep.any():
+      return None
+
+    copies = np.repeat(keep.astype(int), shape.lengths)
+    copies[shape.ends] += repeated & keep
+    index = np.repeat(np.arange(len(copies)), copies)  # [N]
+    lengths = (shape.lengths + repeated)[keep]
+    final = np.cumsum(lengths) - 1
+    terminated = terminated[keep]
+    is_last = np.zeros(len(index), bool)
+    is_last[final] = True
+    is_terminal = np.zeros(len(index), bool)
+    is_terminal[final] = terminated
+    discount = np.where(is_last, 0., 1.).astype(np.float32)
+    discount[final[terminated] - 1] = 0.
+    annotations = rows.annotations[index]
+    annotations[is_terminal] = 0.
+    if self._decoder.has_behaviour:
+      annotations[is_last, 0] = 0.
+    return Block(
+        steps_lib.Steps(
+            observation=rows.observation[index],
+            action=np.where(is_last, 0, rows.action[index]).astype(np.int32),
+            reward=np.where(
+                is_last, 0., rows.reward[index]).astype(np.float32),
+            discount=discount,
+            is_first=np.roll(is_last, 1), is_last=is_last,
+            is_terminal=is_terminal),
+        annotations)

@@ -1,0 +1,249 @@
+"""What the columns of a log mean: the mapping, and how it meets a file."""
+
+from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from typing import Any, NamedTuple
+
+BEHAVIOUR_PROBABILITY = 'behaviour_probability'
+TARGET_PROBABILITY = 'target_probability_'
+TERMINATED, TRUNCATED = 'terminated', 'truncated'
+
+# Names that are taken without being asked for, where a file has them.
+_USUAL = {'step': 'step', 'terminated': TERMINATED, 'truncated': TRUNCATED,
+          'behaviour_probability': BEHAVIOUR_PROBABILITY}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Columns:
+  """The mapping as it is asked for; None means the usual name, if it is there.
+
+  Attributes:
+    episode: names the episode of a row.
+    step: number of the row within its episode.
+    observations: entries of the observation; a name that ends in * stands for
+      all columns that start like it.
+    action: a whole number or a label.
+    reward: of the action.
+    terminated: whether the action ended the episode for good.
+    truncated: whether the episode was cut off after the action.
+    behaviour_probability: of the action, in the policy that made the log.
+    target_probabilities: of each action, in the policy to be evaluated.
+    actions: labels of all actions in order, or their number.
+    ends: how episodes end in a log without the column `terminated`.
+  """
+  episode: str = 'episode'
+  step: str | None = None
+  observations: tuple[str, ...] = ('obs*',)
+  action: str = 'action'
+  reward: str = 'reward'
+  terminated: str | None = None
+  truncated: str | None = None
+  behaviour_probability: str | None = None
+  target_probabilities: tuple[str, ...] | None = None
+  actions: tuple[str, ...] | None = None
+  ends: str | None = None
+
+  def __post_init__(self) -> None:
+    if not self.observations:
+      raise ValueError('observations must name at least one column.')
+    if self.ends not in (None, TERMINATED, TRUNCATED):
+      raise ValueError(
+          f'ends must be {TERMINATED} or {TRUNCATED}, got {self.ends!r}.')
+    if self.actions is not None:
+      if len(self.actions) < 2:
+        raise ValueError(
+            'actions must be their number or at least two labels, got '
+            f'{", ".join(self.actions)!r}.')
+      _no_repetition('actions', self.actions)
+
+
+class Layout(NamedTuple):
+  """The mapping once it has met a file; None where the file has nothing.
+
+  Attributes:
+    target_labels: the actions that target probabilities are named after.
+    ends: how an episode ends that no column says it of.
+    others: names of columns, as in `Columns`.
+  """
+  episode: str
+  step: str | None
+  observations: tuple[str, ...]
+  action: str
+  reward: str
+  terminated: str | None
+  truncated: str | None
+  behaviour_probability: str | None
+  target_probabilities: tuple[str, ...]
+  target_labels: tuple[str, ...] | None
+  ends: str
+
+  @property
+  def names(self) -> tuple[str, ...]:
+    """All columns that are read."""
+    single = (self.episode, self.step, self.action, self.reward,
+              self.terminated, self.truncated, self.behaviour_probability)
+    return (*(name for name in single if name is not None),
+            *self.observations, *self.target_probabilities)
+
+  @property
+  def text(self) -> tuple[str, ...]:
+    """Columns that are kept as they are written."""
+    return self.episode, self.action
+
+  def record(self) -> dict[str, Any]:
+    """Returns the mapping for the record of a dataset."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in self._asdict().items() if name != 'target_labels'}
+
+
+def parse(data: Mapping[str, Any]) -> Columns:
+  """Returns the mapping that options or a YAML file ask for.
+
+  Args:
+    data: by the names of `Columns`; lists may be written with commas.
+
+  Raises:
+    ValueError: a name is unknown, or its value not of its kind.
+  """
+  known = [field.name for field in dataclasses.fields(Columns)]
+  unknown = [str(name) for name in data if name not in known]
+  if unknown:
+    raise ValueError(
+        f'A mapping has no {", ".join(unknown)}. Its names are: '
+        f'{", ".join(known)}.')
+  values: dict[str, Any] = {}
+  for name, value in data.items():
+    if name in ('observations', 'target_probabilities', 'actions'):
+      values[name] = _list(name, value)
+    elif isinstance(value, str) and value:
+      values[name] = value
+    else:
+      raise ValueError(
+          f'{name} should be the name of a column, got {value!r}.')
+  return Columns(**values)
+
+
+def _list(name: str, value: Any) -> tuple[str, ...]:
+  if name == 'actions' and str(value).isdecimal():
+    return tuple(map(str, range(int(value))))
+  if isinstance(value, str):
+    value = [each.strip() for each in value.split(',')]
+  if not isinstance(value, list | tuple) or not all(
+      isinstance(each, str | int) and str(each) for each in value):
+    raise ValueError(f'{name} should be a list of names, got {value!r}.')
+  return tuple(map(str, value))
+
+
+def resolve(columns: Columns, available: Sequence[str], *, file: str) -> Layout:
+  """Finds the columns of a file.
+
+  Args:
+    columns: the mapping.
+    available: names of the file's columns.
+    file: its name, for messages.
+
+  Raises:
+    ValueError: a column is missing or used twice, or nothing says how
+      episodes end.
+  """
+  _no_repetition(f'the columns of {file}', available)
+  found: dict[str, str | None] = {}
+  for name in ('episode', 'step', 'action', 'reward', 'terminated',
+               'truncated', 'behaviour_probability'):
+    wanted = getattr(columns, name)
+    if wanted is None:
+      usual = _USUAL[name]
+      found[name] = usual if usual in available else None
+    elif wanted in available:
+      found[name] = wanted
+    else:
+      raise _missing(name, wanted, available, file)
+  taken = {name for name in found.values() if name is not None}
+  targets, labels = _targets(columns, available, taken, file)
+  observations = [
+      name for wanted in columns.observations
+      for name in _matches('observations', wanted, available,
+                           taken.union(targets), file)]
+  layout = Layout(
+      **found, observations=tuple(observations),  # type: ignore[arg-type]
+      target_probabilities=targets, target_labels=labels,
+      ends=_ends(columns, found['terminated'], available, file))
+  _no_repetition('the mapping', layout.names)
+  return layout
+
+
+def _targets(
+    columns: Columns, available: Sequence[str], taken: Iterable[str],
+    file: str,
+) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+  """Returns columns of target probabilities and the actions they name."""
+  wanted = columns.target_probabilities
+  if wanted is None:
+    wanted = (f'{TARGET_PROBABILITY}*',)
+    if not any(name.startswith(TARGET_PROBABILITY) for name in available):
+      return (), None
+  names = [
+      name for each in wanted for name in _matches(
+          'target_probabilities', each, available, taken, file)]
+  if len(wanted) == 1 and wanted[0].endswith('*'):
+    prefix = wanted[0][:-1]
+    return tuple(names), tuple(name.removeprefix(prefix) for name in names)
+  return tuple(names), None
+
+
+def _matches(
+    name: str, wanted: str, available: Sequence[str], taken: Iterable[str],
+    file: str) -> list[str]:
+  """Returns the columns that a name or a prefix with a star stands for."""
+  if not wanted.endswith('*'):
+    matches = [wanted] if wanted in available else []
+  else:
+    matches = [each for each in available
+               if each.startswith(wanted[:-1]) and each not in taken]
+  if not matches:
+    raise _missing(name, wanted, available, file)
+  return matches
+
+
+def _ends(
+    columns: Columns, terminated: str | None, available: Sequence[str],
+    file: str) -> str:
+  if terminated is not None:
+    if columns.ends is not None:
+      raise ValueError(
+          f'--ends is for logs that do not say how episodes end, but {file} '
+          f'has the column {terminated!r}. Leave it out.')
+    return TRUNCATED
+  if columns.ends is None:
+    raise ValueError(
+        f'{file} has no column {TERMINATED!r}, so how do its episodes end? '
+        'After a termination nothing more can be earned; after a truncation '
+        'life went on unseen, and its value is estimated. Say --ends '
+        f'{TERMINATED} or --ends {TRUNCATED}, or name a column with --map '
+        f'terminated=COLUMN. {_listing(available)}')
+  return columns.ends
+
+
+def _missing(
+    name: str, wanted: str, available: Sequence[str], file: str) -> ValueError:
+  hint = ''
+  if len(available) == 1 and any(mark in available[0] for mark in ';\t|'):
+    hint = ' Its columns must be separated by commas.'
+  return ValueError(
+      f'{file} has no column {wanted!r} for {name}.{hint} '
+      f'{_listing(available)} Name another with --map {name}=COLUMN.')
+
+
+def _listing(available: Sequence[str]) -> str:
+  shown = ', '.join(map(repr, available[:40]))
+  more = f' and {len(available) - 40} more' if len(available) > 40 else ''
+  return f'Its columns are: {shown}{more}.'
+
+
+def _no_repetition(what: str, names: Sequence[str]) -> None:
+  twice = sorted({name for name in names if names.count(name) > 1})
+  if twice:
+    raise ValueError(
+        f'{", ".join(map(repr, twice))} occurs twice in {what}; each must '
+        'occur once.')

@@ -1,0 +1,159 @@
+"""What can be wrong with the rows of whole episodes."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import decoding, labels
+
+# Probabilities in files are rounded.
+_SUM_TOLERANCE = 1e-3
+_TOLERANCE = 1e-6
+
+
+class Finding(NamedTuple):
+  """Something wrong, in one or more rows.
+
+  Attributes:
+    sentence: what is wrong.
+    places: of the rows among those that were searched.
+    rows: their numbers in the file.
+    episode: name of the first row's episode; empty if it has none.
+  """
+  sentence: str
+  places: np.ndarray
+  rows: np.ndarray
+  episode: str = ''
+
+  def describe(self, file: str) -> str:
+    """Says what is wrong, and where."""
+    episode = f' (episode {self.episode})' if self.episode else ''
+    more = len(self.rows) - 1
+    also = f', and so in {more} more rows' if more else ''
+    return f'{file}, row {self.rows[0]}{episode}: {self.sentence}{also}.'
+
+
+class Shape:
+  """Where the episodes of some rows start and end.
+
+  Attributes:
+    ends: index of each episode's last row, [E].
+    lengths: rows of each episode, [E].
+    final: whether a row is a final observation, [N].
+    has_final: whether an episode's last row is one, [E].
+    last_transition: index of each episode's last action, [E]; of an episode
+      that has none, it is no index of its own.
+    terminated: whether an episode ended by termination, [E].
+  """
+
+  def __init__(self, rows: decoding.Rows, *, ends: str):
+    """Initialises the shape; `ends` holds where no column says it."""
+    self.ends = np.flatnonzero(np.diff(rows.episode, append=-1))
+    self.lengths = np.diff(self.ends, prepend=-1)
+    is_end = np.zeros(len(rows.episode), bool)
+    is_end[self.ends] = True
+    self.final = is_end & (rows.action == labels.EMPTY) & np.isnan(rows.reward)
+    self.has_final = self.final[self.ends]
+    self.last_transition = self.ends - self.has_final
+    self.terminated = rows.terminated[self.last_transition] > 0
+    if ends == columns_lib.TERMINATED:
+      self.terminated |= ~(rows.truncated[self.last_transition] > 0)
+
+
+def search(
+    rows: decoding.Rows, shape: Shape, decoder: decoding.Decoder
+) -> Iterator[Finding]:
+  """Yields everything that is wrong with some whole episodes."""
+  masks = [*_steps(rows), *_actions(rows, shape, decoder),
+           *_flags(rows, shape, decoder.layout),
+           *_observations(rows, decoder), *_probabilities(
+               rows, shape, decoder)]
+  for sentence, mask in masks:
+    index = np.flatnonzero(mask)
+    if index.size:
+      yield Finding(
+          sentence, index, rows.row[index],
+          decoder.episode_name(rows.episode[index[0]]))
+
+
+Masks = Iterator[tuple[str, np.ndarray]]
+
+
+def _steps(rows: decoding.Rows) -> Masks:
+  """Steps must go up by one within an episode."""
+  if rows.step is None:
+    return
+  whole = np.isfinite(rows.step) & (rows.step == np.floor(rows.step))
+  yield 'step is not a whole number', ~whole
+  same = np.append(False, np.diff(rows.episode) == 0)
+  same[1:] &= whole[1:] & whole[:-1]
+  change = np.where(same, np.diff(rows.step, prepend=0.), 1.)
+  yield 'the same step is there twice', change == 0
+  wrong = (change != 0) & (change != 1)
+  if wrong.any():
+    first = int(np.argmax(wrong))
+    before, after = rows.step[first - 1], rows.step[first]
+    yield (f'step {after:.0f} follows step {before:.0f}, but steps must go up '
+           'by one'), wrong
+
+
+def _actions(
+    rows: decoding.Rows, shape: Shape, decoder: decoding.Decoder) -> Masks:
+  """Every row but a final observation has an action and a reward."""
+  no_action, no_reward = rows.action == labels.EMPTY, np.isnan(rows.reward)
+  yield ('action and reward are empty, which only the last row of an episode '
+         'may have'), no_action & no_reward & ~shape.final
+  yield 'action is empty', no_action & ~no_reward
+  known = decoder.actions.labels
+  more = ', ...' if len(known) > 20 else ''
+  yield (f'action is not one of {", ".join(known[:20])}{more}',
+         rows.action == labels.UNKNOWN)
+  yield 'reward is empty or nan', no_reward & ~no_action
+  yield 'reward is infinite or too large for float32', np.isinf(rows.reward)
+
+
+def _observations(rows: decoding.Rows, decoder: decoding.Decoder) -> Masks:
+  broken = ~np.isfinite(rows.observation)
+  for column in np.flatnonzero(broken.any(axis=0)):
+    yield (f'{decoder.observation_names[column]} is empty, nan, infinite or '
+           'too large for float32'), broken[:, column]
+
+
+def _flags(
+    rows: decoding.Rows, shape: Shape, layout: columns_lib.Layout) -> Masks:
+  """Flags stand in the row of an episode's last action and nowhere else."""
+  goes_on = np.ones(len(rows.row), bool)
+  goes_on[shape.last_transition] = False
+  goes_on[shape.ends] = False
+  for name, flags in ((layout.terminated, rows.terminated),
+                      (layout.truncated, rows.truncated)):
+    if name is not None:
+      yield f'{name} is empty', (flags == decoding.ABSENT) & ~shape.final
+      yield f'{name} is set, but the episode goes on', (flags > 0) & goes_on
+      yield (f'{name} is set in a row without an action; it belongs to the '
+             'row of the last action'), (flags > 0) & shape.final
+
+
+def _probabilities(
+    rows: decoding.Rows, shape: Shape, decoder: decoding.Decoder) -> Masks:
+  """Probabilities are wanted wherever a value may be asked for."""
+  first = int(decoder.has_behaviour)
+  if first:
+    taken = rows.annotations[:, 0]
+    sound = (taken > 0.) & (taken <= 1. + _TOLERANCE)
+    yield (f'{decoder.layout.behaviour_probability} is not in (0, 1], though '
+           'the action was taken'), ~sound & ~shape.final
+  target = rows.annotations[:, first:]
+  if target.shape[1]:
+    asked = np.ones(len(rows.row), bool)
+    asked[shape.ends[shape.has_final & shape.terminated]] = False
+    sound = ((target >= 0.) & (target <= 1. + _TOLERANCE)).all(axis=1)
+    yield ('a target probability is empty or not in [0, 1] (the last row of a '
+           'truncated episode needs them as well)'), asked & ~sound
+    total = target.sum(axis=1)
+    wrong = asked & sound & (np.abs(total - 1.) > _SUM_TOLERANCE)
+    if wrong.any():
+      yield (f'the target probabilities sum to {total[wrong][0]:.4g}, not to '
+             '1'), wrong

@@ -1,0 +1,82 @@
+"""Logs as Parquet files."""
+
+from collections.abc import Iterator, Sequence
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from dfiv_ope.datasets.formats import source
+
+# Where an exported file keeps the labels of its actions.
+ACTION_LABELS = b'action_labels'
+
+
+class ParquetFile(source.Source):
+  """A Parquet file; its rows are numbered from 1."""
+
+  def __init__(self, path: pathlib.Path):
+    """Reads the schema."""
+    try:
+      import pyarrow as pa
+      from pyarrow import parquet
+    except ImportError as error:
+      raise source.not_installed(error, 'Parquet') from error
+    try:
+      self._file = parquet.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+      raise ValueError(
+          f'{path.name} is not a whole Parquet file: {_words(error)}'
+      ) from error
+    self._name = path.name
+    schema = self._file.schema_arrow
+    self.columns = schema.names
+    labels = (schema.metadata or {}).get(ACTION_LABELS)
+    self.actions = None if labels is None else json.loads(labels)
+
+  def chunks(
+      self, columns: Sequence[str], *, text: Sequence[str] = (),
+  ) -> Iterator[source.Chunk]:
+    import pyarrow as pa
+    first = 1
+    batches = self._file.iter_batches(
+        batch_size=source.CHUNK_ROWS, columns=list(columns))
+    while True:
+      try:
+        batch = next(batches, None)
+      except (pa.ArrowException, OSError) as error:
+        raise ValueError(
+            f'{self._name} is damaged after row {first - 1}: {_words(error)}'
+        ) from error
+      if batch is None:
+        return
+      rows = np.arange(first, first + batch.num_rows)
+      first += batch.num_rows
+      yield source.Chunk(
+          {name: self._values(name, batch.column(name)) for name in columns},
+          rows, (first - 1) / self._file.metadata.num_rows)
+
+  def _values(self, name: str, column: Any) -> np.ndarray:
+    import pyarrow as pa
+    kind = column.type
+    if pa.types.is_fixed_size_list(kind) and column.null_count == 0:
+      return np.asarray(
+          column.flatten().to_numpy(zero_copy_only=False)
+      ).reshape(len(column), kind.list_size)
+    if pa.types.is_dictionary(kind):
+      column = column.dictionary_decode()
+    elif pa.types.is_nested(kind):
+      raise ValueError(
+          f'{self._name}: {name} holds values of type {kind}. A column must '
+          'have one number or text a row, or a list of fixed size.')
+    elif pa.types.is_decimal(kind):
+      column = column.cast(pa.float64())
+    elif pa.types.is_integer(kind) and column.null_count:
+      # Whole numbers with gaps come as floats, which is exact up to 2^53.
+      column = column.cast(pa.float64())
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _words(error: Exception) -> str:
+  return ' '.join(str(error).split())

@@ -1,0 +1,55 @@
+"""Makes a dataset of a user's log."""
+
+import pathlib
+
+from dfiv_ope import versions
+from dfiv_ope.datasets import logs, store
+from dfiv_ope.datasets import spec as spec_lib
+
+
+def write(
+    reader: logs.LogReader,
+    out: pathlib.Path,
+    spec: spec_lib.Log,
+    *,
+    progress: logs.Progress,
+) -> spec_lib.Metadata:
+  """Writes all of a dataset but its record.
+
+  Args:
+    reader: the log.
+    out: directory of the dataset to be; must not hold a checkpoint.
+    spec: where the log comes from.
+    progress: is told how far it is.
+
+  Returns:
+    The record.
+
+  Raises:
+    OSError: the checkpoint could not be written.
+    ValueError: something is wrong with the log, or nothing is left of it.
+  """
+  writer = None
+  try:
+    for block in reader.blocks(progress=progress):
+      if writer is None:
+        num_observations = block.steps.observation.shape[1]
+        writer = store.Writer(
+            out, num_observations=num_observations, discount=spec.discount,
+            num_annotations=block.annotations.shape[1])
+      writer.extend(block.steps, block.annotations)
+    if writer is None:
+      raise reader.nothing_left()
+    contents = writer.finish()
+  except BaseException:
+    if writer is not None:
+      writer.close()
+    raise
+  actions = reader.find_actions(progress)
+  return spec_lib.Metadata(
+      spec=spec, num_observations=num_observations,
+      num_actions=len(actions.labels), transitions=contents.transitions,
+      episodes=contents.episodes, truncated=contents.truncated,
+      digest=contents.digest, files=store.file_record(out), truth=None,
+      behaviour=contents.returns, policy=None, versions=versions.versions(),
+      action_labels=actions.recorded, annotations=reader.annotations)

@@ -1,0 +1,138 @@
+"""Reads the log of a user, in whatever format, as blocks of whole episodes."""
+
+from collections.abc import Callable, Iterator
+import pathlib
+from typing import Any
+
+from dfiv_ope.datasets import assembly, findings, formats, labels
+from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets.formats import source
+
+# Called as progress(share of the file that was read).
+Progress = Callable[[float], None]
+Report = Callable[[findings.Finding], None]
+
+
+class LogReader:
+  """A log file with the meaning of its columns.
+
+  Attributes:
+    file: its name, without directories.
+    format: its format.
+  """
+
+  def __init__(
+      self, path: pathlib.Path, *, columns: columns_lib.Columns,
+      format_name: str | None = None):
+    """Opens a log and finds its columns.
+
+    Args:
+      path: a file, or a directory for the formats that are one.
+      columns: what the columns mean.
+      format_name: None to tell it by name and content.
+
+    Raises:
+      FileNotFoundError: there is no log.
+      ValueError: it cannot be read, or lacks a column.
+    """
+    self.file = path.name
+    self.format = format_name or formats.detect(path)
+    self._source: source.Source = formats.open_log(
+        path, format_name=self.format)
+    self._layout = columns_lib.resolve(
+        columns, self._source.columns, file=self.file)
+    self._actions: labels.Actions | None = None
+    for known in (columns.actions, self._source.actions):
+      if known is not None and self._actions is None:
+        self._actions = labels.Actions(known)
+    if self._actions is None and self._layout.target_labels is not None:
+      self._actions = labels.Actions(
+          labels.in_order(self._layout.target_labels))
+    self._assembler: assembly.Assembler | None = None
+
+  @property
+  def mapping(self) -> dict[str, Any]:
+    """What the columns mean, for the record."""
+    return self._layout.record()
+
+  def find_actions(self, progress: Progress) -> labels.Actions:
+    """Returns the actions; reads through the log unless it is said.
+
+    Raises:
+      ValueError: there are none, or they are continuous.
+    """
+    if self._actions is None:
+      found = labels.Collection(self.file)
+      column = self._layout.action
+      for chunk in self._source.chunks([column], text=[column]):
+        found.add(chunk, column)
+        progress(chunk.share)
+      self._actions = found.actions()
+    return self._actions
+
+  def blocks(
+      self, *, report: Report | None = None, progress: Progress
+  ) -> Iterator[assembly.Block]:
+    """Yields all episodes in the order of the file.
+
+    Args:
+      report: is told what is wrong with rows; their episodes are left out.
+        Without it, the first thing wrong is the end.
+      progress: is told how far it is.
+
+    Raises:
+      ValueError: something is wrong with the log.
+    """
+    actions = self.find_actions(progress)
+    self._assembler = assembly.Assembler(
+        self._layout, actions, file=self.file,
+        report=report or self._refuse)
+    for chunk in self._source.chunks(
+        self._layout.names, text=self._layout.text):
+      block = self._assembler.add(chunk)
+      if block is not None:
+        yield block
+      progress(chunk.share)
+    block = self._assembler.finish()
+    if block is not None:
+      yield block
+
+  @property
+  def annotations(self) -> tuple[str, ...]:
+    """Names of the further columns, once blocks were read."""
+    return self._assembler.annotations if self._assembler else ()
+
+  @property
+  def unsound(self) -> int:
+    """Number of episodes that something was wrong with so far."""
+    return self._assembler.unsound if self._assembler else 0
+
+  def notes(self) -> list[str]:
+    """Returns a sentence for everything that was dropped so far."""
+    result = []
+    if self._assembler and self._assembler.cut:
+      result.append(
+          f'{_episodes(self._assembler.cut)} ended without a final '
+          'observation: the last step was dropped.')
+    if self._assembler and self._assembler.empty:
+      result.append(
+          f'{_episodes(self._assembler.empty)} had no transition left: '
+          'dropped.')
+    return result
+
+  def nothing_left(self) -> ValueError:
+    """Returns the error of a log without a transition."""
+    notes = ' '.join(self.notes())
+    return ValueError(
+        f'{self.file} holds no transition that can be used. '
+        f'{notes or "It has no rows."} A transition needs the observation '
+        'after it, unless it terminated the episode.')
+
+  def _refuse(self, finding: findings.Finding) -> None:
+    raise ValueError(
+        f'{finding.describe(self.file)} Correct the log; `dfiv-ope dataset '
+        'check` lists everything that is wrong.')
+
+
+def _episodes(count: int) -> str:
+  return f'{count:,} episode{"s" if count > 1 else ""}'

@@ -1,0 +1,172 @@
+"""Policies that come from elsewhere: functions, models, recorded columns."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import spatial
+import tensorflow as tf
+
+from dfiv_ope import types
+
+# Probabilities from elsewhere sum to one up to this.
+SUM_SLACK = 1e-4
+
+
+class Normalised(tf.Module):
+  """Divides the probabilities of a policy by their sum."""
+
+  def __init__(self, policy: types.Policy):
+    super().__init__('normalised')
+    self._policy = policy
+
+  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    probabilities = self._policy.action_probabilities(observation)
+    return probabilities / tf.reduce_sum(probabilities, axis=1, keepdims=True)
+
+
+class Function(tf.Module):
+  """Asks a function of arrays: a user's own, or a model of another library."""
+
+  def __init__(
+      self, function: Callable[[np.ndarray], np.ndarray], *, num_actions: int):
+    """Wraps the function.
+
+    Args:
+      function: maps observations [B, D] to probabilities [B, A], both float32.
+      num_actions: A.
+    """
+    super().__init__('function')
+    self._function = function
+    self._num_actions = num_actions
+
+  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    if tf.executing_eagerly():  # errors stay what they are
+      return tf.constant(self._function(np.asarray(observation)))
+    probabilities = tf.numpy_function(
+        self._function, [observation], tf.float32)
+    return tf.ensure_shape(probabilities, [None, self._num_actions])
+
+
+class Recorded(tf.Module):
+  """Probabilities that were recorded state by state.
+
+  A state that was recorded several times has the mean of its probabilities;
+  one that was never recorded has those of the nearest that was.
+  """
+
+  def __init__(self, observations: np.ndarray, probabilities: np.ndarray):
+    """Remembers the probabilities.
+
+    Args:
+      observations: float32 [N, D].
+      probabilities: [N, A]; rows with a nan are left out.
+
+    Raises:
+      ValueError: nothing is left.
+    """
+    super().__init__('recorded')
+    known = np.isfinite(probabilities).all(axis=1)
+    if not known.any():
+      raise ValueError('The log records no probabilities of the target policy.')
+    rows = np.ascontiguousarray(observations[known], np.float32) + 0.  # no -0
+    self._keys, first, place = np.unique(
+        _keys(rows), return_index=True, return_inverse=True)
+    sums = np.zeros([len(first), probabilities.shape[1]])
+    np.add.at(sums, place, probabilities[known])
+    self._probabilities = (
+        sums / sums.sum(axis=1, keepdims=True)).astype(np.float32)
+    self._states = rows[first]
+    self._tree: spatial.KDTree | None = None
+
+  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    if tf.executing_eagerly():
+      return tf.constant(self._look_up(np.asarray(observation)))
+    answer = tf.numpy_function(self._look_up, [observation], tf.float32)
+    return tf.ensure_shape(answer, [None, self._probabilities.shape[1]])
+
+  def _look_up(self, observation: np.ndarray) -> np.ndarray:
+    rows = np.ascontiguousarray(observation, np.float32) + 0.
+    keys = _keys(rows)
+    place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+    unknown = self._keys[place] != keys
+    if unknown.any():
+      if self._tree is None:
+        self._tree = spatial.KDTree(self._states)
+      _, place[unknown] = self._tree.query(rows[unknown])
+    return self._probabilities[place]
+
+
+def _keys(rows: np.ndarray) -> np.ndarray:
+  """Returns a sortable value for each row of bytes, [N]."""
+  return rows.view(f'S{rows.dtype.itemsize * rows.shape[1]}')[:, 0]
+
+
+def as_probabilities(
+    answer: Any, rows: int, num_actions: int, labels: Sequence[str] = (),
+) -> np.ndarray:
+  """Returns what foreign code says of B observations as float32 [B, A].
+
+  Args:
+    answer: probabilities [B, A]; or actions [B], numbers from 0 or labels.
+    rows: B.
+    num_actions: A.
+    labels: names of the actions, if they have any.
+
+  Raises:
+    ValueError: it is neither; the message goes on after the policy's name.
+  """
+  try:
+    array = np.asarray(answer)
+  except ValueError:  # rows of different lengths
+    array = np.array(None)
+  if array.size and all(isinstance(each, str) for each in array.flat):
+    array = array.astype(str)
+  kind, shape = array.dtype.kind, array.shape
+  wanted = (f'probabilities [{rows}, {num_actions}] or actions [{rows}] are '
+            'wanted, whole numbers from 0 or labels.')
+  if shape == (rows,) and kind == 'f':
+    raise ValueError(
+        'returned one real number an observation, but continuous actions are '
+        f'not supported: {wanted}')
+  if shape == (rows,) and kind in 'iubU':
+    return np.eye(num_actions, dtype=np.float32)[
+        _indices(array, num_actions, labels)]
+  if shape != (rows, num_actions) or kind not in 'fiub':
+    raise ValueError(
+        f'returned {type(answer).__name__} of shape {list(shape)}, but '
+        f'{wanted}')
+  sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
+  wrong = ~((np.abs(sums - 1.) <= SUM_SLACK) & (array >= 0))  # or nan
+  if wrong.any():
+    row = int(np.argmax(wrong.any(axis=1)))
+    raise ValueError(
+        f'returned {", ".join(f"{x:.4g}" for x in array[row, :8])} for '
+        f'observation {row}, but probabilities are finite, not negative, and '
+        'sum to 1. If these are logits, add a softmax; if they are values, '
+        'return the best action.')
+  return array.astype(np.float32)
+
+
+def _indices(
+    actions: np.ndarray, num_actions: int, labels: Sequence[str],
+) -> np.ndarray:
+  """Returns actions [B], which are numbers or labels, as numbers from 0."""
+  names = list(labels) or [str(number) for number in range(num_actions)]
+  said = f'the actions of the log are {", ".join(names[:20])}'
+  if actions.dtype.kind == 'U':
+    unknown = set(actions.tolist()) - set(names)
+    if unknown:
+      raise ValueError(f'returned the action {min(unknown)!r}, but {said}.')
+    return np.array([names.index(name) for name in actions.tolist()], int)
+  if labels and all(label.lstrip('-').isdecimal() for label in labels):
+    raise ValueError(
+        f'returned the number {actions[0]}, which may be the name of an action '
+        f'or its place, as {said}. Return the names as strings, or '
+        'probabilities in this order.')
+  wrong = (actions < 0) | (actions >= num_actions)
+  if wrong.any():
+    raise ValueError(
+        f'returned the action {actions[wrong][0]}, but actions are the numbers '
+        f'from 0 to {num_actions - 1}.')
+  return actions.astype(int)

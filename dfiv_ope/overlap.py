@@ -1,0 +1,315 @@
+"""How far a log tells what a policy would do: the overlap of the two.
+
+Two views of it: importance weights pi(a|s) / b(a|s), where the probability b
+of the logged action is known or estimated, and nearest neighbours, which need
+no b: how often the log took the policy's action in a similar state.
+
+    found = overlap.measure(pi, actions, episodes, s, behaviour=b)
+    found.verdict, found.warnings()
+"""
+
+from collections.abc import Sequence
+import dataclasses
+
+import numpy as np
+from scipy import special
+
+from dfiv_ope import features, types
+
+# Neighbours are looked for among so many steps of the log, for so many of
+# them: a share of 2,000 has a standard error of one per cent.
+_REFERENCES = 20_000
+_QUERIES = 2_000
+_CHUNK = 200  # queries at once, to bound memory
+# A neighbour is near if it is nearer than in this share of the log's own
+# decisions, so a policy that acts as the log does is covered to this share.
+NEAR = 0.95
+# Rounding leaves the squared distance of equal rows below this.
+_ROUNDING = 1e-8
+
+# Where overlap is thin and where it is poor, as shares. With a fifth of the
+# decisions without neighbours, or a hundredth of the log that counts, the
+# estimate is extrapolation or rests on a few rows. On logs with a fifth of
+# random actions, uniform actions have 0.86 to 0.99 and 0.29, their greedy
+# policy 0.96 to 1 and 0.87, its opposite 0.82 to 0.99 and 0.07.
+_THIN_COVERAGE, _POOR_COVERAGE = 0.9 * NEAR, 0.8 * NEAR
+_THIN_STEPS, _POOR_STEPS = 0.2, 0.01
+# Actions that the log never takes are guesswork, so less of it is allowed.
+_THIN_UNSEEN, _POOR_UNSEEN = 0.001, 0.05
+# Means over fewer steps are rough, whatever share of the log they are.
+_FEW_STEPS = 100
+# A single step should not have more than this share of all weight.
+_HEAVY = 0.05
+# Weights average one if b is right. Steps of an episode are alike, so the
+# average is wrong only if it is by many standard errors, and by a tenth.
+_MEAN_ERRORS, _MEAN_SLACK = 5., 0.1
+
+_VERDICTS = {
+    'good': 'Overlap is good: in nearly all of its states, the log shows what '
+            'the policy does.',
+    'thin': 'Overlap is thin: part of the estimate rests on few steps of the '
+            'log, so expect it to be rough.',
+    'poor': 'Overlap is poor: much of the estimate is extrapolation, and no '
+            'interval shows how wrong it may be.'}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Coverage:
+  """Nearest neighbours of a policy's decisions; see `coverage`.
+
+  Attributes:
+    share: of the policy's decisions in the log's states, those that have a
+      near neighbour of the same action in another episode.
+    near: what distance between standardised observations is near.
+    queries: in how many states this was looked at.
+    references: among how many steps neighbours were looked for.
+  """
+  share: float
+  near: float
+  queries: int
+  references: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Weights:
+  """Importance weights of a log's steps.
+
+  Attributes:
+    effective_steps: (sum w)^2 / sum w^2.
+    effective_episodes: the same with the product of each episode's weights.
+      It says what weighting whole episodes would rest on, and nothing of
+      methods that look at steps, so it is in no verdict.
+    largest: weight of a step.
+    largest_share: its share of all weight.
+    mean: of all; one if b is right.
+    mean_error: standard error of that mean.
+    estimated: whether b was estimated from the log.
+  """
+  effective_steps: float
+  effective_episodes: float
+  largest: float
+  largest_share: float
+  mean: float
+  mean_error: float
+  estimated: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Overlap:
+  """Overlap of a policy and a log.
+
+  Attributes:
+    steps: number of steps of the log.
+    agreement: mean probability that the policy takes the logged action.
+    unseen: actions that the log never takes and the policy does, with their
+      mean probability.
+    coverage: by nearest neighbours.
+    weights: None if b is not known.
+  """
+  steps: int
+  agreement: float
+  unseen: dict[int, float]
+  coverage: Coverage
+  weights: Weights | None
+
+  @property
+  def grade(self) -> str:
+    """One word: good, thin or poor."""
+    share, guessed = self.coverage.share, sum(self.unseen.values())
+    steps = self.weights.effective_steps if self.weights else self.steps
+    if (share < _POOR_COVERAGE or guessed > _POOR_UNSEEN
+        or steps < _POOR_STEPS * self.steps):
+      return 'poor'
+    if (share < _THIN_COVERAGE or guessed > _THIN_UNSEEN
+        or steps < max(_THIN_STEPS * self.steps, _FEW_STEPS)):
+      return 'thin'
+    return 'good'
+
+  @property
+  def verdict(self) -> str:
+    """One sentence on how far an estimate can be trusted."""
+    return _VERDICTS[self.grade]
+
+  def warnings(self, labels: Sequence[str] = ()) -> list[str]:
+    """Returns what a user should know; actions are numbers without labels."""
+    result = []
+    if self.unseen:
+      names = [labels[each] if labels else str(each) for each in self.unseen]
+      result.append(
+          f'In {_percent(sum(self.unseen.values()))} of its decisions the '
+          'policy takes an action that the log never takes '
+          f'({", ".join(names)}): nothing says what it leads to.')
+    found, weights = self.coverage, self.weights
+    if found.share < _THIN_COVERAGE:
+      result.append(
+          f'In {_percent(1. - found.share)} of the states the policy takes an '
+          'action that the log never takes nearby: the estimate extrapolates '
+          f'there. (Acting as the log does gives {_percent(1. - NEAR)}. Seen '
+          f'in {found.queries:,} states, among {found.references:,} steps.)')
+    steps = weights.effective_steps if weights else self.steps
+    if steps < max(_THIN_STEPS * self.steps, _FEW_STEPS):
+      result.append(
+          f'For this policy the {self.steps:,} steps of the log are worth '
+          f'{steps:,.0f}.')
+    if weights and weights.largest_share > _HEAVY:
+      result.append(
+          f'One step has {_percent(weights.largest_share)} of the weight of '
+          'all: the log hardly ever did there what the policy does.')
+    if weights and abs(weights.mean - 1.) > max(
+        _MEAN_SLACK, _MEAN_ERRORS * weights.mean_error):
+      reason = (
+          'the probabilities that were estimated from the log are rough.'
+          if weights.estimated else
+          'the logged probabilities are not those of the policy that wrote '
+          'the log, or that policy never takes some of the actions.')
+      result.append(
+          f'The weights of steps average {weights.mean:.2f} instead of 1: '
+          f'{reason}')
+    return result
+
+
+def measure(
+    target: types.FloatArray, actions: np.ndarray, episodes: np.ndarray,
+    observations: types.FloatArray, *,
+    behaviour: types.FloatArray | None = None, estimated: bool = False,
+    seed: types.Seed = 0,
+) -> Overlap:
+  """Returns the overlap of a policy and a log of N steps.
+
+  Args:
+    target: the policy's probabilities in the log's states, [N, A].
+    actions: logged actions, [N].
+    episodes: to which episode each step belongs, [N].
+    observations: logged states, [N, D].
+    behaviour: probability with which each logged action was taken, [N]; None
+      if it is not known.
+    estimated: whether `behaviour` was estimated from the log.
+    seed: seeds the choice of steps for neighbours.
+
+  Raises:
+    ValueError: a probability in `behaviour` is impossible.
+  """
+  weights = None
+  if behaviour is not None:
+    ratios = step_weights(target, actions, behaviour)
+    with np.errstate(divide='ignore'):
+      logs = np.log(ratios)
+    weights = Weights(
+        effective_steps=effective_size(logs),
+        effective_episodes=effective_size(episode_log_weights(logs, episodes)),
+        largest=float(ratios.max()),
+        largest_share=float(ratios.max() / (ratios.sum() or 1.)),
+        mean=float(ratios.mean()),
+        mean_error=float(ratios.std() / np.sqrt(len(ratios))),
+        estimated=estimated)
+  return Overlap(
+      steps=len(actions), agreement=agreement(target, actions),
+      unseen=unseen(target, actions), weights=weights,
+      coverage=coverage(target, actions, episodes, observations, seed=seed))
+
+
+def agreement(target: types.FloatArray, actions: np.ndarray) -> float:
+  """Returns how likely the policy takes the logged action, on average."""
+  return float(np.mean(_taken(target, actions), dtype=np.float64))
+
+
+def unseen(target: types.FloatArray, actions: np.ndarray) -> dict[int, float]:
+  """Returns the policy's mean probability of actions that are not logged."""
+  mean = np.mean(target, axis=0, dtype=np.float64)
+  never = np.bincount(actions, minlength=len(mean)) == 0
+  return {int(action): float(mean[action])
+          for action in np.flatnonzero(never & (mean > 0.))}
+
+
+def step_weights(
+    target: types.FloatArray, actions: np.ndarray,
+    behaviour: types.FloatArray,
+) -> types.FloatArray:
+  """Returns pi(a|s) / b(a|s) of the logged actions, [N]."""
+  behaviour = np.asarray(behaviour, np.float64)
+  wrong = ~((behaviour > 0.) & (behaviour <= 1. + 1e-6))
+  if wrong.any():
+    row = int(np.argmax(wrong))
+    raise ValueError(
+        f'The log says that the action of step {row} had probability '
+        f'{behaviour[row]:g}, but what was taken has one in (0, 1]. Correct '
+        'it, or leave the probabilities out.')
+  return _taken(target, actions) / behaviour
+
+
+def episode_log_weights(
+    logs: types.FloatArray, episodes: np.ndarray) -> types.FloatArray:
+  """Returns the log of the product of each episode's weights, [E]."""
+  _, index = np.unique(episodes, return_inverse=True)
+  return np.bincount(index, weights=logs)
+
+
+def effective_size(logs: types.FloatArray) -> float:
+  """Returns (sum w)^2 / sum w^2 from log w; 0 if all weights are 0."""
+  if np.all(np.isneginf(logs)):
+    return 0.
+  return float(np.exp(
+      2. * special.logsumexp(logs) - special.logsumexp(2. * np.asarray(logs))))
+
+
+def coverage(
+    target: types.FloatArray, actions: np.ndarray, episodes: np.ndarray,
+    observations: types.FloatArray, *, seed: types.Seed,
+) -> Coverage:
+  """Returns how much of a policy's decisions has near neighbours.
+
+  For a state s of the log and an action a, d(s, a) is the distance of s, in
+  standardised observations, from the nearest state of another episode where
+  the log took a. Near is the 95 % quantile of d at the logged decisions. The
+  share is the mean over states of sum_a pi(a|s) [d(s, a) is near].
+
+  A random sample of steps serves for both, so that its size changes the share
+  little. A log of one episode has its other steps for neighbours.
+  """
+  if len(np.unique(episodes)) == 1:
+    episodes = np.arange(len(actions))
+  order = np.random.default_rng(seed).permutation(len(actions))[:_REFERENCES]
+  x = np.asarray(observations[order], np.float64)
+  asked = order[:_QUERIES]
+  squares = _squared_distances(
+      features.fit_standardiser(x).apply(x), actions[order],
+      np.asarray(episodes)[order], num_actions=target.shape[1])  # [Q, A]
+  own = _taken(squares, actions[asked])
+  own = own[np.isfinite(own)]
+  # A distance of the log, not a mean of two: states may be discrete.
+  near = np.quantile(own, NEAR, method='higher') if len(own) else 0.
+  covered = squares <= near + _ROUNDING
+  share = np.mean(np.sum(target[asked] * covered, axis=1))
+  return Coverage(
+      share=float(min(share, 1.)), near=float(np.sqrt(near)),
+      queries=len(asked), references=len(order))
+
+
+def _squared_distances(
+    x: types.FloatArray, actions: np.ndarray, episodes: np.ndarray, *,
+    num_actions: int,
+) -> types.FloatArray:
+  """Returns those of the first rows from each action's nearest row, [Q, A].
+
+  Infinite where no other episode has the action.
+  """
+  by_action = np.argsort(actions, kind='stable')
+  seen, starts = np.unique(actions[by_action], return_index=True)
+  references, owners = x[by_action], episodes[by_action]
+  norms = np.sum(np.square(references), axis=1)
+  result = np.full((min(_QUERIES, len(x)), num_actions), np.inf)
+  for start in range(0, len(result), _CHUNK):
+    rows = slice(start, min(start + _CHUNK, len(result)))
+    squares = np.sum(np.square(x[rows]), axis=1)[:, None] + norms
+    squares = np.maximum(squares - 2. * x[rows] @ references.T, 0.)
+    squares[episodes[rows, None] == owners] = np.inf
+    result[rows, seen] = np.minimum.reduceat(squares, starts, axis=1)
+  return result
+
+
+def _taken(columns: types.FloatArray, actions: np.ndarray) -> types.FloatArray:
+  return np.asarray(columns)[np.arange(len(actions)), actions]
+
+
+def _percent(share: float) -> str:
+  return f'{100. * share:.2g} %' if share < 0.1 else f'{100. * share:.0f} %'

@@ -1,0 +1,187 @@
+"""`dfiv-ope benchmark coverage`: how often intervals hold the true value."""
+
+import collections
+import dataclasses
+import pathlib
+import time
+from typing import TYPE_CHECKING, Annotated
+
+from rich import table as rich_table
+import typer
+
+from dfiv_ope import agents
+from dfiv_ope.launch import console, overrides, runtime, workspace
+
+if TYPE_CHECKING:
+  from dfiv_ope import results
+  from dfiv_ope.agents import base
+  from dfiv_ope.datasets import reading
+  from dfiv_ope.datasets import spec as spec_lib
+
+# Logs of a coverage study have seeds of their own.
+_FIRST_SEED = 1_000_000
+
+
+def coverage(
+    dataset: Annotated[pathlib.Path, typer.Argument(
+        help='A dataset of `dataset make`: new logs are made as it was.',
+        metavar='DATASET')],
+    out: Annotated[pathlib.Path, typer.Option(
+        help='Directory of the result rows; what is there is not run again.')],
+    method: Annotated[list[str] | None, typer.Option(
+        help=f'{", ".join(agents.NAMES)}; may be repeated.')] = None,
+    logs: Annotated[int, typer.Option(help='New logs to draw.', min=1)] = 40,
+    seeds: Annotated[int, typer.Option(
+        help='Runs of a method on each log.', min=1)] = 3,
+    level: Annotated[float, typer.Option(help='Of the intervals.')] = 0.95,
+    settings: Annotated[list[str] | None, typer.Option(
+        '--set', help="name=value of the method's config; may be repeated.",
+        metavar='NAME=VALUE')] = None,
+) -> None:
+  """Counts how often the intervals of `evaluate` hold the true value.
+
+  Draws independent logs with the policy, the task and the size of DATASET,
+  gives each to the method as `evaluate` does, and compares the interval with
+  the true value of the record. A killed command goes on when it is given
+  again.
+
+      dfiv-ope benchmark coverage data/catch --method lstd --out runs
+  """
+  names = overrides.method_names(
+      method or ['lstd'], agents.NAMES, settings or [])
+  if not 0. < level < 1.:
+    raise ValueError(f'--level must lie in (0, 1), got {level:g}.')
+  runtime.start()
+  from dfiv_ope import results
+  from dfiv_ope.datasets import reading
+  from dfiv_ope.datasets import spec as spec_lib
+  made = reading.open_dataset(dataset)
+  spec = made.metadata.spec
+  if not isinstance(spec, spec_lib.Spec) or made.metadata.truth is None:
+    raise ValueError(
+        f'{dataset} is an imported log: its true value is not known and no '
+        'other logs can be made like it. Take one of `dataset make`.')
+  with workspace.exclusive(out):
+    _run(made, spec, names, settings or [], out, logs=logs, seeds=seeds,
+         level=level)
+    rows = [row for row in results.read(out)
+            if row.problem['name'] == 'coverage']
+  _print(rows)
+
+
+def _run(
+    made: 'reading.Dataset', spec: 'spec_lib.Spec', names: list[str],
+    settings: list[str], out: pathlib.Path, *, logs: int, seeds: int,
+    level: float,
+) -> None:
+  """Runs what has no row yet."""
+  from dfiv_ope import configs, results, versions
+  from dfiv_ope.launch import rows as rows_lib
+  assert made.metadata.truth is not None
+  have = results.keys(out)
+  with console.progress('Logs', logs) as update:
+    for number in range(logs):
+      update(number, f'{spec.task} log {number}')
+      drawn = None
+      for name in names:
+        config = overrides.apply(
+            agents.load(name).CONFIGS['default'], settings)
+        truth = made.metadata.truth.mean
+        problem = {
+            'name': 'coverage', 'dataset': spec.id, 'task': spec.task,
+            'action_noise': spec.action_noise, 'log': number, 'seeds': seeds,
+            'level': level, 'truth': truth}
+        encoded, code = configs.encode(config), rows_lib.code(name)
+        if results.key(problem, name, encoded, 0, code=code) in have:
+          continue
+        drawn = drawn or _Drawn(made, spec, _FIRST_SEED + number)
+        started = time.process_time()
+        metrics = drawn.interval(name, config, seeds=seeds, level=level)
+        results.append(out, results.ResultRow(
+            problem=problem, method=name, config=encoded, seed=0,
+            metrics={**metrics, 'covered': float(
+                metrics['low'] <= truth <= metrics['high'])},
+            curves={}, cpu_seconds=time.process_time() - started,
+            versions=versions.versions(), code=code))
+
+
+class _Drawn:
+  """A new log, and what all methods need of it."""
+
+  def __init__(
+      self, made: 'reading.Dataset', spec: 'spec_lib.Spec', seed: int):
+    import numpy as np
+    import tensorflow as tf
+
+    from dfiv_ope import bellman, envs
+    from dfiv_ope.agents import influence
+    from dfiv_ope.datasets import collection, sampling
+    from dfiv_ope.datasets import steps as steps_lib
+    assert made.policy is not None
+    steps = steps_lib.concatenate([
+        steps_lib.from_episode(episode) for episode in collection.collect(
+            envs.maker(spec.task, action_noise=spec.action_noise), made.policy,
+            dataclasses.replace(spec, seed=seed))])
+    transitions = steps_lib.transitions(steps)
+    self._initial = tf.constant(steps.observation[steps.is_first])
+    self._problem = bellman.pose(
+        transitions, made.policy, discount=spec.discount,
+        num_actions=made.metadata.num_actions)
+    self._rows = self._problem.rows(
+        transitions, support=self._problem.support(
+            transitions.next_observation))
+    self._influence = influence.Influence(
+        self._problem,
+        sampling.InMemory(self._rows, batch_size=1, seed=0).parts,
+        episodes=(np.cumsum(steps.is_first) - 1)[~steps.is_last],
+        initial_observations=self._initial)
+
+  def interval(
+      self, name: str, config: 'base.Config', *, seeds: int,
+      level: float,
+  ) -> dict[str, float]:
+    """Returns the interval of a method, and what it is made of."""
+    import numpy as np
+
+    from dfiv_ope import uncertainty
+    from dfiv_ope.agents import base
+    from dfiv_ope.datasets import sampling
+    runs = []
+    for seed in range(seeds):
+      agent = agents.load(name).make(config, self._problem, seed=seed)
+      learner = base.OPELearner(
+          agent, self._problem, sampling.InMemory(
+              self._rows, batch_size=config.batch_size, seed=seed),
+          initial_observations=self._initial)
+      learner.run()
+      runs.append((learner.evaluate(), *self._influence.resample(agent)))
+    estimates, changes, corrections = zip(*runs, strict=True)
+    return uncertainty.interval(
+        estimates, np.stack(changes), corrections, level=level)._asdict()
+
+
+def _print(rows: list['results.ResultRow']) -> None:
+  """Prints the share of intervals that hold the truth."""
+  groups: dict[tuple[str, ...], list[results.ResultRow]] = (
+      collections.defaultdict(list))
+  for row in rows:
+    groups[row.method, row.problem['dataset'], repr(row.config),
+           f'{100 * row.problem["level"]:g} %'].append(row)
+  table = rich_table.Table(title='Intervals that hold the true value')
+  for column in ('method', 'log', 'level', 'logs', 'held', 'mean error',
+                 'mean half width', 'data', 'training'):
+    table.add_column(
+        column, justify='left' if column in ('method', 'log') else 'right')
+  for (method, log, _, level), group in groups.items():
+    def mean(*names: str, group: list['results.ResultRow'] = group) -> float:
+      return sum(row.metrics[name] for row in group
+                 for name in names) / len(group)
+
+    error = sum(abs(row.metrics['estimate'] - row.problem['truth'])
+                for row in group) / len(group)
+    table.add_row(
+        method, log, level, str(len(group)), f'{100 * mean("covered"):.0f} %',
+        f'{error:.4g}', f'{(mean("high") - mean("low")) / 2.:.4g}',
+        f'{mean("data_error"):.4g}', f'{mean("training_error"):.4g}')
+  console.OUTPUT.print(table)
+
