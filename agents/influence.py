@@ -51,7 +51,7 @@ class Influence:
 
     @tf.function(reduce_retracing=True)
     def weigh(rows: types.IVBatch) -> tf.Tensor:
-      return ridge.predict(psi(rows.instrument), dual)[:, 0]
+      return psi.dot(rows.instrument, dual)[:, 0]
 
     self.weights = np.concatenate([weigh(rows) for rows in parts()])
 

@@ -14,26 +14,19 @@ import dataclasses
 import numpy as np
 from scipy import special
 
-from dfiv_ope import features, types
-
-# Neighbours are looked for among so many steps of the log, for so many of
-# them: a share of 2,000 has a standard error of one per cent.
-_REFERENCES = 20_000
-_QUERIES = 2_000
-_CHUNK = 200  # queries at once, to bound memory
-# A neighbour is near if it is nearer than in this share of the log's own
-# decisions, so a policy that acts as the log does is covered to this share.
-NEAR = 0.95
-# Rounding leaves the squared distance of equal rows below this.
-_ROUNDING = 1e-8
+from dfiv_ope import neighbours, types
 
 # Where overlap is thin and where it is poor, as shares. With a fifth of the
 # decisions without neighbours, or a hundredth of the log that counts, the
 # estimate is extrapolation or rests on a few rows. On logs with a fifth of
 # random actions, uniform actions have 0.86 to 0.99 and 0.29, their greedy
 # policy 0.96 to 1 and 0.87, its opposite 0.82 to 0.99 and 0.07.
-_THIN_COVERAGE, _POOR_COVERAGE = 0.9 * NEAR, 0.8 * NEAR
+_THIN_COVERAGE, _POOR_COVERAGE = 0.9 * neighbours.NEAR, 0.8 * neighbours.NEAR
 _THIN_STEPS, _POOR_STEPS = 0.2, 0.01
+# The value rests on a share of the rows. The greedy policies of these logs
+# have 0.29 to 0.79; uniform actions have 0.11 on catch, where the estimate is
+# off by a fifth of the truth, and 0.001 on the other tasks.
+_THIN_RESTING, _POOR_RESTING = 0.25, 0.05
 # Actions that the log never takes are guesswork, so less of it is allowed.
 _THIN_UNSEEN, _POOR_UNSEEN = 0.001, 0.05
 # Means over fewer steps are rough, whatever share of the log they are.
@@ -51,23 +44,6 @@ _VERDICTS = {
             'log, so expect it to be rough.',
     'poor': 'Overlap is poor: much of the estimate is extrapolation, and no '
             'interval shows how wrong it may be.'}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Coverage:
-  """Nearest neighbours of a policy's decisions; see `coverage`.
-
-  Attributes:
-    share: of the policy's decisions in the log's states, those that have a
-      near neighbour of the same action in another episode.
-    near: what distance between standardised observations is near.
-    queries: in how many states this was looked at.
-    references: among how many steps neighbours were looked for.
-  """
-  share: float
-  near: float
-  queries: int
-  references: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -105,23 +81,28 @@ class Overlap:
       mean probability.
     coverage: by nearest neighbours.
     weights: None if b is not known.
+    resting: share of the rows that the value rests on, by the weights of
+      whole states rather than of actions (`agents.influence`), if known.
   """
   steps: int
   agreement: float
   unseen: dict[int, float]
-  coverage: Coverage
+  coverage: neighbours.Coverage
   weights: Weights | None
+  resting: float | None = None
 
   @property
   def grade(self) -> str:
     """One word: good, thin or poor."""
     share, guessed = self.coverage.share, sum(self.unseen.values())
     steps = self.weights.effective_steps if self.weights else self.steps
+    resting = 1. if self.resting is None else self.resting
     if (share < _POOR_COVERAGE or guessed > _POOR_UNSEEN
-        or steps < _POOR_STEPS * self.steps):
+        or steps < _POOR_STEPS * self.steps or resting < _POOR_RESTING):
       return 'poor'
     if (share < _THIN_COVERAGE or guessed > _THIN_UNSEEN
-        or steps < max(_THIN_STEPS * self.steps, _FEW_STEPS)):
+        or steps < max(_THIN_STEPS * self.steps, _FEW_STEPS)
+        or resting < _THIN_RESTING):
       return 'thin'
     return 'good'
 
@@ -144,13 +125,17 @@ class Overlap:
       result.append(
           f'In {_percent(1. - found.share)} of the states the policy takes an '
           'action that the log never takes nearby: the estimate extrapolates '
-          f'there. (Acting as the log does gives {_percent(1. - NEAR)}. Seen '
+          f'there. (Acting as the log does gives {_percent(1. - neighbours.NEAR)}. Seen '
           f'in {found.queries:,} states, among {found.references:,} steps.)')
     steps = weights.effective_steps if weights else self.steps
     if steps < max(_THIN_STEPS * self.steps, _FEW_STEPS):
       result.append(
           f'For this policy the {self.steps:,} steps of the log are worth '
           f'{steps:,.0f}.')
+    if self.resting is not None and self.resting < _THIN_RESTING:
+      result.append(
+          f'The value rests on {_percent(self.resting)} of the rows: the '
+          'policy goes to states that the log seldom shows.')
     if weights and weights.largest_share > _HEAVY:
       result.append(
           f'One step has {_percent(weights.largest_share)} of the weight of '
@@ -172,7 +157,7 @@ def measure(
     target: types.FloatArray, actions: np.ndarray, episodes: np.ndarray,
     observations: types.FloatArray, *,
     behaviour: types.FloatArray | None = None, estimated: bool = False,
-    seed: types.Seed = 0,
+    resting: float | None = None, seed: types.Seed = 0,
 ) -> Overlap:
   """Returns the overlap of a policy and a log of N steps.
 
@@ -184,6 +169,7 @@ def measure(
     behaviour: probability with which each logged action was taken, [N]; None
       if it is not known.
     estimated: whether `behaviour` was estimated from the log.
+    resting: of `Overlap`, if known.
     seed: seeds the choice of steps for neighbours.
 
   Raises:
@@ -204,13 +190,13 @@ def measure(
         estimated=estimated)
   return Overlap(
       steps=len(actions), agreement=agreement(target, actions),
-      unseen=unseen(target, actions), weights=weights,
-      coverage=coverage(target, actions, episodes, observations, seed=seed))
+      unseen=unseen(target, actions), weights=weights, resting=resting,
+      coverage=neighbours.coverage(target, actions, episodes, observations, seed=seed))
 
 
 def agreement(target: types.FloatArray, actions: np.ndarray) -> float:
   """Returns how likely the policy takes the logged action, on average."""
-  return float(np.mean(_taken(target, actions), dtype=np.float64))
+  return float(np.mean(neighbours.taken(target, actions), dtype=np.float64))
 
 
 def unseen(target: types.FloatArray, actions: np.ndarray) -> dict[int, float]:
@@ -234,7 +220,7 @@ def step_weights(
         f'The log says that the action of step {row} had probability '
         f'{behaviour[row]:g}, but what was taken has one in (0, 1]. Correct '
         'it, or leave the probabilities out.')
-  return _taken(target, actions) / behaviour
+  return neighbours.taken(target, actions) / behaviour
 
 
 def episode_log_weights(
@@ -250,65 +236,6 @@ def effective_size(logs: types.FloatArray) -> float:
     return 0.
   return float(np.exp(
       2. * special.logsumexp(logs) - special.logsumexp(2. * np.asarray(logs))))
-
-
-def coverage(
-    target: types.FloatArray, actions: np.ndarray, episodes: np.ndarray,
-    observations: types.FloatArray, *, seed: types.Seed,
-) -> Coverage:
-  """Returns how much of a policy's decisions has near neighbours.
-
-  For a state s of the log and an action a, d(s, a) is the distance of s, in
-  standardised observations, from the nearest state of another episode where
-  the log took a. Near is the 95 % quantile of d at the logged decisions. The
-  share is the mean over states of sum_a pi(a|s) [d(s, a) is near].
-
-  A random sample of steps serves for both, so that its size changes the share
-  little. A log of one episode has its other steps for neighbours.
-  """
-  if len(np.unique(episodes)) == 1:
-    episodes = np.arange(len(actions))
-  order = np.random.default_rng(seed).permutation(len(actions))[:_REFERENCES]
-  x = np.asarray(observations[order], np.float64)
-  asked = order[:_QUERIES]
-  squares = _squared_distances(
-      features.fit_standardiser(x).apply(x), actions[order],
-      np.asarray(episodes)[order], num_actions=target.shape[1])  # [Q, A]
-  own = _taken(squares, actions[asked])
-  own = own[np.isfinite(own)]
-  # A distance of the log, not a mean of two: states may be discrete.
-  near = np.quantile(own, NEAR, method='higher') if len(own) else 0.
-  covered = squares <= near + _ROUNDING
-  share = np.mean(np.sum(target[asked] * covered, axis=1))
-  return Coverage(
-      share=float(min(share, 1.)), near=float(np.sqrt(near)),
-      queries=len(asked), references=len(order))
-
-
-def _squared_distances(
-    x: types.FloatArray, actions: np.ndarray, episodes: np.ndarray, *,
-    num_actions: int,
-) -> types.FloatArray:
-  """Returns those of the first rows from each action's nearest row, [Q, A].
-
-  Infinite where no other episode has the action.
-  """
-  by_action = np.argsort(actions, kind='stable')
-  seen, starts = np.unique(actions[by_action], return_index=True)
-  references, owners = x[by_action], episodes[by_action]
-  norms = np.sum(np.square(references), axis=1)
-  result = np.full((min(_QUERIES, len(x)), num_actions), np.inf)
-  for start in range(0, len(result), _CHUNK):
-    rows = slice(start, min(start + _CHUNK, len(result)))
-    squares = np.sum(np.square(x[rows]), axis=1)[:, None] + norms
-    squares = np.maximum(squares - 2. * x[rows] @ references.T, 0.)
-    squares[episodes[rows, None] == owners] = np.inf
-    result[rows, seen] = np.minimum.reduceat(squares, starts, axis=1)
-  return result
-
-
-def _taken(columns: types.FloatArray, actions: np.ndarray) -> types.FloatArray:
-  return np.asarray(columns)[np.arange(len(actions)), actions]
 
 
 def _percent(share: float) -> str:

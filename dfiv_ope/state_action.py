@@ -135,6 +135,18 @@ class Outer(snt.Module):
         [-1, self.num_actions * self._state_size])
     return _append_ones(tf.concat([product, weight[:, 1:]], axis=1))
 
+  def dot(self, decision: Decision, coefficients: tf.Tensor) -> tf.Tensor:
+    """Returns psi times coefficients [D, 1], [B, 1], without making psi."""
+    state = self.state(decision.observation)
+    coefficients = tf.cast(coefficients, state.dtype)[:, 0]
+    size = self.num_actions * self._state_size
+    by_action = tf.matmul(state, tf.reshape(
+        coefficients[:size], [self.num_actions, -1]), transpose_b=True)
+    # The first action has no column of its own, the constant is shared.
+    own = tf.concat([[0.], coefficients[size:-1]], axis=0) + coefficients[-1]
+    weight = tf.cast(weights(decision, self.num_actions), state.dtype)
+    return tf.reduce_sum(weight * (by_action + own), axis=1, keepdims=True)
+
   def state(
       self, observation: tf.Tensor, *, is_training: bool = False,
   ) -> tf.Tensor:

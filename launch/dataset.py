@@ -3,11 +3,18 @@
 import dataclasses
 import pathlib
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfiv_ope.launch import console, importing, policy, runtime, workspace
+from dfiv_ope.launch import (
+  checking,
+  console,
+  importing,
+  policy,
+  runtime,
+  workspace,
+)
 
 if TYPE_CHECKING:
   from dfiv_ope.datasets import spec as spec_lib
@@ -16,6 +23,7 @@ app = typer.Typer(help='Make and inspect offline datasets.',
                   no_args_is_help=True)
 app.command('import')(importing.import_log)
 app.command('export')(importing.export_log)
+app.command()(checking.check)
 
 # Enough for the bars of the evaluation, small enough for a laptop.
 TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
@@ -183,53 +191,6 @@ def card_rows(metadata: 'spec_lib.Metadata') -> list[tuple[str, str]]:
       ('versions', ', '.join(
           f'{name} {version}' for name, version in metadata.versions.items())),
   ]
-
-
-@app.command()
-def check(
-    path: Annotated[pathlib.Path, typer.Argument(
-        help='Directory of a dataset, or a log to be imported.')],
-    format_name: importing.Format = None,
-    mapping: importing.Mapping = None,
-    assignments: importing.Map = None,
-    actions: importing.Actions = None,
-    ends: importing.Ends = None,
-) -> None:
-  """Say what a dataset or a log holds, and whether it is sound.
-
-  A dataset is read back and its files, digest and rows verified. Of a log,
-  everything that `import` would refuse is listed with its row; it takes the
-  same options. Exit code 0 if all is well, 2 if not.
-  """
-  runtime.start()
-  from dfiv_ope.datasets import checks, reading
-  from dfiv_ope.datasets import spec as spec_lib
-  options: dict[str, Any] = {
-      'format_name': format_name, 'mapping': mapping,
-      'assignments': assignments, 'actions': actions, 'ends': ends}
-  if importing.is_log(path):
-    importing.check_log(path, importing.open_log(path, **options))
-    return
-  if any(value is not None for value in options.values()):
-    raise ValueError(
-        f'{path} is a dataset, whose columns are known. The options are for '
-        'logs.')
-  metadata = spec_lib.read_metadata(path)
-  with console.progress('Reading'):
-    reading.verify_files(path, metadata)
-    reading.probe(
-        path, num_observations=metadata.num_observations,
-        num_annotations=len(metadata.annotations))
-    dataset = reading.open_dataset(path)
-  found = checks.problems(dataset)
-  if found:
-    raise ValueError(f'{path} is not sound. ' + ' '.join(found))
-  console.card(f'Dataset {path}', checks.summarise(dataset).rows())
-  console.OUTPUT.print(
-      f'{path} is sound: {metadata.transitions:,} transitions in '
-      f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '
-      f'{len(metadata.files)} files as written.', highlight=False,
-      soft_wrap=True)
 
 
 @app.command()

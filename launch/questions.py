@@ -93,10 +93,10 @@ class Question:
         transitions=self.dataset.transitions, episodes=self.episodes,
         action_labels=metadata.action_labels, recorded=self._recorded())
     self._policy = target.policy
-    found = self._overlap()
-    self.description = {
-        **rows_lib.describe_log(
-            metadata, target=target.digest, policy=target.description),
+    self.description = rows_lib.describe_log(
+        metadata, target=target.digest, policy=target.description)
+    found = self.overlap()
+    self.description |= {
         'overlap': {**dataclasses.asdict(found), 'grade': found.grade,
                     'verdict': found.verdict,
                     'warnings': found.warnings(metadata.action_labels)}}
@@ -123,7 +123,7 @@ class Question:
     return self.dataset.steps.observation, np.stack(
         [columns[name] for name in names], axis=1)
 
-  def _overlap(self) -> overlap.Overlap:
+  def overlap(self) -> overlap.Overlap:
     """Measures how far the log holds what the target policy would do."""
     transitions, actions = (
         self.dataset.transitions, self.dataset.transitions.action.numpy())
@@ -139,7 +139,8 @@ class Question:
     return overlap.measure(
         self._policy.action_probabilities(transitions.observation).numpy(),
         actions, self.episodes, transitions.observation.numpy(),
-        behaviour=behaviour, estimated=known is None)
+        behaviour=behaviour, estimated=known is None,
+        resting=self.influence().effective_share)
 
   def influence(self) -> influence.Influence:
     """Returns the episodes' influence; found out when first asked for."""

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dfiv_ope import overlap
+from dfiv_ope import neighbours, overlap
 
 _EVEN = np.array([[0.5, 0.5]])
 
@@ -107,7 +107,7 @@ def test_acting_as_the_log_does_is_covered_to_the_stated_share():
   found = _measure(
       np.tile(_EVEN, (3_000, 1)), generator.integers(2, size=3_000),
       observations=state)
-  assert found.coverage.share == pytest.approx(overlap.NEAR, abs=0.02)
+  assert found.coverage.share == pytest.approx(neighbours.NEAR, abs=0.02)
 
 
 def test_in_discrete_states_near_means_the_same_state():
@@ -204,3 +204,13 @@ def test_an_impossible_probability_of_a_logged_action_is_refused(probability):
   with pytest.raises(ValueError, match='action of step 1 had probability'):
     _measure(np.tile(_EVEN, (3, 1)), [0, 1, 0],
              behaviour=np.array([0.5, probability, 0.5]))
+
+
+@pytest.mark.parametrize('resting, grade', [
+    (None, 'good'), (0.5, 'good'), (0.2, 'thin'), (0.01, 'poor')])
+def test_a_value_that_rests_on_few_rows_is_not_to_be_trusted(resting, grade):
+  actions = np.tile([0, 1], 1_000)
+  found = _measure(np.tile(_EVEN, (2_000, 1)), actions, resting=resting)
+  assert found.grade == grade
+  said = any('rests on' in words for words in found.warnings())
+  assert said == (grade != 'good')

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import policies
+from dfiv_ope import foreign, policies
 
 
 class _Linear(tf.Module):
@@ -100,3 +100,20 @@ def test_a_policy_for_another_task_is_refused(tmp_path, sizes, message):
   policies.save(_greedy(), tmp_path / 'policy', num_observations=2)
   with pytest.raises(ValueError, match=message):
     policies.load(tmp_path / 'policy', **sizes)
+
+
+def test_recorded_probabilities_are_looked_up():
+  states = np.array([[0., 1.], [2., 3.], [0., 1.], [9., 9.]], np.float32)
+  policy = foreign.Recorded(states, np.array(
+      [[1., 0.], [0.25, 0.75], [0., 1.], [np.nan, np.nan]]))
+  asked = np.array([[2., 3.], [0., 1.], [-0., 1.], [1.9, 3.1]], np.float32)
+  # The second was recorded twice; the last is nearest to the first.
+  wanted = [[0.25, 0.75], [0.5, 0.5], [0.5, 0.5], [0.25, 0.75]]
+  np.testing.assert_allclose(policy.action_probabilities(asked), wanted)
+  inside = tf.function(policy.action_probabilities)
+  np.testing.assert_allclose(inside(tf.constant(asked)), wanted)
+
+
+def test_nothing_recorded_is_refused():
+  with pytest.raises(ValueError, match='records no probabilities'):
+    foreign.Recorded(np.zeros([2, 1], np.float32), np.full([2, 2], np.nan))

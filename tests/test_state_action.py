@@ -77,3 +77,13 @@ def test_outer_has_a_block_an_action_and_a_constant_at_the_end():
 def test_heads_need_an_output_an_action():
   with pytest.raises(ValueError, match='one output for each of 4 actions'):
     state_action.Heads(LAYERS, num_observations=2, num_actions=4, seed=0)
+
+
+def test_a_product_with_outer_features_needs_no_features():
+  decision, _ = _policy()
+  outer = _networks()['outer']
+  coefficients = tf.constant(
+      np.random.default_rng(2).normal(size=(outer.output_size, 1)), tf.float32)
+  np.testing.assert_allclose(
+      outer.dot(decision, coefficients),
+      tf.matmul(outer(decision), coefficients), rtol=1e-5, atol=1e-6)

@@ -2,5 +2,6 @@
 
 `frames` makes a data frame of rows, `ranking`, `details` and `demand` make
 tables and figures of frames, `tables`, `figures` and `svg` write them, and
-`page` puts all on one page.
+`page` puts all on one page. For users' logs, `cases` gathers what was run on
+each log and policy, `advice` judges it, `log`, `forest` and `choices` show it.
 """

@@ -1,27 +1,29 @@
 """Makes all files of a report from result rows."""
 
-import json
 import math
 import pathlib
-from typing import Any
 
 import markupsafe
 import pandas as pd
 
 from dfiv_ope import results
 from dfiv_ope.launch.reporting import (
+  cases,
+  choices,
   demand,
   details,
   figures,
   frames,
+  log,
   page,
   plots,
   ranking,
+  spreadsheet,
   tables,
 )
 
 # Problems that a report can show.
-PROBLEMS = ('ope', 'demand')
+PROBLEMS = ('ope', 'log', 'selection', 'demand')
 
 Rows = list[results.ResultRow]
 
@@ -54,6 +56,16 @@ def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
     sections += _ope_sections(frame, ope, content)
     headlines.append(_headline(frame, sections))
     parts.append((_ope_lines(frame), ope))
+  asked = [row for row in rows if row.problem['name'] in ('log', 'selection')]
+  if asked:
+    frame = frames.log(asked)
+    found = cases.collect(frame, asked)
+    answered, drawn = log.sections(found)
+    sections += answered + choices.sections(frame, asked, found)
+    for figure in drawn:
+      content.update(figure.files())
+    headlines.append(log.headline(found))
+    parts.append((log.lines(frame), asked))
   iv = [row for row in rows if row.problem['name'] == 'demand']
   if iv:
     lines = demand.frame(iv)
@@ -65,9 +77,10 @@ def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
       stem = _unused(f'tables/{table.name}', content)
       content[f'{stem}.md'] = tables.markdown(table).encode()
       content[f'{stem}.tex'] = tables.latex(table).encode()
-  content['results.csv'] = _csv(parts)
+  content['results.csv'] = spreadsheet.csv(parts)
   content['index.html'] = page.render(
       title='Off-policy evaluation: which estimator to trust' if ope
+      else 'What a policy is worth' if asked
       else 'Instrumental variables on the demand design',
       facts=_facts(rows, runs), headline=' '.join(headlines),
       sections=sections, rows=page.data(parts)).encode()
@@ -199,40 +212,6 @@ def _demand_lines(lines: pd.DataFrame) -> pd.DataFrame:
       panel='demand', base_method=lines.method, method=lines.variant,
       mse=lines.mse.replace(math.inf, math.nan), cpu=lines.cpu_seconds,
       outcome=lines.failed.map({True: 'failed', False: 'finished'}))
-
-
-def _csv(parts: list[tuple[pd.DataFrame, Rows]]) -> bytes:
-  """Returns every row with all that is needed to run it again."""
-  made = []
-  for lines, rows in parts:
-    for line, row in zip(lines.to_dict('records'), rows, strict=True):
-      known = {
-          name: line[name] for name in (
-              'problem', 'digest', 'task', 'action_noise', 'epsilon',
-              'target_epsilon', 'discount', 'transitions', 'episodes', 'truth',
-              'truth_standard_error', 'log_return', 'log_standard_error',
-              'overlap', 'n', 'rho') if name in line}
-      made.append({
-          'key': row.key, **known, 'method': line['base_method'],
-          'variant': line['method'], 'preset': row.preset, 'seed': row.seed,
-          **{name: line[name] for name in (
-              'estimate', 'error', 'relative_error', 'mse') if name in line},
-          'outcome': line['outcome'], 'failure': line['failure'],
-          'cpu_seconds': line['cpu_seconds'],
-          **frames.diagnostics(row.metrics), 'command': row.command,
-          'config': json.dumps(row.config, sort_keys=True),
-          'versions': json.dumps(row.versions, sort_keys=True)})
-  table = pd.DataFrame(made).replace([math.inf, -math.inf], math.nan)
-  texts = table.select_dtypes('object').columns
-  table[texts] = table[texts].map(_harmless)
-  return table.to_csv(index=False).encode()
-
-
-def _harmless(value: Any) -> Any:
-  """Returns a text that no spreadsheet takes for a formula."""
-  if isinstance(value, str) and value[:1] in ('=', '+', '-', '@', '\t', '\r'):
-    return f"'{value}"
-  return value
 
 
 def _unused(stem: str, content: dict[str, bytes]) -> str:

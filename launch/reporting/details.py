@@ -9,6 +9,9 @@ import pandas as pd
 from dfiv_ope import results
 from dfiv_ope.launch.reporting import frames, tables
 
+# Families that are compared; the average return of the log is none of them.
+_FAMILIES = ('closed form', 'neural IV', 'FQE', 'other')
+
 
 def errors(frame: pd.DataFrame, *, relative: bool) -> list[tables.Table]:
   """Returns for each panel the errors by method and noise."""
@@ -47,24 +50,20 @@ def errors(frame: pd.DataFrame, *, relative: bool) -> list[tables.Table]:
 def families(frame: pd.DataFrame) -> tables.Table:
   """Returns whether families of estimators agree, dataset by dataset."""
   sound = frame[~frame.failed]
-  names = [name for name in ('closed form', 'neural IV', 'FQE', 'other')
-           if (frame.family == name).any()]
+  names = [name for name in _FAMILIES if (frame.family == name).any()]
   lines: list[list[tables.Cell]] = []
   links: list[tables.Link] = []
   for (panel, noise, target, dataset, digest), part in sound.groupby(
       ['panel', 'action_noise', 'target_epsilon', 'dataset', 'digest'],
       dropna=False):
-    medians = part.groupby('family').estimate.median()
-    values = [medians[name] for name in names if name in medians]
-    if not values:
+    found = medians(part)
+    if found.empty:
       continue
-    middle = abs(pd.Series(values).median())
-    gap = max(values) - min(values) if len(values) > 1 else math.nan
     lines.append([
         tables.text(dataset), tables.text(panel), tables.number(noise),
         tables.number(target),
-        *(tables.number(medians.get(name)) for name in names),
-        tables.percent(gap / middle if middle else math.nan),
+        *(tables.number(found.get(name)) for name in names),
+        tables.percent(gap(found)),
         tables.number(part.log_return.iloc[0]),
         tables.spread(
             part.truth.iloc[0], part.truth_standard_error.iloc[0])])
@@ -79,6 +78,20 @@ def families(frame: pd.DataFrame) -> tables.Table:
       columns=['dataset', 'task', 'noise', 'target epsilon', *names, 'gap',
                'return of the log', 'truth ± s.e.'],
       rows=lines, links=links)
+
+
+def medians(part: pd.DataFrame) -> pd.Series:
+  """Returns the median estimate of each family on one problem."""
+  found = part[~part.failed].groupby('family').estimate.median()
+  return found.reindex([name for name in _FAMILIES if name in found])
+
+
+def gap(found: pd.Series) -> float:
+  """Returns the gap between medians of families, relative to the middle."""
+  middle = abs(found.median())
+  if len(found) < 2 or not middle:
+    return math.nan
+  return (found.max() - found.min()) / middle
 
 
 def datasets(frame: pd.DataFrame) -> tables.Table:

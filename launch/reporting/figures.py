@@ -32,7 +32,7 @@ _OTHER_COLORS = ('#a6761d', '#7570b3', '#b3446c', '#4d9221')
 # First, second, third ... variant of a method.
 _DASHES = ('-', '--', ':', '-.')
 # Inches; fixed margins, as a layout engine takes longer than all the rest.
-_WIDTH, _HEIGHT = 4., 3.
+_WIDTH = 4.
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.82, 0.12, 0.5, 0.45
 _LEGEND_LINE = 0.28
 _DPI = 110
@@ -76,12 +76,17 @@ class Panel:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Figure:
-  """A figure; `columns` panels stand side by side in its files."""
+  """A figure; `columns` panels stand side by side in its files.
+
+  Attributes:
+    height: of a panel, in inches.
+  """
   name: str
   caption: str
   panels: list[Panel]
   styles: list[Style]
   columns: int = 3
+  height: float = 3.
 
   def files(self) -> dict[str, bytes]:
     """Returns the figure as SVG and PNG."""
@@ -91,10 +96,12 @@ class Figure:
     legend = _LEGEND_LINE * math.ceil(len(self.styles) / entries) + 0.1
     with _settings():
       figure = mpl_figure.Figure(
-          figsize=(_WIDTH * columns, _HEIGHT * rows + legend))
+          figsize=(_WIDTH * columns, self.height * rows + legend))
       for index, panel in enumerate(self.panels):
         row, column = divmod(index, columns)
-        _draw(figure, panel, column, rows - 1 - row, legend)
+        _draw(
+            figure, panel, column,
+            legend + (rows - 1 - row) * self.height, self.height)
       figure.legend(loc='lower center', frameon=False, ncols=entries, handles=[
           lines.Line2D([], [], color=style.color, marker=style.marker,
                        label=style.label, linestyle=style.dash)
@@ -108,8 +115,8 @@ class Figure:
     made = []
     with _settings():
       for index, panel in enumerate(self.panels):
-        figure = mpl_figure.Figure(figsize=(_WIDTH, _HEIGHT))
-        _draw(figure, panel, 0, 0, 0.)
+        figure = mpl_figure.Figure(figsize=(_WIDTH, self.height))
+        _draw(figure, panel, 0, 0., self.height)
         made.append(svg.inline(
             _save(figure, 'svg').decode(), f'{self.name}{index}',
             panel.alternative))
@@ -149,13 +156,14 @@ def log_scale(axis: Any) -> None:
 
 
 def _draw(
-    figure: Any, panel: Panel, column: int, row: int, below: float) -> None:
-  """Draws a panel at its place, counted from the lower left corner."""
+    figure: Any, panel: Panel, column: int, below: float, high: float,
+) -> None:
+  """Draws a panel so high, in its column, so far from the lower edge."""
   width, height = figure.get_size_inches()
   axes = figure.add_axes((
       (column * _WIDTH + _LEFT) / width,
-      (below + row * _HEIGHT + _BOTTOM) / height,
-      (_WIDTH - _LEFT - _RIGHT) / width, (_HEIGHT - _BOTTOM - _TOP) / height))
+      (below + _BOTTOM) / height,
+      (_WIDTH - _LEFT - _RIGHT) / width, (high - _BOTTOM - _TOP) / height))
   panel.draw(axes)
   # A title that is told its place does not look for one.
   axes.set_title(panel.title, loc='left', y=1., pad=14.)

@@ -21,6 +21,10 @@ FAMILIES = {
     'two_sls': 'closed form', 'sieve': 'closed form', 'dfiv': 'neural IV',
     'deepgmm': 'neural IV', 'deepiv': 'neural IV', 'fqe': 'FQE'}
 
+# What a row of a user's log must say of it; a selection on a dataset with a
+# policy of its own says no policy.
+_NEEDED_OF_LOG = ('dataset', 'digest', 'target', 'policy')
+_OWN_POLICY = {'target': '', 'policy': 'the target policy'}
 # What a row of off-policy evaluation must say of its dataset.
 _NEEDED = ('dataset', 'digest', 'task', 'action_noise')
 _OPTIONAL = (
@@ -45,12 +49,7 @@ def ope(rows: list[results.ResultRow]) -> pd.DataFrame:
   """
   lines = []
   for row, variant in zip(rows, variants(rows), strict=True):
-    missing = [name for name in _NEEDED if name not in row.problem]
-    if missing:
-      raise ValueError(
-          f'A row of {row.method} with seed {row.seed} does not say its '
-          f'{", ".join(missing)}, so it was written by another version. '
-          'Evaluate again into a new directory.')
+    _check(row, row.problem, _NEEDED)
     problem: dict[str, Any] = {
         **{name: str(row.problem[name]) for name in _NEEDED[:3]},
         **{name: number(row.problem.get(name))
@@ -67,6 +66,38 @@ def ope(rows: list[results.ResultRow]) -> pd.DataFrame:
       frame.panel, frame.action_noise, frame.target_epsilon.fillna(-1.),
       strict=True))
   return frame
+
+
+def log(rows: list[results.ResultRow]) -> pd.DataFrame:
+  """Returns rows of users' logs, and of selections on them, as a frame.
+
+  `panel` names a log and a policy; the overlap is the agreement of the two.
+
+  Raises:
+    ValueError: a row does not say what it was run on.
+  """
+  lines = []
+  for row, variant in zip(rows, variants(rows), strict=True):
+    selection = row.problem['name'] == 'selection'
+    said = {**(_OWN_POLICY if selection else {}), **row.problem}
+    _check(row, said, _NEEDED_OF_LOG)
+    problem = {name: str(said[name]) for name in _NEEDED_OF_LOG}
+    overlap = row.problem.get('overlap')
+    lines.append({
+        **problem,
+        **{name: number(row.problem.get(name)) for name in (
+            'discount', 'transitions', 'episodes', 'log_return',
+            'log_standard_error')},
+        'overlap': number(overlap.get('agreement')) if isinstance(
+            overlap, Mapping) else math.nan,
+        **({'estimate': math.nan, 'failed': bool(row.failure),
+            'failure': row.failure} if selection
+           else _outcome(row, math.nan)),
+        'kind': row.problem['name'], 'method': row.method, 'variant': variant,
+        'family': FAMILIES.get(row.method, 'other'), 'seed': row.seed,
+        'cpu_seconds': number(row.cpu_seconds),
+        'panel': f'{problem["dataset"]}: {problem["policy"]}'})
+  return pd.DataFrame(lines)
 
 
 def variants(rows: list[results.ResultRow]) -> list[str]:
@@ -120,6 +151,18 @@ def order(names: Any) -> list[str]:
     return known.index(base) if base in known else len(known), name
 
   return sorted(set(names), key=place)
+
+
+def _check(
+    row: results.ResultRow, said: Mapping[str, Any], needed: tuple[str, ...],
+) -> None:
+  """Refuses a row that does not say what it was run on."""
+  missing = [name for name in needed if name not in said]
+  if missing:
+    raise ValueError(
+        f'A row of {row.method} with seed {row.seed} does not say its '
+        f'{", ".join(missing)}, so it was written by another version. '
+        'Evaluate again into a new directory.')
 
 
 def _outcome(row: results.ResultRow, truth: float) -> dict[str, Any]:

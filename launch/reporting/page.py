@@ -38,10 +38,11 @@ class Picture:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Section:
-  """A part of the page with a heading."""
+  """A part of the page: a heading, words, a list, pictures, tables."""
   name: str
   title: str
   text: str = ''
+  points: list[str] = dataclasses.field(default_factory=list)
   pictures: list[Picture] = dataclasses.field(default_factory=list)
   grids: list[tables.Table] = dataclasses.field(default_factory=list)
 

@@ -1,0 +1,95 @@
+"""Nearest neighbours: how often a log took a policy's action nearby."""
+
+import dataclasses
+
+import numpy as np
+
+from dfiv_ope import features, types
+
+# Neighbours are looked for among so many steps of the log, for so many of
+# them: a share of 2,000 has a standard error of one per cent.
+_REFERENCES = 20_000
+_QUERIES = 2_000
+_CHUNK = 200  # queries at once, to bound memory
+# A neighbour is near if it is nearer than in this share of the log's own
+# decisions, so a policy that acts as the log does is covered to this share.
+NEAR = 0.95
+# Rounding leaves the squared distance of equal rows below this.
+_ROUNDING = 1e-8
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Coverage:
+  """Nearest neighbours of a policy's decisions; see `coverage`.
+
+  Attributes:
+    share: of the policy's decisions in the log's states, those that have a
+      near neighbour of the same action in another episode.
+    near: what distance between standardised observations is near.
+    queries: in how many states this was looked at.
+    references: among how many steps neighbours were looked for.
+  """
+  share: float
+  near: float
+  queries: int
+  references: int
+
+
+def coverage(
+    target: types.FloatArray, actions: np.ndarray, episodes: np.ndarray,
+    observations: types.FloatArray, *, seed: types.Seed,
+) -> Coverage:
+  """Returns how much of a policy's decisions has near neighbours.
+
+  For a state s of the log and an action a, d(s, a) is the distance of s, in
+  standardised observations, from the nearest state of another episode where
+  the log took a. Near is the 95 % quantile of d at the logged decisions. The
+  share is the mean over states of sum_a pi(a|s) [d(s, a) is near].
+
+  A random sample of steps serves for both, so that its size changes the share
+  little. A log of one episode has its other steps for neighbours.
+  """
+  if len(np.unique(episodes)) == 1:
+    episodes = np.arange(len(actions))
+  order = np.random.default_rng(seed).permutation(len(actions))[:_REFERENCES]
+  x = np.asarray(observations[order], np.float64)
+  asked = order[:_QUERIES]
+  squares = _squared_distances(
+      features.fit_standardiser(x).apply(x), actions[order],
+      np.asarray(episodes)[order], num_actions=target.shape[1])  # [Q, A]
+  own = taken(squares, actions[asked])
+  own = own[np.isfinite(own)]
+  # A distance of the log, not a mean of two: states may be discrete.
+  near = np.quantile(own, NEAR, method='higher') if len(own) else 0.
+  covered = squares <= near + _ROUNDING
+  share = np.mean(np.sum(target[asked] * covered, axis=1))
+  return Coverage(
+      share=float(min(share, 1.)), near=float(np.sqrt(near)),
+      queries=len(asked), references=len(order))
+
+
+def _squared_distances(
+    x: types.FloatArray, actions: np.ndarray, episodes: np.ndarray, *,
+    num_actions: int,
+) -> types.FloatArray:
+  """Returns those of the first rows from each action's nearest row, [Q, A].
+
+  Infinite where no other episode has the action.
+  """
+  by_action = np.argsort(actions, kind='stable')
+  seen, starts = np.unique(actions[by_action], return_index=True)
+  references, owners = x[by_action], episodes[by_action]
+  norms = np.sum(np.square(references), axis=1)
+  result = np.full((min(_QUERIES, len(x)), num_actions), np.inf)
+  for start in range(0, len(result), _CHUNK):
+    rows = slice(start, min(start + _CHUNK, len(result)))
+    squares = np.sum(np.square(x[rows]), axis=1)[:, None] + norms
+    squares = np.maximum(squares - 2. * x[rows] @ references.T, 0.)
+    squares[episodes[rows, None] == owners] = np.inf
+    result[rows, seen] = np.minimum.reduceat(squares, starts, axis=1)
+  return result
+
+
+def taken(columns: types.FloatArray, actions: np.ndarray) -> types.FloatArray:
+  """Returns the entry of each row's action: [N, A] and [N] to [N]."""
+  return np.asarray(columns)[np.arange(len(actions)), actions]

@@ -1,0 +1,228 @@
+"""What a person should make of an estimate: rules, each with its remedy."""
+
+from collections.abc import Iterator, Mapping
+import enum
+import math
+from typing import NamedTuple
+
+from dfiv_ope.launch.reporting import cases, details, tables
+
+# Share of the log's rows that the value rests on. Policies that suit their log
+# have 0.3 to 0.9; with 0.1 and less, estimates were far off.
+THIN_SHARE, POOR_SHARE = 0.25, 0.05
+# Fewer episodes than this say little of how much they differ.
+_FEW_EPISODES = 50
+# Share of the next features that states and actions should explain.
+_WEAK_R2 = 0.3
+# Above this, digits are lost in the solve.
+_CONDITION = 1e8
+
+_CLOSER = ('Collect data with a policy closer to this one, or evaluate a '
+           'policy nearer to the log.')
+
+
+class Doubt(enum.IntEnum):
+  """What a finding does to the answer."""
+  NONE = 0  # It is about another method.
+  SOME = 1  # The answer is rough.
+  GRAVE = 2  # The answer should not be relied on.
+
+
+class Advice(NamedTuple):
+  """Something that speaks against an estimate.
+
+  Attributes:
+    doubt: what it does to the answer.
+    finding: what was seen.
+    remedy: what to do.
+  """
+  doubt: Doubt
+  finding: str
+  remedy: str
+
+
+def collect(case: cases.Case) -> list[Advice]:
+  """Returns what the rules say of a case, the gravest first."""
+  found = [*_support(case), *_agreement(case), *_methods(case),
+           *_first_stage(case), *_size(case)]
+  return sorted(found, key=lambda each: -each.doubt)
+
+
+def next_steps(case: cases.Case) -> list[str]:
+  """Returns what to do next, a sentence or two each."""
+  steps = [f'{each.finding} {each.remedy}' for each in collect(case)]
+  if _doubt(case) == Doubt.NONE and case.preferred:
+    steps.append(_narrower(case.preferred) if _order(case) is None else (
+        'Nothing that can be seen in the log speaks against the answer. Try '
+        'the policy on a small share of decisions before it takes all.'))
+  return steps
+
+
+def headline(case: cases.Case) -> str:
+  """Returns the answer, what to compare it with, and how far to trust it."""
+  policy, best = case.problem.get('policy', 'the policy'), case.preferred
+  mean, low, high = case.log
+  naive = (f'the average return of the log, {tables.digits(mean)} '
+           f'({tables.digits(low)} to {tables.digits(high)})')
+  if best is None or best.interval is None:
+    return (f'There is no estimate of the value of {policy} with an interval '
+            f'yet, only {naive}.')
+  found = best.interval
+  order = (
+      f'The policy does {_order(case)} than the one that wrote the log.'
+      if _order(case) else
+      'The intervals overlap, so the log does not tell which is better.')
+  doubt = _doubt(case)
+  reasons = ' '.join(each.finding for each in collect(case)
+                     if each.doubt == doubt)
+  if doubt == Doubt.GRAVE:
+    order, trusted = '', f'Do not rely on it. {reasons}'
+  elif doubt == Doubt.SOME:
+    trusted = f'Take it with care. {reasons}'
+  else:
+    trusted = 'Nothing that can be seen in the log speaks against it.'
+  return ' '.join(words for words in (
+      f'The value of {policy} is estimated at {tables.digits(found.estimate)} '
+      f'(95 % interval {tables.digits(found.low)} to '
+      f'{tables.digits(found.high)}, by {best.variant}), against {naive}.',
+      order, trusted) if words)
+
+
+def trust(case: cases.Case) -> str:
+  """Returns one word or two on how far an estimate can be trusted."""
+  return {Doubt.NONE: 'yes', Doubt.SOME: 'with care', Doubt.GRAVE: 'no'}[
+      _doubt(case)]
+
+
+def first_stage(case: cases.Case) -> list[str]:
+  """Returns what is known of the first stage, in plain words."""
+  words = []
+  for result in case.methods:
+    share = result.metrics.get('stage1_held_out_r2')
+    if share is not None:
+      words.append(
+          f'{result.variant}: states and actions explain '
+          f'{_percent(max(share, 0.))} of the next features on held-out rows'
+          + (', which is weak: what an action leads to is hardly predicted.'
+             if share < _WEAK_R2 else '.'))
+    condition = result.metrics.get('instrument_condition')
+    if condition is not None:
+      words.append(
+          f'{result.variant}: the condition number of the features of states '
+          f'and actions is {condition:.1e}'
+          + (', so some of them are nearly the same.'
+             if condition > _CONDITION else ', which a solve can take.'))
+  return words
+
+
+def _order(case: cases.Case) -> str | None:
+  """Returns how the policy compares with the log; None if that is open."""
+  _, low, high = case.log
+  found = case.preferred and case.preferred.interval
+  if found and found.low > high:
+    return 'better'
+  return 'worse' if found and found.high < low else None
+
+
+def _narrower(result: cases.Result) -> str:
+  """Returns what makes an interval narrower."""
+  share = result.interval.data_share if result.interval else math.nan
+  return 'The intervals of the policy and of the log overlap. ' + (
+      'Most of the width comes with the training: run more --seeds.'
+      if share < 0.5 else
+      'To tell them apart, log more episodes: four times as many halve the '
+      'interval.')
+
+
+def _doubt(case: cases.Case) -> Doubt:
+  return max((each.doubt for each in collect(case)), default=Doubt.NONE)
+
+
+def _support(case: cases.Case) -> Iterator[Advice]:
+  """Does the log hold what the policy does?"""
+  overlap = case.problem.get('overlap')
+  grade = overlap.get('grade') if isinstance(overlap, Mapping) else None
+  share = case.effective_share
+  if share < THIN_SHARE:
+    poor = share < POOR_SHARE
+    yield Advice(
+        Doubt.GRAVE if poor or grade == 'poor' else Doubt.SOME,
+        f'The value rests on {_percent(share)} of the rows of the log, which '
+        f'is {"poor" if poor else "thin"}.', _CLOSER)
+  elif grade in ('thin', 'poor'):
+    yield Advice(
+        Doubt.GRAVE if grade == 'poor' else Doubt.SOME,
+        f'Overlap of the log and the policy is {grade}.', _CLOSER)
+
+
+def _agreement(case: cases.Case) -> Iterator[Advice]:
+  """Do families of estimators say the same?"""
+  medians = details.medians(case.frame)
+  widest = max((each.width for each in case.methods if each.interval),
+               default=math.inf)
+  gap = medians.max() - medians.min()
+  if len(medians) > 1 and gap > widest:
+    yield Advice(
+        Doubt.GRAVE,
+        f'Families of estimators differ by {tables.digits(gap)}, more '
+        f'than the widest interval, {tables.digits(widest)}.',
+        'Distrust all of them, and collect more data near the policy.')
+
+
+def _methods(case: cases.Case) -> Iterator[Advice]:
+  """Is something wrong with a method?"""
+  for each in case.methods:
+    if each.contradicted and each.interval:
+      yield Advice(
+          Doubt.GRAVE if each is case.preferred else Doubt.NONE,
+          f'The log says that {tables.digits(each.interval.correction)} is '
+          f'missing from the estimate of {each.variant}, whose standard error '
+          f'is {tables.digits(each.interval.data_error)}.',
+          'Do not trust this method here.')
+    if each.failed:
+      yield Advice(
+          Doubt.SOME if each is case.preferred else Doubt.NONE,
+          f'{each.failed} of {each.runs} runs of {each.variant} diverged.',
+          'Do not trust its other runs; prefer another method.')
+  alone = [each.variant for each in case.methods
+           if each.runs == 1 and each.interval]
+  if alone:
+    answer = case.preferred and case.preferred.variant
+    yield Advice(
+        Doubt.SOME if answer in alone else Doubt.NONE,
+        f'{_listed(alone)} ran once, so the interval leaves out how '
+        'much training changes the estimate.', 'Run it with --seeds 3.')
+
+
+def _first_stage(case: cases.Case) -> Iterator[Advice]:
+  """Do states and actions say what follows?"""
+  for each in case.methods:
+    if each.metrics.get('stage1_held_out_r2', math.inf) < _WEAK_R2:
+      yield Advice(
+          Doubt.SOME if each is case.preferred else Doubt.NONE,
+          f'The first stage of {each.variant} is weak.',
+          'Add observations that tell what happens next, or more rows.')
+    if each.metrics.get('instrument_condition', 0.) > _CONDITION:
+      yield Advice(
+          Doubt.SOME if each is case.preferred else Doubt.NONE,
+          f'Features of {each.variant} are nearly the same.',
+          'Leave out observations that repeat others.')
+
+
+def _size(case: cases.Case) -> Iterator[Advice]:
+  """Is the log large enough?"""
+  episodes = case.problem.get('episodes')
+  if episodes is not None and episodes < _FEW_EPISODES:
+    yield Advice(
+        Doubt.SOME,
+        f'The log has {episodes:,} episodes, so the interval is rough.',
+        f'Log at least {_FEW_EPISODES}.')
+
+
+def _percent(share: float) -> str:
+  return tables.percent(share).text
+
+
+def _listed(names: list[str]) -> str:
+  *first, last = names
+  return f'{", ".join(first)} and {last}' if first else last

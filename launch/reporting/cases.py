@@ -1,0 +1,150 @@
+"""A user's log and a policy: what all methods say of the two."""
+
+from collections.abc import Mapping
+import dataclasses
+import statistics
+from typing import Any
+
+import pandas as pd
+
+from dfiv_ope import results, uncertainty
+from dfiv_ope.launch import intervals
+from dfiv_ope.launch.reporting import frames
+
+# Of all intervals of a report.
+LEVEL = 0.95
+# A method whose correction is more of its standard errors is off the log's own
+# Bellman equation by more than chance.
+_CORRECTIONS = 2.
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Result:
+  """The runs of a method, and what they say together.
+
+  Attributes:
+    variant: label of the method.
+    method: its name.
+    family: the family it belongs to.
+    runs: how many there are.
+    failed: how many of them diverged.
+    cpu_seconds: of a run, on average.
+    metrics: medians over the runs that did not diverge.
+    interval: of the estimate; None if no run says how data may change it.
+  """
+  variant: str
+  method: str
+  family: str
+  runs: int
+  failed: int
+  cpu_seconds: float
+  metrics: Mapping[str, float]
+  interval: uncertainty.Interval | None
+
+  @property
+  def width(self) -> float:
+    """Length of the interval; infinite without one."""
+    if self.interval is None:
+      return float('inf')
+    return self.interval.high - self.interval.low
+
+  @property
+  def contradicted(self) -> bool:
+    """Whether the log's own Bellman equation speaks against the method."""
+    found = self.interval
+    return found is not None and (
+        abs(found.correction) > _CORRECTIONS * found.data_error)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Case:
+  """One policy on one log.
+
+  Attributes:
+    problem: what rows say of the two.
+    frame: lines of the runs.
+    methods: what each says, without the naive answer.
+    selection: rows of the choice between methods.
+  """
+  problem: Mapping[str, Any]
+  frame: pd.DataFrame
+  methods: list[Result]
+  selection: list[results.ResultRow]
+
+  @property
+  def log(self) -> tuple[float, float, float]:
+    """Average return of the log and the ends of its interval."""
+    mean = frames.number(self.problem.get('log_return'))
+    half = (statistics.NormalDist().inv_cdf(0.5 + LEVEL / 2.)
+            * frames.number(self.problem.get('log_standard_error')))
+    return mean, mean - half, mean + half
+
+  @property
+  def effective_share(self) -> float:
+    """Share of the log's rows that the value rests on; nan if unknown."""
+    return float(pd.Series([
+        result.metrics.get('effective_share') for result in self.methods],
+        dtype=float).median())
+
+  @property
+  def preferred(self) -> Result | None:
+    """The method whose estimate is the answer.
+
+    That of the selection if there was one. Otherwise the one of the narrowest
+    interval, which holds chance and the correction, first of those that did
+    not diverge, are not contradicted and have several runs.
+    """
+    known = [each for each in self.methods if each.interval]
+    if self.selection:
+      chosen = scores(self.selection).chosen.idxmax()
+      known = [each for each in known if each.method == chosen] or known
+    return min(known, default=None, key=lambda each: (
+        bool(each.failed), each.contradicted, each.runs == 1, each.width))
+
+
+def collect(frame: pd.DataFrame, rows: list[results.ResultRow]) -> list[Case]:
+  """Returns the cases of rows of logs and of selections.
+
+  Args:
+    frame: of `frames.log`.
+    rows: those it was made of.
+  """
+  cases = []
+  for _, lines in frame.groupby(['digest', 'target'], sort=False):
+    ours = {index: rows[index] for index in lines.index}
+    runs = lines[lines.kind == 'log']
+    if runs.empty:  # A selection alone.
+      continue
+    cases.append(Case(
+        problem=ours[runs.index[0]].problem, frame=runs,
+        methods=[
+            _result(part, [ours[index] for index in part.index])
+            for name in frames.order(runs.variant)
+            for part in [runs[runs.variant == name]]
+            if part.family.iloc[0] != frames.NAIVE],
+        selection=[ours[index] for index in lines.index
+                   if lines.kind[index] == 'selection']))
+  return cases
+
+
+def scores(selection: list[results.ResultRow]) -> pd.DataFrame:
+  """Returns mean scores of the candidates of a selection, by method."""
+  return pd.DataFrame([
+      {'method': row.method, **{
+          name: frames.number(row.metrics.get(name)) for name in (
+              'tournament', 'projected_bellman_error', 'chosen')}}
+      for row in selection]).groupby('method').mean().fillna(
+          {'chosen': 0.}).sort_values('tournament')
+
+
+def _result(part: pd.DataFrame, rows: list[results.ResultRow]) -> Result:
+  sound = [row for row, failed in zip(rows, part.failed, strict=True)
+           if not failed]
+  first = part.iloc[0]
+  return Result(
+      variant=first.variant, method=first.method, family=first.family,
+      runs=len(rows), failed=int(part.failed.sum()),
+      cpu_seconds=part.cpu_seconds.mean(),
+      metrics=pd.DataFrame([
+          frames.diagnostics(row.metrics) for row in sound]).median().to_dict(),
+      interval=intervals.of(sound, level=LEVEL))

@@ -1,0 +1,344 @@
+"""`dfiv-ope report` on a user's log: the answer, its interval, the advice."""
+
+import dataclasses
+import io
+import pathlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dfiv_ope import results
+from dfiv_ope.launch.reporting import advice, build, cases, frames, log
+
+HOSTILE = '</script><script>alert(1)</script> | & $x_1$'
+# The middle 95 % of these changes are -1.9 to 1.9, their deviation is 1.16.
+CHANGES = np.linspace(-2., 2., 201).tolist()
+OVERLAP = {
+    'steps': 5000, 'agreement': 0.6, 'unseen': {},
+    'coverage': {'share': 0.94, 'near': 0.5, 'queries': 2000,
+                 'references': 5000},
+    'weights': {'effective_steps': 2500., 'effective_episodes': 20.,
+                'largest': 4., 'largest_share': 0.01, 'mean': 1.,
+                'mean_error': 0.01, 'estimated': True},
+    'grade': 'good', 'verdict': 'Overlap is good.', 'warnings': []}
+
+
+def row(method='lstd', seed=0, *, estimate=10., correction=0., share=0.5,
+        scale=1., metrics=None, problem=None, **fields):
+  """Returns a row of a method on a log; its interval is known."""
+  changes = [] if method == 'log' else [scale * each for each in CHANGES]
+  return results.ResultRow(**{
+      'problem': {
+          'name': 'log', 'dataset': 'shop', 'digest': 'd' * 64,
+          'discount': 0.95, 'transitions': 5000, 'episodes': 400,
+          'log_return': 8., 'log_standard_error': 0.25, 'target': 'a1',
+          'policy': 'the Python function offers:generous',
+          'overlap': OVERLAP, **(problem or {})},
+      'method': method, 'config': {'type': 'Config'}, 'seed': seed,
+      'metrics': {'estimate': estimate} if method == 'log' else {
+          'estimate': estimate, 'correction': correction,
+          'data_error': float(np.std(changes)), 'effective_share': share,
+          **(metrics or {})},
+      'curves': {}, 'cpu_seconds': 2., 'versions': {'dfiv-ope': '0.1.0'},
+      'command': f'dfiv-ope evaluate data/shop --method {method}',
+      'resamples': changes, **fields})
+
+
+def sweep(**methods):
+  """Returns the log's row and three seeds of each method."""
+  return [row('log', estimate=8.)] + [
+      row(method, seed, **fields)
+      for method, fields in methods.items() for seed in range(3)]
+
+
+def case_of(rows):
+  (case,) = cases.collect(frames.log(rows), rows)
+  return case
+
+
+def lines_of(files, name):
+  """Returns the lines of a Markdown table by their first cell."""
+  text = files[f'tables/{name}.md'].decode()
+  cells = [line.strip('| ').split(' | ') for line in text.splitlines()
+           if line.startswith('| ')]
+  return {line[0]: dict(zip(cells[0], line, strict=True)) for line in cells[1:]}
+
+
+@pytest.fixture(scope='module')
+def files():
+  """LSTD-Q is narrow, KIV wide; FQE diverged once and has a correction."""
+  rows = sweep(
+      lstd={}, kiv={'estimate': 10.5, 'scale': 2., 'metrics': {
+          'stage1_held_out_r2': 0.86, 'instrument_condition': 3e9}},
+      fqe={'estimate': 11., 'correction': 3.})
+  rows[-1] = dataclasses.replace(
+      rows[-1], metrics={}, resamples=[], failure=f'diverged: {HOSTILE}')
+  rows += [
+      row(method, metrics={}, resamples=[], problem={'name': 'selection'})
+      for method in ('lstd', 'kiv')]
+  for index, scores in ((-2, (0.5, 0.02, 1.)), (-1, (0.75, 0.01, 0.))):
+    rows[index] = dataclasses.replace(rows[index], metrics=dict(zip(
+        ('tournament', 'projected_bellman_error', 'chosen'), scores,
+        strict=True)))
+  return build.files(rows, pathlib.Path('runs'))
+
+
+def test_every_kind_of_file_is_there(files):
+  for name in ('methods', 'overlap', 'families', 'selection'):
+    assert {f'tables/log-{name}.md', f'tables/log-{name}.tex'} <= set(files)
+  assert files['figures/log.png'].startswith(b'\x89PNG')
+  figure = files['figures/log.svg'].decode()
+  for words in ('LSTD-Q', 'KIV', 'FQE', 'average return of the log'):
+    assert f'>{words}<' in figure
+
+
+def test_the_answer_is_one_a_manager_can_read(files):
+  page = files['index.html'].decode()
+  assert '<h1>What a policy is worth</h1>' in page
+  # The log: 8 and 1.96 standard errors of 0.25.
+  assert (
+      'The value of the Python function offers:generous is estimated at 10 '
+      '(95 % interval 8.1 to 11.9, by LSTD-Q), against the average return '
+      'of the log, 8 (7.51 to 8.49). The intervals overlap, so the log does '
+      'not tell which is better. Nothing that can be seen in the log speaks '
+      'against it.') in page
+
+
+def test_the_table_has_the_intervals_and_where_they_come_from(files):
+  lines = lines_of(files, 'log-methods')
+  assert list(lines) == ['Log (average return)', 'LSTD-Q', 'KIV', 'FQE']
+  found = lines['LSTD-Q']
+  assert [found[name] for name in (
+      'seeds', 'estimate', 'low', 'high', 'data error', 'training error',
+      'share of data', 'correction', 'diverged', 'CPU s')] == [
+          '3', '**10**', '8.1', '11.9', '1.16', '0', '100 %', '0', '0', '2']
+  assert lines['KIV']['low'] == '6.7'
+  # Of the two runs that are left; the upper end holds the correction.
+  assert lines['FQE']['diverged'] == '1'
+  assert lines['FQE']['low'] == '9.1'
+  assert lines['FQE']['high'] == '15.9'
+  assert lines['Log (average return)']['low'] == '7.51'
+
+
+def test_overlap_selection_and_families_are_shown(files):
+  overlap = lines_of(files, 'log-overlap')
+  assert overlap['rows that the value rests on']['value'] == '50 %'
+  assert overlap['effective steps']['value'] == '2,500'
+  assert overlap['effective steps']['what it is'].startswith('of 5,000, by')
+  assert overlap['coverage']['value'] == '94 %'
+  selection = lines_of(files, 'log-selection')
+  assert list(selection) == ['LSTD-Q', 'KIV']
+  assert selection['LSTD-Q']['tournament'] == '**0.5**'
+  assert selection['LSTD-Q']['chosen'] == 'yes'
+  # Medians of 10 and 10.5, and of FQE.
+  families = lines_of(files, 'log-families')['median estimate']
+  assert families['closed form'] == '10.2'
+  assert families['FQE'] == '11'
+  assert families['gap'] == '0.75'
+
+
+def test_the_page_says_what_to_do_and_what_the_first_stage_is_like(files):
+  page = files['index.html'].decode()
+  for words in (
+      '<li>The log says that 3 is missing from the estimate of FQE, whose '
+      'standard error is 1.16. Do not trust this method here.</li>',
+      '<li>1 of 3 runs of FQE diverged. Do not trust its other runs; prefer '
+      'another method.</li>',
+      '<li>KIV: states and actions explain 86 % of the next features on '
+      'held-out rows.</li>',
+      'features of states and actions is 3.0e+09, so some of them are nearly '
+      'the same.</li>'):
+    assert words in page
+  assert 'alert(1)</script>' not in page
+
+
+def test_the_csv_has_every_row(files):
+  table = pd.read_csv(io.BytesIO(files['results.csv']))
+  assert len(table) == 12
+  assert table.outcome.value_counts().to_dict() == {
+      'finished': 9, 'selection': 2, 'diverged': 1}
+  found = table[(table.method == 'kiv') & (table.outcome == 'finished')]
+  assert found.estimate.tolist() == [10.5] * 3
+  assert found.policy.unique() == ['the Python function offers:generous']
+  assert found.overlap.tolist() == [0.6] * 3
+  assert found.effective_share.tolist() == [0.5] * 3
+
+
+def test_the_same_rows_make_the_same_report():
+  rows = sweep(lstd={})
+  assert (build.files(rows, pathlib.Path('runs'))
+          == build.files(rows, pathlib.Path('runs')))
+
+
+def test_without_a_reason_for_doubt_the_policy_is_to_be_tried():
+  case = case_of(sweep(lstd={'estimate': 14.}, fqe={'estimate': 14.2}))
+  assert advice.trust(case) == 'yes'
+  assert advice.headline(case).endswith(
+      'Nothing that can be seen in the log speaks against it.')
+  (step,) = advice.next_steps(case)
+  assert 'Try the policy on a small share of decisions' in step
+
+
+def test_doubts_of_another_method_are_none_of_the_answer():
+  methods = {'lstd': {}, 'kiv': {'correction': 3.}}
+  case = case_of(sweep(**methods))
+  assert advice.trust(case) == 'yes'
+  assert advice.next_steps(case)[0].startswith(
+      'The log says that 3 is missing from the estimate of KIV')
+  alone = case_of(sweep(kiv={'correction': 3.}))
+  assert advice.trust(alone) == 'no'
+
+
+@pytest.mark.parametrize('share, grave, words', [
+    (0.04, True, 'The value rests on 4 % of the rows of the log, which is '
+     'poor. Collect data with a policy closer to this one, or evaluate a '
+     'policy nearer to the log.'),
+    (0.2, False, 'The value rests on 20 % of the rows of the log, which is '
+     'thin. Collect data')])
+def test_a_value_that_rests_on_few_rows_is_doubted(share, grave, words):
+  case = case_of(sweep(lstd={'share': share}))
+  assert advice.trust(case) == ('no' if grave else 'with care')
+  assert ('Do not rely on it.' in advice.headline(case)) == grave
+  assert advice.next_steps(case)[0].startswith(words)
+
+
+def test_an_open_question_needs_more_episodes_or_seeds():
+  assert advice.next_steps(case_of(sweep(lstd={}))) == [
+      'The intervals of the policy and of the log overlap. To tell them apart, '
+      'log more episodes: four times as many halve the interval.']
+  spread = [row(seed=seed, estimate=6. + 3. * seed) for seed in range(3)]
+  assert advice.next_steps(case_of([row('log'), *spread])) == [
+      'The intervals of the policy and of the log overlap. Most of the width '
+      'comes with the training: run more --seeds.']
+
+
+@pytest.mark.parametrize('estimate, words', [
+    (14., 'The policy does better than the one that wrote the log.'),
+    (2., 'The policy does worse than the one that wrote the log.'),
+    (8., 'The intervals overlap, so the log does not tell which is better.')])
+def test_the_answer_is_compared_with_the_log(estimate, words):
+  assert words in advice.headline(case_of(sweep(lstd={'estimate': estimate})))
+  # An estimate that cannot be relied on is compared with nothing.
+  assert words not in advice.headline(case_of(sweep(
+      lstd={'estimate': estimate, 'share': 0.01})))
+
+
+def test_poor_overlap_is_grave_whatever_the_rows_say():
+  poor = {'overlap': {**OVERLAP, 'grade': 'poor'}}
+  case = case_of(sweep(lstd={'problem': poor}))
+  case = dataclasses.replace(case, problem={**case.problem, **poor})
+  assert advice.headline(case).endswith(
+      'Do not rely on it. Overlap of the log and the policy is poor.')
+
+
+def test_families_that_disagree_are_distrusted():
+  case = case_of(sweep(lstd={}, fqe={'estimate': 14.}))
+  assert advice.next_steps(case)[0] == (
+      'Families of estimators differ by 4, more than the widest interval, 3.8. '
+      'Distrust all of them, and collect more data near the policy.')
+  assert advice.trust(case) == 'no'
+  near = case_of(sweep(lstd={}, fqe={'estimate': 11.}))
+  assert advice.trust(near) == 'yes'
+
+
+def test_one_seed_and_few_episodes_make_an_interval_rough():
+  few = {'episodes': 40}
+  case = case_of([row('log', problem=few), row('lstd', problem=few)])
+  assert advice.next_steps(case) == [
+      'LSTD-Q ran once, so the interval leaves out how much training changes '
+      'the estimate. Run it with --seeds 3.',
+      'The log has 40 episodes, so the interval is rough. Log at least 50.']
+  assert lines_of(build.files(
+      [row('log', problem=few), row('lstd', problem=few)],
+      pathlib.Path('runs')), 'log-methods')['LSTD-Q']['training error'] == '–'
+
+
+def test_a_weak_first_stage_is_said():
+  case = case_of(sweep(kiv={'metrics': {'stage1_held_out_r2': 0.2}}))
+  assert advice.first_stage(case) == [
+      'KIV: states and actions explain 20 % of the next features on held-out '
+      'rows, which is weak: what an action leads to is hardly predicted.']
+  assert advice.next_steps(case) == [
+      'The first stage of KIV is weak. Add observations that tell what happens '
+      'next, or more rows.']
+
+
+def test_the_answer_is_the_narrowest_that_nothing_speaks_against():
+  methods = {'lstd': {'correction': 3., 'scale': 0.1}, 'kiv': {'scale': 2.},
+             'fqe': {}}
+  assert case_of(sweep(**methods)).preferred.method == 'fqe'
+  chosen = row('kiv', metrics={}, problem={'name': 'selection'})
+  chosen = dataclasses.replace(chosen, metrics={
+      'tournament': 1., 'projected_bellman_error': 1., 'chosen': 1.})
+  assert case_of([*sweep(**methods), chosen]).preferred.method == 'kiv'
+
+
+def test_a_log_without_an_estimate_says_so():
+  case = case_of([row('log', estimate=8.)])
+  assert case.preferred is None
+  assert advice.headline(case) == (
+      'There is no estimate of the value of the Python function '
+      'offers:generous with an interval yet, only the average return of the '
+      'log, 8 (7.51 to 8.49).')
+  files = build.files([row('log', estimate=8.)], pathlib.Path('runs'))
+  assert 'figures/log.svg' in files
+
+
+def test_measured_coverage_stands_beside_the_interval(monkeypatch):
+  monkeypatch.setitem(log.MEASURED_COVERAGE, 'lstd', [('catch', 0.93, 40)])
+  assert log.methods(case_of(sweep(lstd={}))).caption.endswith(
+      'On simulated logs of catch, the 95 % interval of LSTD-Q held the truth '
+      'in 93 % of 40 logs.')
+
+
+def test_several_policies_are_compared_in_one_table():
+  other = {'target': 'b2', 'policy': HOSTILE}
+  rows = [*sweep(lstd={}), row('log', problem=other), *(
+      row('lstd', seed, estimate=5., share=0.01, problem=other)
+      for seed in range(3))]
+  files = build.files(rows, pathlib.Path('runs'))
+  lines = lines_of(files, 'answers')
+  assert lines['the Python function offers:generous']['trust'] == 'yes'
+  assert [(line['estimate'], line['trust']) for line in lines.values()] == [
+      ('10', 'yes'), ('5', 'no')]
+  assert {'figures/log.svg', 'figures/log-2.svg', 'tables/log-methods-2.md'
+          } <= set(files)
+  page = files['index.html'].decode()
+  assert 'alert(1)</script>' not in page
+  names = pd.Series(
+      [part.split('"')[0] for part in page.split(' id="')[1:]])
+  assert names.is_unique
+
+
+def test_an_interval_far_off_does_not_hide_the_others():
+  case = case_of(sweep(lstd={}, dfiv={'scale': 1e6}))
+  assert case.preferred.method == 'lstd'
+  drawn = build.files(sweep(lstd={}, dfiv={'scale': 1e6}), pathlib.Path('r'))
+  # Ticks of the axis are near the answer.
+  assert '>10<' in drawn['figures/log.svg'].decode()
+
+
+def test_a_row_that_does_not_say_its_policy_is_refused():
+  bad = row()
+  bad = dataclasses.replace(bad, problem={
+      name: value for name, value in bad.problem.items() if name != 'policy'})
+  with pytest.raises(ValueError, match='lstd with seed 0 does not say its pol'):
+    build.files([bad], pathlib.Path('runs'))
+
+
+def test_a_selection_on_a_simulated_dataset_needs_no_policy(ope_row):
+  rows = [ope_row('kiv'), ope_row('log')]
+  for method, scores in (('kiv', (0.2, 0.1, 1.)), ('fqe', (0.3, 0.2, 0.))):
+    rows.append(ope_row(
+        method, problem={'name': 'selection'}, metrics=dict(zip(
+            ('tournament', 'projected_bellman_error', 'chosen'), scores,
+            strict=True))))
+  files = build.files(rows, pathlib.Path('runs'))
+  lines = lines_of(files, 'log-selection-of-1')
+  assert lines['KIV']['tournament'] == '**0.2**'
+  assert lines['FQE']['chosen'] == 'no'
+  page = files['index.html'].decode()
+  assert 'Choice of the method: catch-noise-0.2' in page
+  assert '<h1>Off-policy evaluation: which estimator to trust</h1>' in page
+  assert len(pd.read_csv(io.BytesIO(files['results.csv']))) == 4
