@@ -192,14 +192,14 @@ def print_table(
     sound = [row.metrics for row in group if not row.failure]
     errors = _errors(sound, truth)
     estimate = (
-        f'{statistics.mean(each["estimate"] for each in sound):.4f}'
+        _number(statistics.mean(each['estimate'] for each in sound))
         if sound else '-')
     if method == 'log':
       half = _quantile(level) * problem['log_standard_error']
       mean = problem['log_return']
       table.add_row(
           '(log)', '', '', *([''] if diverged else []), estimate,
-          f'{mean - half:.4f}', f'{mean + half:.4f}', *errors)
+          _number(mean - half), _number(mean + half), *errors)
       continue
     found = intervals.of(group, level=level)
     seconds = statistics.mean(row.cpu_seconds for row in group)
@@ -207,7 +207,7 @@ def print_table(
     table.add_row(
         method, group[0].preset, str(len(group)),
         *([str(len(group) - len(sound))] if diverged else []), estimate,
-        *([f'{end:.4f}' for end in ends] or ['', '']), *errors,
+        *(map(_number, ends) if ends else ('', '')), *errors,
         f'{seconds:.1f}')
   console.OUTPUT.print(table)
   for row in rows:
@@ -238,6 +238,10 @@ def _caption(problem: Mapping[str, Any], level: float) -> str:
           f'{problem["truth_standard_error"]:.4f}.')
 
 
+def _number(value: float) -> str:
+  return f'{value:.5g}'
+
+
 def _quantile(level: float) -> float:
   return statistics.NormalDist().inv_cdf(0.5 + level / 2.)
 
@@ -248,7 +252,7 @@ def _errors(
   if truth is None:
     return []
   if not sound:
-    return [f'{truth:.4f}', '-', '-']
+    return [_number(truth), '-', '-']
   error = statistics.mean(each['error'] for each in sound)
   relative = statistics.mean(each['relative_error'] for each in sound)
-  return [f'{truth:.4f}', f'{error:.4f}', f'{100 * relative:.2f}']
+  return [_number(truth), f'{error:.4g}', f'{100 * relative:.2f}']

@@ -1,0 +1,133 @@
+"""`dfiv-ope evaluate` on a log and a policy of one's own."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dfiv_ope import agents, results
+from dfiv_ope.launch import cells, choosing, questions
+
+_ROWS, _LENGTH = 3_000, 10
+# Action 1 is rewarded in state 1, action 0 in state 0, and states are drawn
+# anew at each step: right actions earn 1 a step.
+_RIGHT = sum(0.9 ** step for step in range(_LENGTH))
+
+
+@pytest.fixture(scope='module')
+def log(command, tmp_path_factory):
+  """A log of uniform actions, imported, with the right policy as columns."""
+  folder = tmp_path_factory.mktemp('own')
+  generator = np.random.default_rng(0)
+  state, action = generator.integers(2, size=(2, _ROWS))
+  step = np.arange(_ROWS) % _LENGTH
+  pd.DataFrame({
+      'episode': np.arange(_ROWS) // _LENGTH, 'step': step,
+      'obs_state': state, 'obs_left': _LENGTH - step,
+      'action': np.where(action, 'go', 'stay'),
+      'reward': (state == action) + 0.5 * generator.standard_normal(_ROWS),
+      'terminated': (step == _LENGTH - 1).astype(int),
+      'target_probability_go': state.astype(float),
+      'target_probability_stay': 1. - state,
+  }).to_csv(folder / 'log.csv', index=False)
+  (folder / 'own.py').write_text(
+      'import numpy as np\n\n\ndef right(observations):\n'
+      "  return np.where(observations[:, 0] > 0.5, 'go', 'stay')\n\n\n"
+      'def broken(observations):\n  return observations\n')
+  result = command('dataset', 'import', 'log.csv', '--discount', '0.9',
+                   '--out', 'data', cwd=folder)
+  assert result.returncode == 0, result.stderr
+  return folder
+
+
+@pytest.fixture(scope='module')
+def evaluated(command, log):
+  """The right policy, as a function and as columns, and uniform actions."""
+  return {policy: command(
+      'evaluate', 'data', '--policy', policy, '--method', 'lstd', '--seeds',
+      '2', '--set', 'random_features=20', '--out', 'runs', cwd=log)
+          for policy in ('own:right', 'columns', 'uniform')}
+
+
+def test_the_value_of_a_known_policy_is_found_with_its_interval(
+    evaluated, log):
+  assert [each.returncode for each in evaluated.values()] == [0, 0, 0]
+  rows = [row for row in results.read(log / 'runs') if row.method == 'lstd']
+  assert len(rows) == 6
+  found = {}
+  for row in rows:
+    found.setdefault(row.problem['policy'].split()[-1], []).append(row)
+  for policy, value in (('own:right', _RIGHT), ('log', _RIGHT),
+                        ('probability', _RIGHT / 2.)):
+    for row in found[policy]:
+      error = row.metrics['data_error']
+      assert abs(row.metrics['estimate'] - value) < 4. * error
+      # Noise of 0.5 over ten discounted steps and 300 episodes gives 0.062
+      # if each step is averaged on its own, less if they are pooled.
+      assert 0.02 < error < 0.15
+      assert len(row.resamples) == 200
+  # Half of the log tells of the right policy, all of it of uniform actions.
+  assert (found['own:right'][0].metrics['data_error']
+          > 1.2 * found['probability'][0].metrics['data_error'])
+
+
+def test_the_same_policy_in_two_ways_has_the_same_value(evaluated, log):
+  rows = [row for row in results.read(log / 'runs')
+          if row.method == 'lstd' and row.seed == 0]
+  function, columns = rows[0].metrics, rows[1].metrics
+  assert function['estimate'] == pytest.approx(columns['estimate'], rel=1e-5)
+  assert rows[0].problem['target'] != rows[1].problem['target']
+
+
+def test_the_table_says_interval_and_overlap(evaluated):
+  for result in evaluated.values():
+    for words in ('low', 'high', 'lstd', '(log)', 'Overlap is'):
+      assert words in result.stdout
+    assert 'truth' not in result.stdout
+
+
+def test_the_same_command_runs_nothing_again(evaluated, command, log):
+  row = results.read(log / 'runs')[1]
+  again = command(*row.command.split()[1:], cwd=log)
+  assert again.returncode == 0, again.stderr
+  assert '1 of 1 runs have their rows' in again.stderr
+
+
+@pytest.mark.parametrize('arguments, words', [
+    ((), 'is an imported log without a target policy'),
+    (('--policy', 'own:broken'), 'own:broken returned'),
+    (('--policy', 'own:none'), 'own has no function none'),
+    (('--policy', 'nowhere'), "no file or directory 'nowhere'"),
+    (('--policy', 'uniform', '--target-epsilon', '0.1'), 'cannot go with'),
+    (('--policy', 'uniform', '--interval', '1.5'), 'must lie in (0, 1)'),
+])
+def test_policies_that_are_none_are_refused(command, log, arguments, words):
+  assert words in command.refuses(
+      'evaluate', 'data', '--method', 'lstd', '--out', 'other', *arguments,
+      cwd=log)
+
+
+def test_check_compares_a_policy_with_the_log(command, log):
+  result = command('dataset', 'check', 'data', '--policy', 'uniform', cwd=log)
+  assert result.returncode == 0, result.stderr
+  for words in ('is sound', 'rows the value rests on', 'Overlap is good'):
+    assert words in result.stdout
+
+
+def test_auto_takes_the_candidate_that_held_out_episodes_prefer(log, tmp_path):
+  question = questions.Question(
+      log / 'data', target_epsilon=0., out=tmp_path, policy='uniform')
+  wanted = []
+  for name, changes in (
+      ('lstd', {'random_features': 20}),
+      # Values that cannot depend on anything.
+      ('kiv', {'random_features': 2, 'stage2_penalties': (1e3,)})):
+    module = agents.load(name)
+    wanted.append(cells.Cell(
+        method=name, config=module.Config(**changes), preset='custom', seed=0,
+        command=''))
+  assert choosing.choose(question, wanted, out=tmp_path) == 'lstd'
+  rows = {row.method: row.metrics for row in results.read(tmp_path)}
+  assert rows['lstd']['chosen'] == 1. and rows['kiv']['chosen'] == 0.
+  assert rows['lstd']['tournament'] < rows['kiv']['tournament']
+  assert choosing.choose(question, wanted, out=tmp_path) == 'lstd'
+  assert len(results.read(tmp_path)) == 2
