@@ -125,8 +125,9 @@ class Overlap:
       result.append(
           f'In {_percent(1. - found.share)} of the states the policy takes an '
           'action that the log never takes nearby: the estimate extrapolates '
-          f'there. (Acting as the log does gives {_percent(1. - neighbours.NEAR)}. Seen '
-          f'in {found.queries:,} states, among {found.references:,} steps.)')
+          'there. (Acting as the log does gives '
+          f'{_percent(1. - neighbours.NEAR)}. Seen in {found.queries:,} '
+          f'states, among {found.references:,} steps.)')
     steps = weights.effective_steps if weights else self.steps
     if steps < max(_THIN_STEPS * self.steps, _FEW_STEPS):
       result.append(
@@ -191,7 +192,8 @@ def measure(
   return Overlap(
       steps=len(actions), agreement=agreement(target, actions),
       unseen=unseen(target, actions), weights=weights, resting=resting,
-      coverage=neighbours.coverage(target, actions, episodes, observations, seed=seed))
+      coverage=neighbours.coverage(
+          target, actions, episodes, observations, seed=seed))
 
 
 def agreement(target: types.FloatArray, actions: np.ndarray) -> float:

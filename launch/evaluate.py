@@ -239,7 +239,7 @@ def _caption(problem: Mapping[str, Any], level: float) -> str:
 
 
 def _number(value: float) -> str:
-  return f'{value:.5g}'
+  return f'{value:#.5g}' if abs(value) < 1e5 else f'{value:,.0f}'
 
 
 def _quantile(level: float) -> float:

@@ -58,7 +58,7 @@ def test_a_table_and_rows_come_of_it(whole, dataset):
   naive = rows['log', 0]
   assert naive.metrics['estimate'] == record['behaviour']['mean']
   mean = (rows['dfiv', 0].metrics['estimate'] + row.metrics['estimate']) / 2.
-  assert f'{mean:.5g}' in result.stdout
+  assert f'{mean:#.5g}' in result.stdout
   assert '(log)' in result.stdout
 
 
