@@ -14,7 +14,7 @@ import dataclasses
 import numpy as np
 from scipy import special
 
-from dfiv_ope import neighbours, types
+from dfiv_ope import neighbours, types, uncertainty
 
 # Where overlap is thin and where it is poor, as shares. With a fifth of the
 # decisions without neighbours, or a hundredth of the log that counts, the
@@ -23,10 +23,6 @@ from dfiv_ope import neighbours, types
 # policy 0.96 to 1 and 0.87, its opposite 0.82 to 0.99 and 0.07.
 _THIN_COVERAGE, _POOR_COVERAGE = 0.9 * neighbours.NEAR, 0.8 * neighbours.NEAR
 _THIN_STEPS, _POOR_STEPS = 0.2, 0.01
-# The value rests on a share of the rows. The greedy policies of these logs
-# have 0.29 to 0.79; uniform actions have 0.11 on catch, where the estimate is
-# off by a fifth of the truth, and 0.001 on the other tasks.
-_THIN_RESTING, _POOR_RESTING = 0.25, 0.05
 # Actions that the log never takes are guesswork, so less of it is allowed.
 _THIN_UNSEEN, _POOR_UNSEEN = 0.001, 0.05
 # Means over fewer steps are rough, whatever share of the log they are.
@@ -98,11 +94,12 @@ class Overlap:
     steps = self.weights.effective_steps if self.weights else self.steps
     resting = 1. if self.resting is None else self.resting
     if (share < _POOR_COVERAGE or guessed > _POOR_UNSEEN
-        or steps < _POOR_STEPS * self.steps or resting < _POOR_RESTING):
+        or steps < _POOR_STEPS * self.steps
+        or resting < uncertainty.POOR_SHARE):
       return 'poor'
     if (share < _THIN_COVERAGE or guessed > _THIN_UNSEEN
         or steps < max(_THIN_STEPS * self.steps, _FEW_STEPS)
-        or resting < _THIN_RESTING):
+        or resting < uncertainty.THIN_SHARE):
       return 'thin'
     return 'good'
 
@@ -133,7 +130,7 @@ class Overlap:
       result.append(
           f'For this policy the {self.steps:,} steps of the log are worth '
           f'{steps:,.0f}.')
-    if self.resting is not None and self.resting < _THIN_RESTING:
+    if self.resting is not None and self.resting < uncertainty.THIN_SHARE:
       result.append(
           f'The value rests on {_percent(self.resting)} of the rows: the '
           'policy goes to states that the log seldom shows.')

@@ -5,11 +5,9 @@ import enum
 import math
 from typing import NamedTuple
 
+from dfiv_ope import uncertainty
 from dfiv_ope.launch.reporting import cases, details, tables
 
-# Share of the log's rows that the value rests on. Policies that suit their log
-# have 0.3 to 0.9; with 0.1 and less, estimates were far off.
-THIN_SHARE, POOR_SHARE = 0.25, 0.05
 # Fewer episodes than this say little of how much they differ.
 _FEW_EPISODES = 50
 # Share of the next features that states and actions should explain.
@@ -143,8 +141,8 @@ def _support(case: cases.Case) -> Iterator[Advice]:
   overlap = case.problem.get('overlap')
   grade = overlap.get('grade') if isinstance(overlap, Mapping) else None
   share = case.effective_share
-  if share < THIN_SHARE:
-    poor = share < POOR_SHARE
+  if share < uncertainty.THIN_SHARE:
+    poor = share < uncertainty.POOR_SHARE
     yield Advice(
         Doubt.GRAVE if poor or grade == 'poor' else Doubt.SOME,
         f'The value rests on {_percent(share)} of the rows of the log, which '

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from dfiv_ope import uncertainty
 from dfiv_ope.launch.reporting import (
   advice,
   cases,
@@ -165,8 +166,8 @@ def support(
             else 'as the log says')
   lines = [
       ('rows that the value rests on', tables.percent(case.effective_share),
-       f'of the log; below {100 * advice.THIN_SHARE:g} % is thin, below '
-       f'{100 * advice.POOR_SHARE:g} % poor'),
+       f'of the log; below {100 * uncertainty.THIN_SHARE:g} % is thin, below '
+       f'{100 * uncertainty.POOR_SHARE:g} % poor'),
       ('agreement', tables.percent(said.get('agreement')),
        'how likely the policy takes the logged action'),
       ('coverage', tables.percent(coverage.get('share')),
