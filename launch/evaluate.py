@@ -184,7 +184,7 @@ def print_table(
   diverged = any(row.failure for row in rows)
   for column in ('method', 'config', 'seeds', *(['div.'] if diverged else []),
                  'estimate', 'low', 'high',
-                 *(('truth', 'error', 'in %') if truth is not None else ()),
+                 *(('error', 'in %') if truth is not None else ()),
                  'CPU s'):
     table.add_column(
         column, justify='left' if column in ('method', 'config') else 'right')
@@ -199,7 +199,7 @@ def print_table(
       mean = problem['log_return']
       table.add_row(
           '(log)', '', '', *([''] if diverged else []), estimate,
-          _number(mean - half), _number(mean + half), *errors)
+          _number(mean - half, 4), _number(mean + half, 4), *errors)
       continue
     found = intervals.of(group, level=level)
     seconds = statistics.mean(row.cpu_seconds for row in group)
@@ -207,7 +207,7 @@ def print_table(
     table.add_row(
         method, group[0].preset, str(len(group)),
         *([str(len(group) - len(sound))] if diverged else []), estimate,
-        *(map(_number, ends) if ends else ('', '')), *errors,
+        *([_number(end, 4) for end in ends] or ['', '']), *errors,
         f'{seconds:.1f}')
   console.OUTPUT.print(table)
   for row in rows:
@@ -234,12 +234,13 @@ def _caption(problem: Mapping[str, Any], level: float) -> str:
            'average return of the log.')
   if problem.get('truth') is None:
     return words
-  return (f'{words} The truth has a standard error of '
+  return (f'{words} The true value is {problem["truth"]:.4f} ± '
           f'{problem["truth_standard_error"]:.4f}.')
 
 
-def _number(value: float) -> str:
-  return f'{value:#.5g}' if abs(value) < 1e5 else f'{value:,.0f}'
+def _number(value: float, digits: int = 5) -> str:
+  return (f'{value:#.{digits}g}' if abs(value) < 10 ** digits
+          else f'{value:,.0f}')
 
 
 def _quantile(level: float) -> float:
@@ -248,11 +249,11 @@ def _quantile(level: float) -> float:
 
 def _errors(
     sound: list[Mapping[str, float]], truth: float | None) -> list[str]:
-  """Returns truth, error and relative error over seeds; nothing without."""
+  """Returns error and relative error over seeds; nothing without a truth."""
   if truth is None:
     return []
   if not sound:
-    return [_number(truth), '-', '-']
+    return ['-', '-']
   error = statistics.mean(each['error'] for each in sound)
   relative = statistics.mean(each['relative_error'] for each in sound)
-  return [_number(truth), f'{error:.4g}', f'{100 * relative:.2f}']
+  return [f'{error:.3g}', f'{100 * relative:.2f}']
