@@ -6,11 +6,16 @@ reward counts w = v'A^-1 psi. They belong to the log and the policy, and serve
 every method's Q-function.
 """
 
+import itertools
+
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import bellman, ridge, types, uncertainty
 from dfiv_ope.agents import base, fixed_features, lstd
+
+# A longer log is thinned to about as many rows to solve for the weights.
+_DUAL_ROWS = 200_000
 
 
 class Influence:
@@ -45,9 +50,12 @@ class Influence:
     self._episodes = episodes
     self._initial = problem.decide(initial_observations)
     value = tf.reduce_mean(psi(self._initial), axis=0)[:, None]  # v, [D, 1]
-    dual = ridge.solve_dual(
-        ridge.merge(*fixed_features.half_sums(psi, parts)), value,
-        config.penalty)
+    stride = max(1, len(episodes) // _DUAL_ROWS)
+    total = ridge.merge(*fixed_features.half_sums(
+        psi, lambda: itertools.islice(parts(), 0, None, stride)))
+    # The sums of all rows would be larger by this.
+    share = float(total.count) / len(episodes)
+    dual = share * ridge.solve_dual(total, value, config.penalty)
 
     @tf.function(reduce_retracing=True)
     def weigh(rows: types.IVBatch) -> tf.Tensor:

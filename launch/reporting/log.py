@@ -24,7 +24,7 @@ MEASURED_COVERAGE: dict[str, list[tuple[str, float, int]]] = {
     'lstd': [
         ('catch', 0.95, 40),
         ('mountain_car', 1.0, 27),
-        ('cartpole', 1.0, 2),
+        ('cartpole', 0.95, 20),
     ],
     'kiv': [
         ('catch', 0.95, 40),

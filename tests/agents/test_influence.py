@@ -63,3 +63,15 @@ def test_the_error_is_that_of_fits_to_resampled_episodes(case, found):
 
 def test_a_policy_like_the_log_rests_on_all_rows(found):
   assert 0.3 < found[0].effective_share <= 1.
+
+
+def test_a_long_log_may_be_thinned(case, found, monkeypatch):
+  monkeypatch.setattr(influence, '_DUAL_ROWS', 5_000)
+  whole, episodes, starts = found
+  thinned = influence.Influence(
+      case.problem, sampling.InMemory(case.rows, batch_size=1, seed=0).parts,
+      episodes=episodes, initial_observations=starts)
+  agent, _ = _value(case, case.rows, starts)
+  assert np.corrcoef(thinned.weights, whole.weights)[0, 1] > 0.95
+  assert thinned.resample(agent)[0].std() == pytest.approx(
+      whole.resample(agent)[0].std(), rel=0.1)
