@@ -60,7 +60,7 @@ class ResultRow:
   preset: str = 'default'
   command: str = ''
   code: str = ''
-  resamples: Sequence[float] = ()
+  resamples: Sequence[float] = dataclasses.field(default_factory=list)
 
   def __post_init__(self) -> None:
     for name in ('problem', 'config', 'versions'):

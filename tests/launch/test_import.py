@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope.datasets import reading
-from dfiv_ope.launch import dataset, importing, runtime
+from dfiv_ope.launch import checking, importing, runtime
 
 _DOCS = pathlib.Path(__file__).parents[2] / 'docs' / 'logs.md'
 _BLOCKS = re.findall(r'```(\w+)\n(.*?)```', _DOCS.read_text(), re.DOTALL)
@@ -113,7 +113,7 @@ def test_check_lists_all_that_is_wrong_with_a_log(command, folder, tmp_path):
 def test_a_dataset_takes_no_options_of_logs(imported, monkeypatch):
   monkeypatch.setattr(runtime, 'start', lambda: None)
   with pytest.raises(ValueError, match='The options are for logs'):
-    dataset.check(imported, ends='truncated')
+    checking.check(imported, ends='truncated')
 
 
 @pytest.mark.parametrize('options, words', [
