@@ -29,7 +29,8 @@ class NpzFile(source.Source):
         self._members = {
             each.filename.removesuffix('.npy'): each
             for each in archive.infolist() if each.filename.endswith('.npy')}
-    except (zipfile.BadZipFile, OSError) as error:
+    except (zipfile.BadZipFile, OSError, NotImplementedError,
+            UnicodeDecodeError) as error:
       raise ValueError(f'{path.name} is not an npz file: {error}.') from error
     if not self._members:
       raise ValueError(f'{path.name} holds no array.')

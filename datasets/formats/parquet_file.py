@@ -25,15 +25,15 @@ class ParquetFile(source.Source):
       raise source.not_installed(error, 'Parquet') from error
     try:
       self._file = parquet.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
+      schema = self._file.schema_arrow
+      self.columns = schema.names
+      labels = (schema.metadata or {}).get(ACTION_LABELS)
+      self.actions = None if labels is None else json.loads(labels)
+    except (pa.ArrowException, OSError, ValueError) as error:
       raise ValueError(
           f'{path.name} is not a whole Parquet file: {_words(error)}'
       ) from error
     self._name = path.name
-    schema = self._file.schema_arrow
-    self.columns = schema.names
-    labels = (schema.metadata or {}).get(ACTION_LABELS)
-    self.actions = None if labels is None else json.loads(labels)
 
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),
@@ -45,17 +45,18 @@ class ParquetFile(source.Source):
     while True:
       try:
         batch = next(batches, None)
-      except (pa.ArrowException, OSError) as error:
+        if batch is None:
+          return
+        values = {
+            name: self._values(name, batch.column(name)) for name in columns}
+      except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f'{self._name} is damaged after row {first - 1}: {_words(error)}'
         ) from error
-      if batch is None:
-        return
       rows = np.arange(first, first + batch.num_rows)
       first += batch.num_rows
       yield source.Chunk(
-          {name: self._values(name, batch.column(name)) for name in columns},
-          rows, (first - 1) / self._file.metadata.num_rows)
+          values, rows, (first - 1) / self._file.metadata.num_rows)
 
   def _values(self, name: str, column: Any) -> np.ndarray:
     import pyarrow as pa
