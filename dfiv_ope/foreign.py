@@ -48,7 +48,7 @@ class Function(tf.Module):
     return tf.ensure_shape(probabilities, [None, self._num_actions])
 
 
-class Recorded(tf.Module):
+class Recorded(Function):
   """Probabilities that were recorded state by state.
 
   A state that was recorded several times has the mean of its probabilities;
@@ -60,13 +60,14 @@ class Recorded(tf.Module):
 
     Args:
       observations: float32 [N, D].
-      probabilities: [N, A]; rows with a nan are left out.
+      probabilities: [N, A]; rows with a nan, or with nothing but zeros as
+        where an episode is over, are left out.
 
     Raises:
       ValueError: nothing is left.
     """
-    super().__init__('recorded')
-    known = np.isfinite(probabilities).all(axis=1)
+    super().__init__(self._look_up, num_actions=probabilities.shape[1])
+    known = np.sum(probabilities, axis=1) > 0.  # not so if one is nan
     if not known.any():
       raise ValueError('The log records no probabilities of the target policy.')
     rows = np.ascontiguousarray(observations[known], np.float32) + 0.  # no -0
@@ -78,12 +79,6 @@ class Recorded(tf.Module):
         sums / sums.sum(axis=1, keepdims=True)).astype(np.float32)
     self._states = rows[first]
     self._tree: spatial.KDTree | None = None
-
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
-    if tf.executing_eagerly():
-      return tf.constant(self._look_up(np.asarray(observation)))
-    answer = tf.numpy_function(self._look_up, [observation], tf.float32)
-    return tf.ensure_shape(answer, [None, self._probabilities.shape[1]])
 
   def _look_up(self, observation: np.ndarray) -> np.ndarray:
     rows = np.ascontiguousarray(observation, np.float32) + 0.

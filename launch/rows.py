@@ -24,7 +24,8 @@ def code(method: str) -> str:
   if method == LOG:
     return ''
   return versions.code(
-      f'dfiv_ope.agents.{method}', 'dfiv_ope.datasets.sampling')
+      f'dfiv_ope.agents.{method}', 'dfiv_ope.agents.influence',
+      'dfiv_ope.datasets.sampling')
 
 
 def describe(

@@ -103,12 +103,15 @@ def test_a_policy_for_another_task_is_refused(tmp_path, sizes, message):
 
 
 def test_recorded_probabilities_are_looked_up():
-  states = np.array([[0., 1.], [2., 3.], [0., 1.], [9., 9.]], np.float32)
+  states = np.array(
+      [[0., 1.], [2., 3.], [0., 1.], [9., 9.], [8., 8.]], np.float32)
+  # Nothing is known of the last but one, and the last ended an episode.
   policy = foreign.Recorded(states, np.array(
-      [[1., 0.], [0.25, 0.75], [0., 1.], [np.nan, np.nan]]))
-  asked = np.array([[2., 3.], [0., 1.], [-0., 1.], [1.9, 3.1]], np.float32)
-  # The second was recorded twice; the last is nearest to the first.
-  wanted = [[0.25, 0.75], [0.5, 0.5], [0.5, 0.5], [0.25, 0.75]]
+      [[1., 0.], [0.25, 0.75], [0., 1.], [np.nan, np.nan], [0., 0.]]))
+  asked = np.array(
+      [[2., 3.], [0., 1.], [-0., 1.], [1.9, 3.1], [8., 8.]], np.float32)
+  # The second was recorded twice; the last two are nearest to the first.
+  wanted = [[0.25, 0.75], [0.5, 0.5], [0.5, 0.5], [0.25, 0.75], [0.25, 0.75]]
   np.testing.assert_allclose(policy.action_probabilities(asked), wanted)
   inside = tf.function(policy.action_probabilities)
   np.testing.assert_allclose(inside(tf.constant(asked)), wanted)
