@@ -95,7 +95,7 @@ class Question:
     self._policy = target.policy
     self.description = rows_lib.describe_log(
         metadata, target=target.digest, policy=target.description)
-    found = self.overlap()
+    found = self._overlap()
     self.description |= {
         'overlap': {**dataclasses.asdict(found), 'grade': found.grade,
                     'verdict': found.verdict,
@@ -123,7 +123,7 @@ class Question:
     return self.dataset.steps.observation, np.stack(
         [columns[name] for name in names], axis=1)
 
-  def overlap(self) -> overlap.Overlap:
+  def _overlap(self) -> overlap.Overlap:
     """Measures how far the log holds what the target policy would do."""
     transitions, actions = (
         self.dataset.transitions, self.dataset.transitions.action.numpy())

@@ -1,6 +1,7 @@
 """A small dataset, written once."""
 
 import importlib.metadata
+import json
 import pathlib
 import shutil
 
@@ -8,6 +9,7 @@ import pytest
 
 from dfiv_ope import policies, statistics, testing
 from dfiv_ope.datasets import collection, spec, store
+from dfiv_ope.launch import importing, runtime
 
 SPEC = spec.Spec(task='corridor', transitions=3_000, seed=5)
 
@@ -52,3 +54,20 @@ def written(tmp_path_factory) -> pathlib.Path:
 def copy(written, tmp_path) -> pathlib.Path:
   """A copy that a test may damage."""
   return pathlib.Path(shutil.copytree(written, tmp_path / 'copy'))
+
+
+@pytest.fixture
+def refused(monkeypatch):
+  """Imports with the command's own function; returns its sentence."""
+
+  def run(path, out, mapping, format_name=None):
+    monkeypatch.setattr(runtime, 'start', lambda: None)
+    file = path.parent / 'mapping.yaml'
+    file.write_text(json.dumps(mapping))  # JSON is YAML.
+    with pytest.raises((ValueError, OSError)) as error:
+      importing.import_log(
+          path, out, format_name=format_name, mapping=file)
+    assert not out.exists()
+    return str(error.value)
+
+  return run

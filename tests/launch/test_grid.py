@@ -70,7 +70,7 @@ def test_a_changed_config_is_called_custom(name, settings, words):
     ({'methods': 'magic'}, "no 'magic' for methods. Choose from lstd, kiv"),
     ({'tasks': 'chess'}, "no 'chess' for tasks. Choose from catch"),
     ({'configs': 'best'}, "no 'best' for configs. Choose from default, paper"),
-    ({'budget': 'fast'}, "no 'fast' for budget. Choose from full, quick."),
+    ({'budget': 'fast'}, "no budget 'fast'. Choose one of full, quick."),
     ({'settings': {'magic': {}}}, "no 'magic' for settings"),
     ({'methods': 'kiv', 'settings': {'lstd': {}}}, 'only kiv'),
     ({'settings': 3}, 'settings should hold names and values, got 3'),
