@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import features, optimizers, types
+from dfiv_ope import features, networks, optimizers, types
 from dfiv_ope.methods import descent
 
 
@@ -69,7 +69,7 @@ class ClonedPolicy(tf.Module):
   """Probabilities of a network, with a floor of frequencies."""
 
   def __init__(
-      self, network: features.Network, *, standardiser: features.Standardiser,
+      self, network: networks.Network, *, standardiser: features.Standardiser,
       frequencies: np.ndarray, floor: float):
     """Initialises the policy.
 
@@ -130,9 +130,9 @@ def clone(
   held_out = _held_out(episodes, share=config.held_out, seed=seed)
   frequencies = _frequencies(actions, held_out, num_actions)
   policy = ClonedPolicy(
-      features.Network(
-          (*(features.Dense(size) for size in config.hidden),
-           features.Dense(num_actions, None)),
+      networks.Network(
+          (*(networks.Dense(size) for size in config.hidden),
+           networks.Dense(num_actions, None)),
           input_size=observations.shape[1], seed=seed),
       standardiser=features.fit_standardiser(observations[~held_out]),
       frequencies=frequencies, floor=config.floor)

@@ -15,7 +15,7 @@ import dataclasses
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, state_action, types
+from dfiv_ope import bellman, networks, state_action, types
 from dfiv_ope.agents import base
 from dfiv_ope.methods import deepgmm_update
 
@@ -39,10 +39,10 @@ class Config(base.Config, deepgmm_update.UpdateRule):
   instrument_rate: float = 5e-3
   critic_steps: int = 1
   unit_residuals: bool = True
-  treatment_net: tuple[features.Layer, ...] = (
-      features.Dense(64), features.Dense(64))
-  instrument_net: tuple[features.Layer, ...] = (
-      features.Dense(64, 'silu'), features.Dense(64, 'silu'))
+  treatment_net: tuple[networks.Layer, ...] = (
+      networks.Dense(64), networks.Dense(64))
+  instrument_net: tuple[networks.Layer, ...] = (
+      networks.Dense(64, 'silu'), networks.Dense(64, 'silu'))
   per_action: bool = True
   falling_rates: bool = True
   average_rate: float = 0.002
@@ -70,9 +70,9 @@ CONFIGS = {
     'paper': Config(
         updates=20_000, treatment_rate=1e-3, instrument_rate=1e-3, beta1=0.9,
         beta2=0.999,
-        treatment_net=(features.Dense(50), features.Dense(50)),
+        treatment_net=(networks.Dense(50), networks.Dense(50)),
         instrument_net=(
-            features.Dense(150), features.Dense(100), features.Dense(50)),
+            networks.Dense(150), networks.Dense(100), networks.Dense(50)),
         per_action=False, unit_residuals=False, falling_rates=False,
         average_rate=1.),
 }
@@ -153,11 +153,11 @@ def make(
     config: Config, problem: bellman.Problem, *, seed: int) -> DeepGMM:
   """Returns the agent of a problem."""
 
-  def network(layers: tuple[features.Layer, ...], seed: types.Seed) -> Network:
+  def network(layers: tuple[networks.Layer, ...], seed: types.Seed) -> Network:
     kind = state_action.Heads if config.per_action else state_action.Joint
     outputs = problem.num_actions if config.per_action else 1
     return kind(
-        (*layers, features.Dense(outputs, None)),
+        (*layers, networks.Dense(outputs, None)),
         num_observations=problem.num_observations,
         num_actions=problem.num_actions, seed=seed)
 

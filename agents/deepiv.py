@@ -17,7 +17,7 @@ import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, optimizers, state_action, types
+from dfiv_ope import bellman, networks, optimizers, state_action, types
 from dfiv_ope.agents import base
 from dfiv_ope.methods import deepiv_mixture, deepiv_update, descent
 
@@ -47,10 +47,10 @@ class Config(base.Config, deepiv_update.UpdateRule):
   density_decay: float = 0.
   response_decay: float = 0.
   density_share: float = 0.4
-  density_net: tuple[features.Layer, ...] = (
-      features.Dense(128, 'silu'), features.Dense(128, 'silu'))
-  value_net: tuple[features.Layer, ...] = (
-      features.Dense(64, 'silu'), features.Dense(64, 'silu'))
+  density_net: tuple[networks.Layer, ...] = (
+      networks.Dense(128, 'silu'), networks.Dense(128, 'silu'))
+  value_net: tuple[networks.Layer, ...] = (
+      networks.Dense(64, 'silu'), networks.Dense(64, 'silu'))
   per_action: bool = True
   predict_change: bool = True
   rows_per_noise: int = 8
@@ -75,7 +75,7 @@ class Config(base.Config, deepiv_update.UpdateRule):
 #
 # On catch maximum likelihood does not find the three places that noise leads
 # to: one broad Gaussian has the weight, and in draws the paddle is smeared.
-_PAPER_NET = (features.Dense(50), features.Dense(50))
+_PAPER_NET = (networks.Dense(50), networks.Dense(50))
 CONFIGS = {
     'default': Config(),
     # Ten draws a row, five a set. The paper says no rates and no updates.
@@ -239,12 +239,12 @@ def make(
       config.components, problem.num_observations)
   value_net = (
       state_action.Heads(
-          (*config.value_net, features.Dense(problem.num_actions, None)),
+          (*config.value_net, networks.Dense(problem.num_actions, None)),
           seed=seeds[1], **sizes) if config.per_action
       else state_action.Joint(
-          (*config.value_net, features.Dense(1, None)), seed=seeds[1],
+          (*config.value_net, networks.Dense(1, None)), seed=seeds[1],
           **sizes))
   density_net = state_action.Joint(
-      (*config.density_net, features.Dense(outputs, None)), seed=seeds[0],
+      (*config.density_net, networks.Dense(outputs, None)), seed=seeds[0],
       **sizes)
   return DeepIV(config, problem, density_net, value_net, seed=seeds[2])

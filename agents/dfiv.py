@@ -11,7 +11,7 @@ import dataclasses
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, optimizers, ridge, state_action, types
+from dfiv_ope import bellman, networks, optimizers, ridge, state_action, types
 from dfiv_ope.agents import base
 from dfiv_ope.methods import descent, dfiv_bellman, dfiv_stages
 
@@ -39,10 +39,10 @@ class Config(base.Config):
   """
   updates: int = 1500
   checks: int = 10
-  treatment_net: tuple[features.Layer, ...] = (
-      features.Dense(128), features.Dense(128), features.Dense(32, 'tanh'))
-  instrument_net: tuple[features.Layer, ...] = (
-      features.Dense(128), features.Dense(128), features.Dense(32, 'tanh'))
+  treatment_net: tuple[networks.Layer, ...] = (
+      networks.Dense(128), networks.Dense(128), networks.Dense(32, 'tanh'))
+  instrument_net: tuple[networks.Layer, ...] = (
+      networks.Dense(128), networks.Dense(128), networks.Dense(32, 'tanh'))
   per_action: bool = True
   stage1_penalty: float = 1e-6
   stage2_penalty: float = 1e-6
@@ -73,9 +73,9 @@ CONFIGS = {
     'default': Config(),
     'paper': Config(
         updates=4000, checks=20,
-        treatment_net=(features.Dense(50), features.Dense(50)),
+        treatment_net=(networks.Dense(50), networks.Dense(50)),
         instrument_net=(
-            features.Dense(150), features.Dense(100), features.Dense(50)),
+            networks.Dense(150), networks.Dense(100), networks.Dense(50)),
         per_action=False, stage1_penalty=1e-5, stage2_penalty=1e-5,
         solve_penalty=1e-5, augment=False, own_instruments=False,
         refinements=0),
@@ -207,7 +207,7 @@ def make(config: Config, problem: bellman.Problem, *, seed: int) -> DFIV:
 
 
 def _network(
-    layers: tuple[features.Layer, ...],
+    layers: tuple[networks.Layer, ...],
     per_action: bool,
     problem: bellman.Problem,
     seed: types.Seed,
@@ -216,7 +216,7 @@ def _network(
     return state_action.Joint(
         layers, num_observations=problem.num_observations,
         num_actions=problem.num_actions, seed=seed, constant=True)
-  state = features.Network(
+  state = networks.Network(
       layers, input_size=problem.num_observations, seed=seed)
   return state_action.Outer(
       state, state_size=state.output_size, num_actions=problem.num_actions)

@@ -18,7 +18,7 @@ import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import networks, types
 from dfiv_ope.agents import replay
 
 
@@ -151,9 +151,9 @@ class QNetwork(tf.Module):
       num_observations: int, num_actions: int, seed: int):
     super().__init__('q_network')
     self._scale = scale
-    layers = [features.Dense(size) for size in hidden]
-    layers.append(features.Dense(num_actions, activation=None))
-    self._network = features.Network(
+    layers = [networks.Dense(size) for size in hidden]
+    layers.append(networks.Dense(num_actions, activation=None))
+    self._network = networks.Network(
         layers, input_size=num_observations, seed=seed)
 
   def __call__(self, observation: tf.Tensor) -> tf.Tensor:

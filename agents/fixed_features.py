@@ -1,5 +1,6 @@
 """What the agents on fixed features, LSTD-Q and KIV, share."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,12 +76,41 @@ def half_sums(
     function: psi.
     parts: gives the log.
   """
+  return base.half_sums(summing(function), parts)
+
+
+def summing(
+    function: state_action.Outer,
+) -> Callable[[types.IVBatch], ridge.Sums]:
+  """Returns the function that gives the sums of `half_sums` of a part."""
 
   @tf.function(reduce_retracing=True)
   def sums(rows: types.IVBatch) -> ridge.Sums:
     return _sums(function, rows)
 
-  return base.half_sums(sums, parts)
+  return sums
+
+
+def moment(
+    function: state_action.Outer, decision: state_action.Decision,
+    target: tf.Tensor,
+) -> tf.Tensor:
+  """Returns the sum of psi times a target [B, 1], [D, 1], without making psi.
+
+  Args:
+    function: psi.
+    decision: where psi is taken.
+    target: float64.
+  """
+  state = function.state(decision.observation)
+  weight = tf.cast(
+      state_action.weights(decision, function.num_actions), state.dtype)
+  weighted = weight * tf.cast(target, state.dtype)
+  product = tf.matmul(weighted, state, transpose_a=True)  # [A, G]
+  total = tf.reduce_sum(weighted, axis=0)
+  return tf.concat([
+      tf.reshape(product, [-1]), total[1:],
+      tf.reduce_sum(total, keepdims=True)], axis=0)[:, None]
 
 
 def _sums(function: state_action.Outer, rows: types.IVBatch) -> ridge.Sums:
@@ -166,17 +196,21 @@ def stage1(
   mean = total.moment[-1] / total.count
   variance = float(tf.reduce_sum(
       total.square / total.count - tf.square(mean)))
-  # Next features vary about as much as present ones, whose sums are at hand.
-  found = spectrum.analyse(
-      total.gram, total.moment, total.gram,
-      ridge.merge(first, second).moment[:, -1:])
+  found = spectrum.from_moments(*(
+      # Next features vary about as much as present ones, whose sums are there.
+      spectrum.Moments(
+          instrument=half.gram.numpy(), cross=-change.moment.numpy(),
+          treatment=half.gram.numpy(), outcome=half.moment[:, -1].numpy(),
+          square=float(half.square[-1]), count=float(half.count))
+      for half, change in zip((first, second), later, strict=True)),
+      penalty=penalty)
   middle = len(found.values) // 2
   return {
       'stage1_held_out_r2': 1. - error / variance if variance else 1.,
       'stage1_singular_value_10': float(found.values[:10][-1]),
       'stage1_singular_value_middle': float(found.values[middle]),
       'stage1_rank': found.rank,
-      'instrument_condition': found.condition}
+      'instrument_condition': spectrum.condition(total.gram.numpy())}
 
 
 def _later(total: ridge.Sums) -> ridge.Sums:

@@ -17,7 +17,7 @@ import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, optimizers, state_action, types
+from dfiv_ope import bellman, networks, optimizers, state_action, types
 from dfiv_ope.agents import base
 from dfiv_ope.methods import descent
 
@@ -28,7 +28,7 @@ class Config(base.Config):
 
   Attributes:
     hidden: widths of the Q-network's hidden layers.
-    activation: of these layers, see `features.Dense`.
+    activation: of these layers, see `networks.Dense`.
     per_action: whether the network has one output an action; the action is
       among its inputs otherwise.
     atoms: number of values whose probabilities the network returns, evenly
@@ -68,10 +68,10 @@ class Config(base.Config):
     self.layers  # noqa: B018  refuses widths and activations that are none
 
   @property
-  def layers(self) -> tuple[features.Layer, ...]:
+  def layers(self) -> tuple[networks.Layer, ...]:
     """The hidden layers."""
     return tuple(
-        features.Dense(size, self.activation) for size in self.hidden)
+        networks.Dense(size, self.activation) for size in self.hidden)
 
 
 # How the default was chosen, without the truth, on logs of the three tasks with
@@ -204,7 +204,7 @@ def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> FQE:
   def network(outputs: int) -> state_action.Heads | state_action.Joint:
     kind = state_action.Heads if config.per_action else state_action.Joint
     return kind(
-        (*config.layers, features.Dense(outputs, None)),
+        (*config.layers, networks.Dense(outputs, None)),
         num_observations=problem.num_observations,
         num_actions=problem.num_actions, seed=seed)
 

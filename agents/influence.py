@@ -6,13 +6,13 @@ reward counts w = v'A^-1 psi. They belong to the log and the policy, and serve
 every method's Q-function.
 """
 
-import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import bellman, ridge, types, uncertainty
-from dfiv_ope.agents import base, fixed_features, lstd
+from dfiv_ope.agents import base, first_stage, fixed_features, lstd
 
 # A longer log is thinned to about as many rows to solve for the weights.
 _DUAL_ROWS = 200_000
@@ -23,6 +23,7 @@ class Influence:
 
   Attributes:
     weights: w of every transition, [N].
+    first_stage: what states and actions tell of the values that follow.
   """
 
   def __init__(
@@ -50,9 +51,19 @@ class Influence:
     self._episodes = episodes
     self._initial = problem.decide(initial_observations)
     value = tf.reduce_mean(psi(self._initial), axis=0)[:, None]  # v, [D, 1]
-    stride = max(1, len(episodes) // _DUAL_ROWS)
-    total = ridge.merge(*fixed_features.half_sums(
-        psi, lambda: itertools.islice(parts(), 0, None, stride)))
+    sizes = [len(rows.outcome) for rows in parts()]
+    used = _pairs(range(len(sizes)), len(episodes), _DUAL_ROWS)
+    looked_at = _pairs(used, sum(sizes[index] for index in used),
+                       first_stage.MOST_ROWS)
+    others = sorted(set(used) - set(looked_at))
+    sums = fixed_features.summing(psi)
+    halves = base.half_sums(sums, _only(parts, looked_at))
+    total = ridge.merge(*halves, *(
+        base.half_sums(sums, _only(parts, others)) if others else ()))
+    self.first_stage = first_stage.FirstStage(
+        problem, psi, _only(parts, looked_at), halves,
+        episodes=episodes[np.isin(
+            np.repeat(np.arange(len(sizes)), sizes), looked_at)])
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
     dual = share * ridge.solve_dual(total, value, config.penalty)
@@ -90,3 +101,20 @@ class Influence:
         scale * agent.predict(self._initial).numpy()[:, 0], weighted,
         self._episodes)
     return uncertainty.resample(added), float(np.sum(weighted))
+
+
+def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:
+  """Returns some parts, two at a time, of about `most` rows if there are more.
+
+  In pairs each half of the log, every other part, keeps its share.
+  """
+  stride = max(1, rows // most)
+  return [part for place, part in enumerate(parts[:len(parts) // 2 * 2])
+          if place // 2 % stride == 0]
+
+
+def _only(parts: base.Parts, chosen: Sequence[int]) -> base.Parts:
+  """Returns what gives some of the parts."""
+  wanted = set(chosen)
+  return lambda: (
+      rows for index, rows in enumerate(parts()) if index in wanted)

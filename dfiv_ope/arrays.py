@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,37 +15,83 @@ Progress = Callable[[int, int, Mapping[str, Any]], None]
 _LEAST_ROWS = 4
 
 
-def column_matrix(name: str, values: Any) -> types.FloatArray:
-  """Returns values as float64 [n, columns].
+class Block(NamedTuple):
+  """Columns of one kind.
+
+  Attributes:
+    matrix: float64, [n, columns].
+    picture: whether the columns are pixels: they share one scale.
+  """
+  matrix: types.FloatArray
+  picture: bool
+
+  @property
+  def scale(self) -> features.Standardiser:
+    """The standardiser of each column, or of all pixels together."""
+    if not self.picture:
+      return features.fit_standardiser(self.matrix)
+    pixels = features.fit_standardiser(self.matrix.reshape(-1, 1))
+    return features.Standardiser(*(
+        np.repeat(each, self.matrix.shape[1]) for each in pixels))
+
+
+def blocks(name: str, values: Any) -> list[Block]:
+  """Returns values as blocks of columns, side by side.
 
   Args:
     name: what to call the values in an error.
-    values: numbers: a scalar, [n], or [n, columns]; arrays, frames, lists.
+    values: numbers: a scalar, [n], [n, columns], or pictures [n, ...];
+      arrays, frames, lists; or a tuple of arrays, one a block.
 
   Raises:
     ValueError: they are not finite numbers of such a shape.
   """
+  if isinstance(values, tuple) and values and all(
+      isinstance(each, np.ndarray) and each.ndim for each in values):
+    parts = [blocks(name, each)[0] for each in values]
+    rows = [len(part.matrix) for part in parts]
+    if len(set(rows)) > 1:
+      raise ValueError(
+          f'The blocks of {name} must have the same number of rows, got '
+          f'{rows}.')
+    return parts
   try:
     matrix = np.asarray(values, dtype=np.float64)
   except (TypeError, ValueError) as error:
     raise ValueError(
         f'{name} must be numbers; some are not ({error}). Encode categories '
         'as numbers first.') from error
-  if matrix.ndim < 2:
-    matrix = matrix.reshape(-1, 1)
-  if matrix.ndim > 2:
-    raise ValueError(
-        f'{name} must have shape [n] or [n, columns], got {matrix.shape}. '
-        f'Reshape it to {(len(matrix), -1)}.')
+  picture = matrix.ndim > 2
   if not matrix.size:
     raise ValueError(f'{name} is empty, shape {matrix.shape}.')
+  matrix = matrix.reshape(len(matrix) if matrix.ndim > 1 else -1,
+                          -1 if matrix.ndim > 1 else 1)
   broken = ~np.isfinite(matrix)
   if broken.any():
     row = int(np.argmax(broken.any(axis=1)))
     raise ValueError(
         f'{name} has {int(broken.sum())} values that are NaN or infinite, the '
         f'first in row {row}. Drop or impute these rows.')
-  return matrix
+  return [Block(matrix, picture)]
+
+
+def column_matrix(name: str, values: Any) -> types.FloatArray:
+  """Returns values that `blocks` takes as one float64 [n, columns]."""
+  matrices = [block.matrix for block in blocks(name, values)]
+  return np.concatenate(matrices, axis=1) if matrices[1:] else matrices[0]
+
+
+def scales(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
+  """Returns the standardiser of each member, as `batch` orders them."""
+  made = []
+  for name, values in (('T', T), ('Z', Z), ('Y', Y), ('X', X)):
+    if values is None:
+      made.append(None)
+      continue
+    parts = [block.scale for block in blocks(name, values)]
+    made.append(features.Standardiser(*(
+        np.concatenate(each) for each in zip(*parts, strict=True))))
+  return types.IVBatch(*made)
 
 
 def batch(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
@@ -76,7 +122,9 @@ def batch(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
     raise ValueError(
         'Z is constant, so it cannot move the treatment. Pass an instrument '
         'that varies.')
-  if np.any(np.ptp(columns['T'], axis=0) == 0.):
+  # A pixel of a picture may be black in all of them.
+  if any(np.any(np.ptp(block.matrix, axis=None if block.picture else 0) == 0.)
+         for block in blocks('T', T)):
     raise ValueError(
         'A column of T is constant, so it has no effect to estimate. Leave it '
         'out or pass it in X.')

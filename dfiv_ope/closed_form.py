@@ -112,6 +112,7 @@ def cross_fit(
     *,
     stage1_penalties: Sequence[float],
     stage2_penalties: Sequence[float],
+    slack: float = 0.,
 ) -> two_stage.Solution:
   """Solves both stages on all rows, each half predicted by the other.
 
@@ -129,6 +130,8 @@ def cross_fit(
     second: features of the other half.
     stage1_penalties: candidates of lambda1.
     stage2_penalties: candidates of lambda2.
+    slack: lambda2 is the largest candidate whose loss is within so many
+      standard errors of the least.
 
   Returns:
     The solution; its stage-1 weights are those of all rows, its losses the
@@ -142,7 +145,7 @@ def cross_fit(
   losses2 = two_stage.held_out_losses(outcome2, outcome1, stage2_penalties)[1]
   return _solution(
       stage1, ridge.merge(outcome1, outcome2), stage2_penalties,
-      np.add(losses1, losses2) / 2.)
+      np.add(losses1, losses2) / 2., slack=slack)
 
 
 def cross_fit_sums(
@@ -243,9 +246,18 @@ def _solution(
     outcome: ridge.Sums,
     penalties: Sequence[float],
     losses: types.FloatArray,
+    *,
+    slack: float = 0.,
 ) -> two_stage.Solution:
-  """Solves stage 2 with the candidate of the least loss."""
-  penalty = penalties[int(np.argmin(losses))]
+  """Solves stage 2 with the candidate of the least loss, or a larger one.
+
+  A loss is a mean of squares; if these are of normal errors, its standard
+  error is the loss times sqrt(2 / n).
+  """
+  allowed = losses.min() * (1. + slack * np.sqrt(2. / float(outcome.count)))
+  penalty = max(
+      penalty for penalty, loss in zip(penalties, losses, strict=True)
+      if loss <= allowed)
   return two_stage.Solution(
       stage1_weights=stage1.whole,
       stage2_weights=ridge.solve_sums(outcome, penalty, intercept=True),

@@ -6,155 +6,263 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import ridge, two_stage, types
+from dfiv_ope import ridge, strength, two_stage, types
 
-# Staiger and Stock's rule of thumb.
-WEAK_F = 10.
+# Numbers of the columns of a picture would say nothing one by one. Where the
+# treatment has more columns than this, what is to be explained is its effect.
+MOST_COLUMNS = 20
+
+# Draws of other rows' instruments, even. They add noise to what an instrument
+# tells, about a quarter of its variance, which is taken out again.
+_DRAWS = 4
 
 _PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 1., 2.))
 # Small enough for ordinary least squares on standardised columns.
 _NO_PENALTY = 1e-12
+# Variance of a column that is rounding, such as that of a black pixel.
+_FLAT = 1e-12
 
 
 class WeakInstrumentWarning(UserWarning):
   """The instrument hardly moves the treatment."""
 
 
+class IllPosedWarning(UserWarning):
+  """The outcome lies where stage 1 keeps little of the treatment."""
+
+
 class FirstStage(NamedTuple):
-  """How well the instrument predicts each column of the treatment.
+  """How well the instrument predicts the treatment.
+
+  The first three have an entry for each column of the treatment; nan for one
+  that does not vary. Where columns are more than `MOST_COLUMNS`, there is one
+  entry: of the fitted structural function f(x) at the rows, the one column that
+  matters to the answer.
 
   Attributes:
     r2: share of the treatment's variance that instrument and covariates
       predict on held-out rows, [D].
-    partial_r2: share of what the covariates leave that the instrument's part
-      of the held-out prediction explains, [D].
+    partial_r2: what the instrument's part of the held-out prediction explains,
+      as a share of that and of what the whole prediction leaves, [D].
     effective_f: robust F statistic of the instrument's part of the held-out
       prediction, covariates controlled for, [D].
+    of_effect: whether the one entry is that of f(x).
+    singular_values: held-out correlations of pairs of features of treatment
+      and instrument, covariates controlled for (`spectrum.Spectrum`), [K].
+    alignment: share of the outcome's explained part along each, [K].
+    condition: condition number of the instrument's features.
   """
   r2: types.FloatArray
   partial_r2: types.FloatArray
   effective_f: types.FloatArray
+  of_effect: bool = False
+  singular_values: types.FloatArray = np.zeros(0)
+  alignment: types.FloatArray = np.zeros(0)
+  condition: float = np.nan
 
   @property
   def weak(self) -> bool:
     """Whether an F statistic is below the rule of thumb of 10."""
-    return bool(np.min(self.effective_f) < WEAK_F)
+    return bool(np.any(self.effective_f < strength.WEAK_F))
+
+  @property
+  def lost_share(self) -> float:
+    """Share of the outcome along directions of low values; nan if unknown."""
+    return strength.lost_share(
+        self.singular_values.tolist(), self.alignment.tolist())
+
+  def warnings(self) -> list[UserWarning]:
+    """Returns what speaks against the fit, in plain words."""
+    found: list[UserWarning] = []
+    if self.weak:
+      worst = int(np.nanargmin(self.effective_f))
+      what = 'the treatment'
+      if self.of_effect:
+        what = "the treatment's effect"
+      elif len(self.r2) > 1:
+        what = f'column {worst} of the treatment'
+      found.append(WeakInstrumentWarning(strength.weak_instrument(
+          float(self.partial_r2[worst]), float(self.effective_f[worst]),
+          what=what)))
+    if self.lost_share > strength.ILL_POSED_SHARE:
+      found.append(IllPosedWarning(strength.ill_posed(
+          self.lost_share, instruments='the instruments',
+          outcome='the outcome')))
+    return found
+
+
+class Half(NamedTuple):
+  """Half of the rows, as the diagnostics want them.
+
+  The last three are None without covariates.
+
+  Attributes:
+    treatment: what is to be explained, [B, D].
+    instrument: phi(z, o), [B, d2].
+    moved: phi(z, o) less its mean over some draws of other rows' z, so that
+      nothing of the covariates alone is in it, [B, d2].
+    noise: varies as much as that mean does with the draws, [B, d2].
+    shuffled: phi(z, o) at one more draw, for a control, [B, d2].
+    controls: functions of the covariates, [B, d3].
+  """
+  treatment: types.FloatArray
+  instrument: types.FloatArray
+  moved: types.FloatArray
+  noise: types.FloatArray | None = None
+  shuffled: types.FloatArray | None = None
+  controls: types.FloatArray | None = None
+
+
+def prepare(
+    rows: types.IVBatch,
+    instrument_features: Callable[[tf.Tensor], tf.Tensor],
+    covariate_features: Callable[[tf.Tensor], tf.Tensor] | None = None,
+    *,
+    generator: np.random.Generator,
+) -> Half:
+  """Returns rows for the diagnostics.
+
+  Args:
+    rows: standardised; the covariates are the last columns of the instrument.
+    instrument_features: phi, [B, D] -> [B, d2].
+    covariate_features: what is controlled for besides the covariates
+      themselves, [B, D] -> [B, d].
+    generator: draws the shuffles.
+  """
+  treatment, instrument, _, covariate = (
+      None if each is None else np.asarray(each, np.float64) for each in rows)
+  phi = np.asarray(instrument_features(instrument), np.float64)
+  if covariate is None:
+    return Half(treatment, phi, phi)
+  own = instrument[:, :-covariate.shape[1]]
+
+  def draw() -> types.FloatArray:
+    return np.asarray(instrument_features(np.concatenate(
+        [generator.permutation(own), covariate], axis=1)), np.float64)
+
+  def mean() -> types.FloatArray:
+    return sum(draw() for _ in range(_DRAWS // 2)) / (_DRAWS // 2)
+
+  one, other = mean(), mean()
+  more = [] if covariate_features is None else [covariate_features(covariate)]
+  return Half(
+      treatment, phi, moved=phi - (one + other) / 2., noise=(one - other) / 2.,
+      shuffled=draw(), controls=np.concatenate([covariate, *more], axis=1))
 
 
 def first_stage(
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
-    instrument_features: Callable[[tf.Tensor], tf.Tensor],
-    *,
-    seed: types.Seed,
-) -> FirstStage:
-  """Returns the first-stage diagnostics of instrument features.
+    first: Half, second: Half, *, swap: bool = True) -> FirstStage:
+  """Returns R2 and effective F of instrument features.
 
   A ridge regression of the treatment on phi(z, o) in one half of the rows
-  makes one generated instrument for the other half. Covariates are controlled
-  for, and so is the same prediction at shuffled rows of z, which is what
-  phi tells from the covariates alone. As the instrument is a single one and
-  made out of sample, its heteroskedasticity-robust F is the effective F of
-  Montiel Olea and Pflueger, without the bias of many instruments; the t
-  statistics of both halves are added up.
+  makes one generated instrument for the other half: what it predicts there
+  beyond its mean over other rows' z, so that functions of the covariates are
+  not in it. As the instrument is a single one and made out of sample, its
+  heteroskedasticity-robust F is the effective F of Montiel Olea and Pflueger,
+  without the bias of many instruments; the t statistics of both halves are
+  added up.
 
   Args:
-    stage1: standardised rows; the covariates are the last columns of the
-      instrument.
-    stage2: other rows.
-    instrument_features: phi, [B, D] -> [B, d2].
-    seed: seeds the shuffle.
+    first: of `prepare`.
+    second: likewise, of other rows.
+    swap: whether each half is held out in turn; otherwise the second is.
   """
-  halves = [_arrays(stage1), _arrays(stage2)]
-  generator = np.random.default_rng(seed)
-  batches = [
-      half._replace(instrument=instrument_features(half.instrument))
+  halves = [first, second]
+  sums = [
+      two_stage.stage1_sums(types.IVBatch(
+          half.treatment, half.instrument, half.treatment))
       for half in halves]
-  sums = [two_stage.stage1_sums(batch) for batch in batches]
   fits = []
-  for held_out, fitted in ((0, 1), (1, 0)):
+  for held_out, fitted in ((1, 0), (0, 1))[:2 if swap else 1]:
     grid, losses = two_stage.held_out_losses(
         sums[fitted], sums[held_out], _PENALTIES)
-    weights = grid[int(np.argmin(losses))]
-    shuffled = instrument_features(_shuffle(halves[held_out], generator))
-    fits.append(_compare(
-        halves[held_out],
-        two_stage.predict_treatment(
-            batches[held_out].instrument, weights).numpy(),
-        two_stage.predict_treatment(shuffled, weights).numpy()))
-  total = _Fit(*map(np.add, *fits))
-  statistic = np.maximum(total.statistic, 0.) / np.sqrt(len(fits))
+    fits.append(_compare(halves[held_out], grid[int(np.argmin(losses))]))
+  total = _Fit(*np.sum(fits, axis=0))
+  gain = np.maximum(total.gain, 0.)
+  varies = np.where(total.variation > _FLAT * len(first.treatment), 1., np.nan)
   return FirstStage(
-      r2=1. - total.error / total.variation,
-      partial_r2=1. - total.partial_error / total.partial_variation,
-      effective_f=np.square(statistic))
+      r2=varies * _ratio(total.variation - total.error, total.variation),
+      partial_r2=varies * _ratio(gain, gain + total.error),
+      effective_f=varies * combined_f(total.statistic, len(fits)))
+
+
+def combined_f(
+    statistic: types.FloatArray, count: int) -> types.FloatArray:
+  """Returns the F of a sum of independent t statistics; 0 for a negative."""
+  return np.square(np.maximum(statistic, 0.)) / count
+
+
+def robust_t(
+    outcome: types.FloatArray,
+    regressor: types.FloatArray,
+    clusters: types.FloatArray | None = None,
+) -> float:
+  """Returns the robust t statistic of a slope; both are without their mean.
+
+  Args:
+    outcome: [B].
+    regressor: [B].
+    clusters: which rows may depend on each other, small integers, [B]; none
+      do if None.
+  """
+  size = np.sum(np.square(regressor))
+  if size == 0.:
+    return 0.
+  slope = np.sum(regressor * outcome) / size
+  score = regressor * (outcome - slope * regressor)
+  if clusters is not None:
+    score = np.bincount(clusters, weights=score)
+  deviation = np.sqrt(np.sum(np.square(score))) / size
+  return float(slope / deviation) if deviation else np.inf
 
 
 class _Fit(NamedTuple):
   """Sums of squares and t statistics of a half, [D] each."""
   error: types.FloatArray
   variation: types.FloatArray
-  partial_error: types.FloatArray
-  partial_variation: types.FloatArray
+  gain: types.FloatArray
   statistic: types.FloatArray
 
 
-def _compare(
-    half: types.IVBatch,
-    predicted: types.FloatArray,
-    control: types.FloatArray,
-) -> _Fit:
-  """Returns how well a prediction [B, D] explains the treatment of a half."""
+def _compare(half: Half, weights: types.FloatArray) -> _Fit:
+  """Returns how well stage-1 weights [d2 + 1, D] explain a half."""
   treatment = half.treatment
-  covariate = [] if half.covariate is None else [half.covariate]
+  predicted = two_stage.predict_treatment(half.instrument, weights).numpy()
+  moved = half.moved @ weights[:-1]
   columns = []
   for column in range(treatment.shape[1]):
+    controls = None
+    if half.controls is not None and half.shuffled is not None:
+      controls = np.concatenate(
+          [half.controls, half.shuffled @ weights[:-1, [column]]], axis=1)
     columns.append(_partial(
-        treatment[:, [column]], predicted[:, [column]],
-        np.concatenate([control[:, [column]], *covariate], axis=1)))
-  partial_error, partial_variation, statistic = np.array(columns).T
+        np.stack([treatment[:, column], moved[:, column]], axis=1), controls))
+  gain, size, statistic = np.array(columns).T
+  if half.noise is not None:
+    # Noise of the draws makes the slope smaller than it is.
+    noise = np.sum(np.square(half.noise @ weights[:-1]), axis=0)
+    statistic *= np.sqrt(_ratio(size, np.maximum(size - noise, size / 4.)))
   return _Fit(
       error=np.sum(np.square(treatment - predicted), axis=0),
       variation=np.sum(np.square(treatment - treatment.mean(axis=0)), axis=0),
-      partial_error=partial_error,
-      partial_variation=partial_variation,
-      statistic=statistic)
+      gain=gain, statistic=statistic)
 
 
 def _partial(
-    treatment: types.FloatArray,
-    instrument: types.FloatArray,
-    controls: types.FloatArray,
+    both: types.FloatArray, controls: types.FloatArray | None,
 ) -> tuple[float, float, float]:
-  """Returns the squares left and given, and the robust t of an instrument."""
-  controls = ridge.append_intercept(controls)
-  both = np.concatenate([treatment, instrument], axis=1)
-  both = both - ridge.predict(controls, ridge.solve(
-      controls, both, _NO_PENALTY, intercept=True)).numpy()
-  outcome, regressor = both[:, 0], both[:, 1]
-  variation, size = np.sum(np.square(both), axis=0)
-  if size == 0.:
-    return variation, variation, 0.
-  slope = np.sum(regressor * outcome) / size
-  error = outcome - slope * regressor
-  deviation = np.sqrt(np.sum(np.square(regressor * error))) / size
-  return (
-      np.sum(np.square(error)), variation,
-      slope / deviation if deviation else np.inf)
+  """Returns the product of treatment and instrument [B, 2], size and t."""
+  left = both - both.mean(axis=0)
+  if controls is not None:
+    controls = ridge.append_intercept(controls)
+    left = both - ridge.predict(controls, ridge.solve(
+        controls, both, _NO_PENALTY, intercept=True)).numpy()
+  outcome, regressor = left.T
+  return (float(np.sum(outcome * regressor)),
+          float(np.sum(np.square(regressor))), robust_t(outcome, regressor))
 
 
-def _shuffle(
-    batch: types.IVBatch, generator: np.random.Generator,
-) -> types.FloatArray:
-  """Returns the instrument with the rows of z in another order than o's."""
-  columns = 0 if batch.covariate is None else batch.covariate.shape[1]
-  instrument = batch.instrument.copy()
-  own = instrument.shape[1] - columns
-  instrument[:, :own] = generator.permutation(instrument[:, :own])
-  return instrument
-
-
-def _arrays(batch: types.IVBatch) -> types.IVBatch:
-  return types.IVBatch(*(
-      None if each is None else np.asarray(each, np.float64)
-      for each in batch))
+def _ratio(
+    above: types.FloatArray, below: types.FloatArray) -> types.FloatArray:
+  """Returns above / below, 0 where there is nothing below."""
+  return np.divide(above, below, out=np.zeros_like(above), where=below > 0.)

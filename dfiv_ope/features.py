@@ -1,154 +1,14 @@
-"""Feature maps: networks as data, random Fourier features, standardisation.
+"""Fixed features: random Fourier features, bandwidths, standardisation."""
 
-A network is a tuple of layer specifications, so that a config can hold, print
-and store it; `Network` makes the Sonnet module:
-
-    layers = (Dense(128), Dense(64), Dense(32, activation=None))
-    network = Network(layers, input_size=3, seed=0)
-    network(x)                                     # [B, 3] -> [B, 32]
-"""
-
-from collections.abc import Sequence
-import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
 
-_ACTIVATIONS = {
-    'relu': tf.nn.relu, 'silu': tf.nn.silu, 'tanh': tf.nn.tanh,
-    None: tf.identity}
 # Pairwise distances of more rows than this cost more than they tell.
 _BANDWIDTH_ROWS = 2000
-
-
-@dataclasses.dataclass(frozen=True)
-class Dense:
-  """A fully connected layer.
-
-  Attributes:
-    size: number of outputs.
-    activation: 'relu', 'silu', 'tanh', or None for a linear layer.
-  """
-  size: int
-  activation: str | None = 'relu'
-
-  def __post_init__(self) -> None:
-    if self.size < 1:
-      raise ValueError(f'Dense.size must be at least 1, got {self.size}.')
-    if self.activation not in _ACTIVATIONS:
-      raise ValueError(
-          f'Dense.activation must be one of {list(_ACTIVATIONS)}, got '
-          f'{self.activation!r}.')
-
-
-@dataclasses.dataclass(frozen=True)
-class Dropout:
-  """Sets a share `rate` of its inputs to zero in training."""
-  rate: float
-
-  def __post_init__(self) -> None:
-    if not 0 <= self.rate < 1:
-      raise ValueError(f'Dropout.rate must lie in [0, 1), got {self.rate}.')
-
-
-@dataclasses.dataclass(frozen=True)
-class BatchNorm:
-  """Batch normalisation with scale and offset, then an activation."""
-  activation: str | None = None
-
-  def __post_init__(self) -> None:
-    if self.activation not in _ACTIVATIONS:
-      raise ValueError(
-          f'BatchNorm.activation must be one of {list(_ACTIVATIONS)}, got '
-          f'{self.activation!r}.')
-
-
-Layer = Dense | Dropout | BatchNorm
-
-
-class Network(snt.Module):
-  """The module of a tuple of layers, built at once from one seed.
-
-  Weights and biases start uniform in +-1/sqrt(fan-in), so that the kinks of a
-  network of one input spread over its range.
-  """
-
-  def __init__(
-      self,
-      layers: Sequence[Layer],
-      *,
-      input_size: int,
-      seed: types.Seed,
-      name: str | None = None,
-  ):
-    """Initialises the network.
-
-    Args:
-      layers: the layers, first to last.
-      input_size: number of columns of the input.
-      seed: seeds the weights and the dropout masks.
-      name: name of the module.
-    """
-    super().__init__(name=name)
-    if input_size < 1:
-      raise ValueError(f'input_size must be at least 1, got {input_size}.')
-    generator = np.random.default_rng(seed)
-    self.layers = tuple(layers)
-    self.input_size = input_size
-    self.output_size = input_size
-    self._modules: list[snt.Module] = []
-    for layer in self.layers:
-      self._modules.append(self._make(layer, generator))
-    self._masks = tf.random.Generator.from_seed(
-        int(generator.integers(2 ** 31)))
-
-  def _make(
-      self, layer: Layer, generator: np.random.Generator,
-  ) -> snt.Module:
-    """Returns the module of a layer; dropout needs none but the masks."""
-    module = snt.Module()
-    if isinstance(layer, Dense):
-      start = _Uniform(generator, 1. / np.sqrt(self.output_size))
-      module = snt.Linear(layer.size, w_init=start, b_init=start)
-      module(tf.zeros([1, self.output_size]))
-      self.output_size = layer.size
-    elif isinstance(layer, BatchNorm):
-      module = snt.BatchNorm(create_scale=True, create_offset=True)
-      module(tf.zeros([2, self.output_size]), is_training=False)
-    return module
-
-  def __call__(self, x: tf.Tensor, *, is_training: bool = False) -> tf.Tensor:
-    """Returns features [B, output_size] of inputs [B, input_size].
-
-    Args:
-      x: inputs.
-      is_training: whether dropout is on and batch statistics are used.
-    """
-    for layer, module in zip(self.layers, self._modules, strict=True):
-      if isinstance(layer, Dense):
-        x = _ACTIVATIONS[layer.activation](module(x))
-      elif isinstance(layer, BatchNorm):
-        x = _ACTIVATIONS[layer.activation](module(x, is_training=is_training))
-      elif is_training:
-        x = tf.nn.experimental.general_dropout(
-            x, layer.rate, self._masks.uniform)
-    return x
-
-
-class _Uniform(snt.initializers.Initializer):
-  """Draws from a given generator, because nothing may use the global one."""
-
-  def __init__(self, generator: np.random.Generator, bound: float):
-    self._generator = generator
-    self._bound = bound
-
-  def __call__(self, shape: Sequence[int], dtype: tf.DType) -> tf.Tensor:
-    values = self._generator.uniform(-self._bound, self._bound, shape)
-    return tf.constant(values, dtype)
 
 
 class FourierFeatures(tf.Module):
@@ -190,13 +50,25 @@ class FourierFeatures(tf.Module):
     return waves / tf.sqrt(tf.cast(tf.shape(angle)[1], tf.float64))
 
 
-def median_bandwidth(x: types.FloatArray) -> types.FloatArray:
+def median_bandwidth(
+    x: types.FloatArray, *, pixels: int = 0,
+) -> types.FloatArray:
   """Returns the median distance between rows of x [B, D] in each column, [D].
 
   Zero distances (a column of few values) are left out; a constant column has
   bandwidth 1.
+
+  Args:
+    x: rows.
+    pixels: how many of the last columns make a picture; its distance is one,
+      and so is its bandwidth.
   """
   x = np.asarray(x, np.float64)
+  if pixels:
+    columns = x.shape[1] - pixels
+    return np.append(
+        median_bandwidth(x[:, :columns]),
+        np.full(pixels, median_distance(x[:, columns:])))
   stride = -(-len(x) // _BANDWIDTH_ROWS)
   x = x[::stride]
   rows, others = np.triu_indices(len(x), k=1)

@@ -1,6 +1,6 @@
 """What the estimators on arrays share: everything but the method."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import contextlib
 import dataclasses
 import inspect
@@ -11,9 +11,17 @@ import warnings
 import numpy as np
 from sklearn import base
 
-from dfiv_ope import arrays, diagnostics, features, methods, storage, types
+from dfiv_ope import (
+  arrays,
+  diagnostics,
+  methods,
+  model_diagnostics,
+  storage,
+  types,
+)
 
-_FALLBACK_FEATURES = 200
+# Singular values that a summary has room for.
+_SHOWN = 6
 
 
 class IVEstimator(base.BaseEstimator):
@@ -66,16 +74,20 @@ class IVEstimator(base.BaseEstimator):
       Z: Any,
       X: Any = None,
       progress: arrays.Progress | None = None,
+      watch: Callable[['IVEstimator'], None] | None = None,
   ) -> 'IVEstimator':
     """Learns the structural function of Y in T from the instruments Z.
 
     Args:
       Y: outcome, [n].
-      T: treatment, [n] or [n, columns].
-      Z: instruments, [n] or [n, columns].
-      X: observed confounders, [n] or [n, columns], or None.
+      T: treatment: [n], [n, columns] or pictures [n, height, width], whose
+        pixels share one scale; or a tuple of such arrays side by side.
+      Z: instruments, likewise.
+      X: observed confounders, likewise, or None.
       progress: called as progress(done, total, losses); with `verbose` a
         progress bar is drawn instead.
+      watch: called with this estimator at each check of the training, when it
+        can predict; for DFIV and DeepGMM.
 
     Returns:
       The estimator itself.
@@ -88,21 +100,21 @@ class IVEstimator(base.BaseEstimator):
     self.outcome_is_vector_ = np.ndim(Y) == 1
     self.n_rows_ = len(rows.outcome)
     self.covariate_ = rows.covariate
-    scales = types.IVBatch(*(
-        None if each is None else features.fit_standardiser(each)
-        for each in rows))
-    self.scales_ = scales
+    self.scales_ = arrays.scales(Y, T, Z, X)
     order = np.random.default_rng(self.random_state).permutation(self.n_rows_)
     halves = [
         self._standardised(rows, index)
         for index in np.array_split(order, 2)]
     module = methods.load(self._method)
+    extra = {}
+    if watch is not None:
+      extra['watch'] = self._watcher(module, watch)
     with contextlib.ExitStack() as stack:
       if self.verbose:
         progress = stack.enter_context(
             arrays.progress_bar(type(self).__name__))
       self.model_ = module.fit(
-          config, *halves, seed=self.random_state, progress=progress)
+          config, *halves, seed=self.random_state, progress=progress, **extra)
     self.history_ = {
         name: [float(each) for each in values]
         for name, values in self.model_.history.items()}
@@ -162,19 +174,23 @@ class IVEstimator(base.BaseEstimator):
         f'treatment columns   {len(self.scales_.treatment.mean)}',
         f'covariate columns   '
         f'{0 if self.covariate_ is None else self.covariate_.shape[1]}',
-        'first stage (held out), by treatment column',
+        'first stage (held out), ' + (
+            "of the treatment's effect" if first.of_effect
+            else 'by treatment column'),
         f'  R2                {_numbers(first.r2)}',
         f'  partial R2 of Z   {_numbers(first.partial_r2)}',
         f'  effective F of Z  {_numbers(first.effective_f)}'
         f'{"  WEAK" if first.weak else ""}',
+        *_operator(first),
     ]
     lines += [
-        f'{name:<20}{values[-1]:.6g}'
+        f'{name:<19} {values[-1]:.6g}'
         for name, values in self.history_.items() if len(values) == 1]
     lines += [
         f'least {name:<14}{min(values):.6g}'
         for name, values in self.history_.items()
         if len(values) > 1 and name.endswith('loss')]
+    lines += [f'Warning: {each}' for each in first.warnings()]
     return '\n'.join(lines)
 
   def save(self, directory: str | pathlib.Path) -> None:
@@ -192,6 +208,21 @@ class IVEstimator(base.BaseEstimator):
         field.name: getattr(self, field.name)
         for field in dataclasses.fields(config)})
 
+  def _watcher(
+      self, module: Any, watch: Callable[['IVEstimator'], None],
+  ) -> Callable[[Any], None]:
+    """Returns what a method calls with its model at each check."""
+    if 'watch' not in inspect.signature(module.fit).parameters:
+      raise ValueError(
+          f'{type(self).__name__} cannot be watched: it can only predict once '
+          'it is fitted. Leave watch out.')
+
+    def look(model: Any) -> None:
+      self.model_ = model
+      watch(self)
+
+    return look
+
   def _standardised(
       self, rows: types.IVBatch, index: types.FloatArray,
   ) -> types.IVBatch:
@@ -207,21 +238,11 @@ class IVEstimator(base.BaseEstimator):
   def _diagnose(
       self, stage1: types.IVBatch, stage2: types.IVBatch,
   ) -> diagnostics.FirstStage:
-    """Returns the first-stage diagnostics; warns of weak instruments."""
-    phi = getattr(self.model_, 'instrument_features', None)
-    if phi is None:
-      phi = features.FourierFeatures(
-          features.median_bandwidth(stage1.instrument),
-          size=_FALLBACK_FEATURES, seed=(self.random_state, 1))
-    result = diagnostics.first_stage(
-        stage1, stage2, phi, seed=(self.random_state, 2))
-    if result.weak:
-      warnings.warn(
-          f'Z is a weak instrument: its effective F is '
-          f'{np.min(result.effective_f):.1f}, below {diagnostics.WEAK_F:.0f}. '
-          'Estimates are biased towards ordinary regression; look for a '
-          'stronger instrument or more rows.',
-          diagnostics.WeakInstrumentWarning, stacklevel=3)
+    """Returns the first-stage diagnostics; warns of what they show."""
+    result = model_diagnostics.first_stage(
+        self.model_, stage1, stage2, seed=self.random_state)
+    for warning in result.warnings():
+      warnings.warn(warning, stacklevel=3)
     return result
 
   def _check_fitted(self) -> None:
@@ -233,3 +254,20 @@ class IVEstimator(base.BaseEstimator):
 
 def _numbers(values: types.FloatArray) -> str:
   return ' '.join(f'{value:.4g}' for value in values)
+
+
+def _operator(first: diagnostics.FirstStage) -> list[str]:
+  """Returns what is known of the stage-1 operator, direction by direction."""
+  values, alignment = (
+      each[:_SHOWN] for each in (first.singular_values, first.alignment))
+  if not len(values):  # Saved by an older version.
+    return []
+  more = len(first.singular_values) - len(values)
+  along = ('too little to tell' if np.isnan(alignment).any()
+           else ' '.join(f'{100. * each:.0f}%' for each in alignment))
+  return [
+      f'  singular values   {_numbers(values)}'
+      f'{f" and {more} more" if more else ""}',
+      f'  Y along them      {along}',
+      f'  condition of Z    {first.condition:.2g}',
+  ]

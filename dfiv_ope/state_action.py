@@ -22,7 +22,7 @@ from typing import NamedTuple
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import networks, types
 
 
 class Decision(NamedTuple):
@@ -55,7 +55,7 @@ class Joint(snt.Module):
 
   def __init__(
       self,
-      layers: Sequence[features.Layer],
+      layers: Sequence[networks.Layer],
       *,
       num_observations: int,
       num_actions: int,
@@ -74,7 +74,7 @@ class Joint(snt.Module):
       name: name of the module.
     """
     super().__init__(name=name)
-    self._network = features.Network(
+    self._network = networks.Network(
         layers, input_size=num_observations + num_actions, seed=seed)
     self._num_actions = num_actions
     self._constant = constant
@@ -151,7 +151,7 @@ class Outer(snt.Module):
       self, observation: tf.Tensor, *, is_training: bool = False,
   ) -> tf.Tensor:
     """Returns g(s), [B, state_size]."""
-    if isinstance(self._state_features, features.Network):
+    if isinstance(self._state_features, networks.Network):
       return self._state_features(observation, is_training=is_training)
     return self._state_features(observation)
 
@@ -161,7 +161,7 @@ class Heads(snt.Module):
 
   def __init__(
       self,
-      layers: Sequence[features.Layer],
+      layers: Sequence[networks.Layer],
       *,
       num_observations: int,
       num_actions: int,
@@ -170,7 +170,7 @@ class Heads(snt.Module):
   ):
     """Initialises the network; the last of `layers` has A outputs."""
     super().__init__(name=name)
-    self._network = features.Network(
+    self._network = networks.Network(
         layers, input_size=num_observations, seed=seed)
     self._num_actions = num_actions
     if self._network.output_size != num_actions:

@@ -17,6 +17,7 @@ from dfiv_ope import (
   dictionaries,
   features,
   methods,
+  networks,
   types,
   versions,
 )
@@ -24,8 +25,7 @@ from dfiv_ope import (
 _FORMAT = 1
 _RECORD, _ARRAYS, _WEIGHTS = 'estimator.json', 'arrays.npz', 'weights'
 _PARTS = (
-    features.Dense, features.Dropout, features.BatchNorm,
-    dictionaries.Hermite, dictionaries.BSpline)
+    *networks.LAYERS, dictionaries.Hermite, dictionaries.BSpline)
 _MEMBERS = types.IVBatch._fields
 
 
@@ -97,9 +97,7 @@ def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
       features.Standardiser(
           arrays[f'{name}_mean'], arrays[f'{name}_scale'])
       if f'{name}_mean' in arrays else None for name in _MEMBERS))
-  estimator.first_stage_ = diagnostics.FirstStage(*(
-      arrays[f'first_stage_{name}']
-      for name in diagnostics.FirstStage._fields))
+  estimator.first_stage_ = _first_stage(arrays)
   estimator.outcome_is_vector_ = record['outcome_is_vector']
   estimator.n_rows_ = record['rows']
   estimator.history_ = record['history']
@@ -111,3 +109,16 @@ def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
   checkpoint = tf.train.Checkpoint(model=estimator.model_)
   checkpoint.read(str(directory / _WEIGHTS)).expect_partial()
   return estimator
+
+
+def _first_stage(
+    arrays: dict[str, types.FloatArray]) -> diagnostics.FirstStage:
+  """Returns the diagnostics; an older file has fewer of them."""
+  saved = {
+      name: arrays[f'first_stage_{name}']
+      for name in diagnostics.FirstStage._fields
+      if f'first_stage_{name}' in arrays}
+  for name, kind in (('of_effect', bool), ('condition', float)):
+    if name in saved:
+      saved[name] = kind(saved[name])
+  return diagnostics.FirstStage(**saved)

@@ -141,7 +141,7 @@ def _make_log(count: int, num_observations: int, num_actions: int) -> Log:
   import numpy as np
   import tensorflow as tf
 
-  from dfiv_ope import bellman, features, policies, types
+  from dfiv_ope import bellman, networks, policies, types
   generator = np.random.default_rng(0)
   observation, later = generator.standard_normal((2, count, num_observations))
   transitions = types.Transition(
@@ -151,10 +151,10 @@ def _make_log(count: int, num_observations: int, num_actions: int) -> Log:
       reward=tf.constant(generator.standard_normal(count), tf.float32),
       discount=tf.constant(generator.random(count) > 0.1, tf.float32),
       next_observation=tf.constant(later, tf.float32))
-  layers = [features.Dense(size) for size in _POLICY_NET]
+  layers = [networks.Dense(size) for size in _POLICY_NET]
   policy = policies.Greedy(
-      features.Network(
-          (*layers, features.Dense(num_actions, None)),
+      networks.Network(
+          (*layers, networks.Dense(num_actions, None)),
           input_size=num_observations, seed=0),
       num_observations=num_observations)
   problem = bellman.pose(

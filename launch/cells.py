@@ -13,8 +13,9 @@ import time
 from typing import Any
 
 from acme.utils import loggers
+import tensorflow as tf
 
-from dfiv_ope import agents, configs, results, versions
+from dfiv_ope import agents, bellman, configs, results, types, versions
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.datasets import sampling
 from dfiv_ope.launch import questions
@@ -85,15 +86,10 @@ def compute(
     progress: Progress | None = None,
 ) -> results.ResultRow:
   """Runs a cell as `run` does, but keeps its checkpoints and adds no row."""
-  problem, rows = question.pose()
-  updates = cell.config.updates
-  learner = base.OPELearner(
-      agents.load(cell.method).make(cell.config, problem, seed=cell.seed),
-      problem,
-      sampling.InMemory(
-          rows, batch_size=cell.config.batch_size, seed=cell.seed),
+  learner = make_learner(
+      cell.method, cell.config, *question.pose(), seed=cell.seed,
       initial_observations=question.dataset.initial_observations,
-      logger=_Reporter(progress, updates))
+      logger=_Reporter(progress, cell.config.updates))
   key = key_of(question, cell)
   saved = checkpoints.Series(rows_lib.checkpoints(out, key), {'key': key})
   saved.restore(learner)
@@ -110,6 +106,33 @@ def compute(
           learner, number=len(learner.history['updates']),
           state={'cpu_seconds': seconds()})
   return _row(question, cell, learner, seconds())
+
+
+def make_learner(
+    method: str,
+    config: base.Config,
+    problem: bellman.Problem,
+    rows: types.IVBatch,
+    *,
+    seed: int,
+    initial_observations: tf.Tensor,
+    logger: loggers.Logger | None = None,
+) -> base.OPELearner:
+  """Returns the learner of a method on rows in memory.
+
+  Args:
+    method: name of the agent.
+    config: its hyper-parameters.
+    problem: what is asked of the log.
+    rows: of the log, as `problem` makes them.
+    seed: seeds the agent and its batches.
+    initial_observations: raw observations that episodes start from, [E, D].
+    logger: told the losses and the estimate at each look.
+  """
+  return base.OPELearner(
+      agents.load(method).make(config, problem, seed=seed), problem,
+      sampling.InMemory(rows, batch_size=config.batch_size, seed=seed),
+      initial_observations=initial_observations, logger=logger)
 
 
 def log_row(question: questions.Question, command: str) -> results.ResultRow:
@@ -134,10 +157,11 @@ def _row(
   resamples: list[float] = []
   if not failure:
     metrics.update(rows_lib.errors(metrics['estimate'], question.description))
-    changes, metrics['correction'] = question.influence().resample(
-        learner.agent)
+    influence = question.influence()
+    changes, metrics['correction'] = influence.resample(learner.agent)
     metrics['data_error'] = float(changes.std())
-    metrics['effective_share'] = question.influence().effective_share
+    metrics['effective_share'] = influence.effective_share
+    metrics.update(influence.first_stage.measure(learner.agent))
     resamples = [float(f'{change:.6g}') for change in changes]
   return results.ResultRow(
       problem=question.description, method=cell.method,

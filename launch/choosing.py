@@ -18,8 +18,7 @@ from dfiv_ope import (
   types,
   versions,
 )
-from dfiv_ope.agents import base, fixed_features
-from dfiv_ope.datasets import sampling
+from dfiv_ope.agents import fixed_features
 from dfiv_ope.launch import cells, console, questions
 
 # DeepIV is left out: it takes as long as all others together.
@@ -104,13 +103,11 @@ def _fit(
     initial: tf.Tensor,
 ) -> Callable[..., tf.Tensor]:
   """Returns the values that a candidate learns from some rows."""
-  agent = agents.load(cell.method).make(cell.config, problem, seed=cell.seed)
-  learner = base.OPELearner(
-      agent, problem, sampling.InMemory(
-          rows, batch_size=cell.config.batch_size, seed=cell.seed),
+  learner = cells.make_learner(
+      cell.method, cell.config, problem, rows, seed=cell.seed,
       initial_observations=initial)
   learner.run()
-  return tf.function(agent.predict, reduce_retracing=True)
+  return tf.function(learner.agent.predict, reduce_retracing=True)
 
 
 def _take(rows: types.IVBatch, index: np.ndarray) -> types.IVBatch:

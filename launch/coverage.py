@@ -144,17 +144,15 @@ class _Drawn:
     import numpy as np
 
     from dfiv_ope import uncertainty
-    from dfiv_ope.agents import base
-    from dfiv_ope.datasets import sampling
+    from dfiv_ope.launch import cells
     runs = []
     for seed in range(seeds):
-      agent = agents.load(name).make(config, self._problem, seed=seed)
-      learner = base.OPELearner(
-          agent, self._problem, sampling.InMemory(
-              self._rows, batch_size=config.batch_size, seed=seed),
+      learner = cells.make_learner(
+          name, config, self._problem, self._rows, seed=seed,
           initial_observations=self._initial)
       learner.run()
-      runs.append((learner.evaluate(), *self._influence.resample(agent)))
+      runs.append(
+          (learner.evaluate(), *self._influence.resample(learner.agent)))
     estimates, changes, corrections = zip(*runs, strict=True)
     return uncertainty.interval(
         estimates, np.stack(changes), corrections, level=level)._asdict()

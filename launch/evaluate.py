@@ -1,8 +1,9 @@
 """`dfiv-ope evaluate`: what a policy is worth, by one method or by all."""
 
 import collections
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import functools
+import math
 import pathlib
 import statistics
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ from rich import box
 from rich import table as rich_table
 import typer
 
-from dfiv_ope import agents
+from dfiv_ope import agents, strength
 from dfiv_ope.launch import console, overrides, runtime, workspace
 from dfiv_ope.launch import rows as rows_lib
 
@@ -219,6 +220,31 @@ def print_table(
     for words in (problem['overlap']['verdict'],
                   *problem['overlap']['warnings']):
       console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+  for words in _first_stage(groups.values()):
+    console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+
+
+def _first_stage(groups: Iterable[list['results.ResultRow']]) -> list[str]:
+  """Returns what is weak in the first stage, in plain words."""
+  metrics: dict[str, dict[str, float]] = {}
+  for group in groups:
+    sound = [row.metrics for row in group
+             if not row.failure and 'first_stage_r2' in row.metrics]
+    if sound:
+      name = group[0].method
+      label = f'{name} ({group[0].preset})' if name in metrics else name
+      metrics[label] = {
+          name: statistics.median(each.get(name, math.nan) for each in sound)
+          for name in ('first_stage_r2', 'first_stage_f',
+                       'first_stage_lost_share')}
+  words = [strength.weak_values(metrics)]
+  # It belongs to the log and the policy, so any method says the same.
+  lost = max((each['first_stage_lost_share'] for each in metrics.values()),
+             default=math.nan)
+  if lost > strength.ILL_POSED_SHARE:
+    words.append(strength.ill_posed(
+        lost, instruments='states and actions', outcome='the reward'))
+  return [each for each in words if each]
 
 
 def _target(problem: Mapping[str, Any]) -> str:

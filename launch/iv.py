@@ -1,18 +1,15 @@
 """`dfiv-ope iv ...`: the instrumental-variable benchmarks."""
 
-import collections
 import pathlib
-import statistics
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from rich import table as rich_table
 import typer
 
 from dfiv_ope import methods
 from dfiv_ope.launch import console, overrides, runtime
 
 if TYPE_CHECKING:
-  from dfiv_ope import results
+  from dfiv_ope.benchmarks import trials
 
 app = typer.Typer(
     help='Instrumental-variable regression on its benchmarks.',
@@ -20,35 +17,48 @@ app = typer.Typer(
 
 FIGURES = ('ate', 'cate', 'joint', 'mse')
 
-
-@app.callback()
-def _group() -> None:
-  """Makes `demand` a command of its own, however many there are."""
+Out = Annotated[pathlib.Path, typer.Option(
+    help='Directory of the result rows; a run that has its row there is not '
+         'run again.')]
+Method = Annotated[list[str] | None, typer.Option(
+    help=f'{", ".join(methods.NAMES)}, or all; may be repeated.')]
+Seeds = Annotated[int, typer.Option(
+    help='Runs seeds 0 to this number, less one.')]
+Paper = Annotated[bool, typer.Option(
+    '--paper', help="The paper's settings instead of ours.")]
+Settings = Annotated[list[str] | None, typer.Option(
+    '--set', help="name=value of the method's config; may be repeated.",
+    metavar='NAME=VALUE')]
+Watch = Annotated[bool, typer.Option(
+    '--watch', help='Measure the error at each check of the training too: '
+                    'slower, for the instability figure. dfiv and deepgmm.')]
+Archive = Annotated[str | None, typer.Option(
+    help='The real dSprites archive (npz); without it pictures are drawn.',
+    metavar='FILE')]
+MNIST = Annotated[str | None, typer.Option(
+    help='Directory of the four idx files of MNIST; without it they are '
+         'downloaded through Keras.', metavar='DIR')]
 
 
 @app.command()
 def demand(
-    out: Annotated[pathlib.Path, typer.Option(
-        help='Directory of the result rows; a run that has its row there is '
-             'not run again.')],
-    method: Annotated[list[str] | None, typer.Option(
-        help=f'{", ".join(methods.NAMES)}, or all; may be repeated.')] = None,
+    out: Out,
+    method: Method = None,
     n: Annotated[list[int] | None, typer.Option(
         help='Rows of both stages; may be repeated.  [default: 5000]')] = None,
     rho: Annotated[list[float] | None, typer.Option(
         help='Confounding, 0 to 1; may be repeated.  [default: 0.5]')] = None,
-    seeds: Annotated[int, typer.Option(
-        help='Runs seeds 0 to this number, less one.')] = 5,
-    paper: Annotated[bool, typer.Option(
-        '--paper', help="The paper's settings instead of ours.")] = False,
-    settings: Annotated[list[str] | None, typer.Option(
-        '--set', help="name=value of the method's config; may be repeated.",
-    )] = None,
+    seeds: Seeds = 5,
+    paper: Paper = False,
+    settings: Settings = None,
     figure: Annotated[str | None, typer.Option(
         help=f'Draws {", ".join(FIGURES)} from the rows, as PNG and SVG.',
     )] = None,
 ) -> None:
-  """Runs methods on the demand design and prints their errors."""
+  """Runs methods on the demand design and prints their errors.
+
+      dfiv-ope iv demand --method dfiv --method kiv --out runs
+  """
   if figure is not None and figure not in FIGURES:
     raise ValueError(
         f'There is no figure {figure!r}. Choose one of {", ".join(FIGURES)}.')
@@ -56,86 +66,123 @@ def demand(
     raise ValueError(
         'Name a --method to run, or a --figure to draw from rows. Methods: '
         f'{", ".join(methods.NAMES)}, all.')
-  if seeds < 1:
-    raise ValueError(f'--seeds must be at least 1, got {seeds}.')
-  names = overrides.method_names(
-      method or [], methods.NAMES, settings or [])
   from dfiv_ope import results
-  if not names:
+  from dfiv_ope.benchmarks import demand as design
+  if method:
+    designs = [design.Demand(n=size, rho=each)
+               for size in n or [5000] for each in rho or [0.5]]
+    _run(designs, method, out, seeds=seeds, paper=paper,
+         settings=settings or [])
+  else:
     results.read(out)  # Says at once if there is nothing to draw.
-  runtime.start()
-  if names:
-    keys = _run(
-        names, n or [5000], rho or [0.5], seeds, paper=paper,
-        settings=settings or [], out=out)
-    _print_table([row for row in results.read(out) if row.key in keys])
+    runtime.start()
   if figure is not None:
     from dfiv_ope.launch import iv_figures
     for path in iv_figures.draw(figure, results.read(out), out):
       console.OUTPUT.print(str(path), highlight=False)
 
 
+@app.command()
+def dsprites(
+    out: Out,
+    method: Method = None,
+    n: Annotated[list[int] | None, typer.Option(
+        help='Rows of both stages; may be repeated.  [default: 5000]')] = None,
+    outcome: Annotated[list[str] | None, typer.Option(
+        help="area, the paper's, or orientation, which is harder; may be "
+             'repeated.  [default: area]')] = None,
+    dsprites: Archive = None,
+    seeds: Seeds = 3,
+    paper: Paper = False,
+    settings: Settings = None,
+    watch: Watch = False,
+) -> None:
+  """Runs methods on pictures: the treatment has 64 x 64 pixels.
+
+  The table has a row for a quadratic in the number of lit pixels, which takes
+  no learning: on the outcome 'area' nothing far above it has learned much.
+
+      dfiv-ope iv dsprites --method dfiv --method kiv --out runs
+  """
+  from dfiv_ope.benchmarks import dsprites as design
+  designs = [
+      design.DSprites(n=size, outcome=each, archive=dsprites)
+      for each in outcome or ['area'] for size in n or [5000]]
+  _run(designs, method or ['dfiv'], out, seeds=seeds, paper=paper,
+       settings=settings or [], watch=watch)
+
+
+@app.command()
+def demand_mnist(
+    out: Out,
+    method: Method = None,
+    n: Annotated[list[int] | None, typer.Option(
+        help='Rows of both stages; may be repeated.  [default: 5000]')] = None,
+    rho: Annotated[list[float] | None, typer.Option(
+        help='Confounding, 0 to 1; may be repeated.  [default: 0.5]')] = None,
+    mnist: MNIST = None,
+    seeds: Seeds = 3,
+    paper: Paper = False,
+    settings: Settings = None,
+) -> None:
+  """Runs methods on the demand design with a digit for the customer group.
+
+      dfiv-ope iv demand-mnist --method dfiv --mnist DIR --out runs
+  """
+  from dfiv_ope.benchmarks import demand_mnist as design
+  designs = [
+      design.DemandMNIST(n=size, rho=each, mnist=mnist)
+      for size in n or [5000] for each in rho or [0.5]]
+  _run(designs, method or ['dfiv'], out, seeds=seeds, paper=paper,
+       settings=settings or [])
+
+
+@app.command()
+def mnist(
+    out: Out,
+    method: Method = None,
+    scenario: Annotated[list[str] | None, typer.Option(
+        help='x, z or xz: which variable is a digit; may be repeated.  '
+             '[default: all three]')] = None,
+    n: Annotated[list[int] | None, typer.Option(
+        help='Rows of both stages; may be repeated.  [default: 20000]',
+    )] = None,
+    mnist: MNIST = None,
+    seeds: Seeds = 1,
+    paper: Paper = False,
+    settings: Settings = None,
+    watch: Watch = False,
+) -> None:
+  """Runs DFIV and DeepGMM on the digits of Bennett et al. (2019).
+
+      dfiv-ope iv mnist --method dfiv --scenario z --mnist DIR --out runs
+  """
+  from dfiv_ope.benchmarks import mnist_scenarios as design
+  designs = [
+      design.MNISTScenario(scenario=each, n=size, mnist=mnist)
+      for each in scenario or ['x', 'z', 'xz'] for size in n or [20_000]]
+  _run(designs, method or ['dfiv'], out, seeds=seeds, paper=paper,
+       settings=settings or [], watch=watch)
+
+
 def _run(
-    names: list[str],
-    sizes: list[int],
-    rhos: list[float],
-    seeds: int,
+    designs: list['trials.Design'],
+    method: list[str],
+    out: pathlib.Path,
     *,
+    seeds: int,
     paper: bool,
     settings: list[str],
-    out: pathlib.Path,
-) -> set[str]:
-  """Runs what has no row yet; returns the keys of all that was asked for."""
-  from dfiv_ope import configs, results
-  from dfiv_ope.benchmarks import demand as design
-  from dfiv_ope.benchmarks import demand_trials
-  cells: dict[str, tuple[Any, ...]] = {}
-  for name in names:
-    for size in sizes:
-      config = (
-          demand_trials.paper_config(name, size) if paper
-          else methods.load(name).Config())
-      config = overrides.apply(config, settings)
-      for rho in rhos:
-        for seed in range(seeds):
-          key = results.key(
-              design.problem(size, rho), name, configs.encode(config), seed)
-          cells[key] = name, config, size, rho, seed
-  have = results.keys(out)
-  missing = [cell for key, cell in cells.items() if key not in have]
-  if len(missing) < len(cells):
-    console.NOTES.print(
-        f'{len(cells) - len(missing)} of {len(cells)} runs have their rows in '
-        f'{out} and are not run again.', highlight=False)
-  with console.progress('Demand design', len(missing)) as update:
-    for done, (name, config, size, rho, seed) in enumerate(missing):
-      note = f'{name} n={size} rho={rho:g} seed={seed}'
-      update(done, note)
-      row = demand_trials.run(
-          name, config, n=size, rho=rho, seed=seed,
-          progress=lambda step, steps, _, done=done, note=note: update(
-              done + step / steps, note))
-      results.append(out, row)
-      update(done + 1, note)
-  return set(cells)
-
-
-def _print_table(rows: list['results.ResultRow']) -> None:
-  """Prints the median error and time of each setting over its seeds."""
-  groups = collections.defaultdict(list)
-  for row in rows:
-    groups[row.method, row.problem['n'], row.problem['rho'],
-           repr(row.config)].append(row)
-  table = rich_table.Table(
-      title='Demand design: mean squared error on the grid')
-  for column in (
-      'method', 'n', 'rho', 'seeds', 'median', 'least', 'most', 'CPU s'):
-    table.add_column(column, justify='left' if column == 'method' else 'right')
-  for (method, n, rho, _), group in groups.items():
-    errors = [row.metrics['mse'] for row in group]
-    table.add_row(
-        method, str(n), f'{rho:g}', str(len(group)),
-        f'{statistics.median(errors):.0f}', f'{min(errors):.0f}',
-        f'{max(errors):.0f}',
-        f'{statistics.median(row.cpu_seconds for row in group):.2f}')
-  console.OUTPUT.print(table)
+    watch: bool = False,
+) -> None:
+  """Runs what is asked for and prints the errors."""
+  if seeds < 1:
+    raise ValueError(f'--seeds must be at least 1, got {seeds}.')
+  names = overrides.method_names(method, methods.NAMES, settings)
+  runtime.start()
+  from dfiv_ope.launch import iv_runs
+  asked = [
+      cell for name in names for cell in iv_runs.cells(
+          designs, name, seeds=seeds, paper=paper, changes=settings,
+          watch=watch)]
+  iv_runs.print_table(iv_runs.carry_out(asked, out))

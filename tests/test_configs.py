@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from dfiv_ope import configs, dictionaries, features
+from dfiv_ope import configs, dictionaries, networks
 from dfiv_ope.methods import sieve
 
 
 def test_a_config_with_layers_and_bases_comes_back():
-  layers = (features.Dense(8), features.Dropout(0.5), features.Dense(1, None))
+  layers = (networks.Dense(8), networks.Dropout(0.5), networks.Dense(1, None))
   text = json.dumps(configs.encode(layers))
   assert configs.decode(
-      json.loads(text), (features.Dense, features.Dropout)) == layers
+      json.loads(text), (networks.Dense, networks.Dropout)) == layers
   config = sieve.Config(treatment_bases=(dictionaries.BSpline(5),))
   known = (sieve.Config, dictionaries.BSpline, dictionaries.Hermite)
   assert configs.decode(
@@ -26,4 +26,4 @@ def test_what_json_cannot_hold_is_refused():
 
 def test_unknown_types_are_refused():
   with pytest.raises(ValueError, match="the type 'Dense'"):
-    configs.decode(configs.encode(features.Dense(3)), ())
+    configs.decode(configs.encode(networks.Dense(3)), ())

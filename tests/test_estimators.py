@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn import base
 
-from dfiv_ope import diagnostics, dictionaries, estimators, features, methods
+from dfiv_ope import diagnostics, dictionaries, estimators, methods, networks
 
 # A small, fast sieve.
 SMALL_SIEVE = {
@@ -145,10 +145,40 @@ def test_a_weak_instrument_warns():
 
 
 def test_a_summary_names_rows_columns_and_first_stage():
-  text = fitted().summary()
+  model = fitted()
+  text = model.summary()
   assert 'TwoSLS fitted to 400 rows' in text
+  assert 'first stage (held out), by treatment column' in text
   assert 'effective F of Z' in text
-  assert 'WEAK' not in text
+  (value,) = model.first_stage_.singular_values
+  # Given x, z and noise move the treatment alike.
+  assert value == pytest.approx(0.5 ** 0.5, abs=0.1)
+  assert f'singular values   {value:.4g}\n' in text
+  assert 'Y along them      100%' in text
+  assert f'condition of Z    {model.first_stage_.condition:.2g}' in text
+  assert 'WEAK' not in text and 'Warning' not in text
+
+
+def test_a_summary_has_room_for_some_directions():
+  outcome, treatment, z, x = data()
+  model = estimators.KIV(random_features=40).fit(
+      outcome, treatment, Z=z, X=x)
+  count = len(model.first_stage_.singular_values)
+  assert count > 6
+  assert f' and {count - 6} more\n' in model.summary()
+
+
+def test_an_outcome_where_stage_1_keeps_nothing_warns():
+  generator = np.random.default_rng(2)
+  z, noise = generator.standard_normal((2, 20_000, 2))
+  x = np.array([0.8, 0.05]) * z + np.array([0.6, 1.]) * noise
+  with pytest.warns(diagnostics.IllPosedWarning) as caught:
+    model = estimators.TwoSLS().fit(
+        x[:, 0] / 0.8 + 20. * z[:, 1] * 0.05, x, Z=z)
+  # Both columns move the outcome alike.
+  words = str(caught[0].message)
+  assert abs(int(words.split(' %')[0]) - 50) < 5
+  assert f'Warning: {words}' in model.summary()
 
 
 def test_verbose_draws_a_bar(capsys):
@@ -160,7 +190,7 @@ def test_verbose_draws_a_bar(capsys):
     (estimators.TwoSLS, {}), (estimators.SieveIV, {}), (estimators.KIV, {}),
     (estimators.KIV, {'random_features': 50}),
     (estimators.DFIV, {'iterations': 2, 'checks': 1, 'instrument_net': (
-        features.Dense(4), features.Dropout(0.1), features.Dense(3, None))})])
+        networks.Dense(4), networks.Dropout(0.1), networks.Dense(3, None))})])
 def test_a_saved_estimator_predicts_the_same(kind, parameters, tmp_path):
   outcome, treatment, z, x = data(rows=200)
   model = kind(**parameters).fit(outcome, treatment, Z=z, X=x)
@@ -172,6 +202,22 @@ def test_a_saved_estimator_predicts_the_same(kind, parameters, tmp_path):
   np.testing.assert_array_equal(
       loaded.predict(treatment, x), model.predict(treatment, x))
   assert loaded.ate(0., 1.) == model.ate(0., 1.)
+
+
+def test_an_estimator_of_an_older_version_has_fewer_diagnostics(tmp_path):
+  model = fitted()
+  model.save(tmp_path / 'model')
+  path = tmp_path / 'model' / 'arrays.npz'
+  with np.load(path) as file:
+    saved = {name: file[name] for name in file if not name.startswith((
+        'first_stage_of', 'first_stage_singular', 'first_stage_alignment',
+        'first_stage_condition'))}
+  np.savez(path, **saved)
+  loaded = estimators.load(tmp_path / 'model')
+  assert loaded.first_stage_.effective_f == model.first_stage_.effective_f
+  assert 'singular values' in model.summary()
+  assert 'singular values' not in loaded.summary()
+  assert loaded.first_stage_.warnings() == []
 
 
 def test_saving_never_overwrites_and_loading_says_what_is_missing(tmp_path):
@@ -205,7 +251,8 @@ BROKEN[3] = np.nan
     ({'Z': np.ones(20)}, 'Z is constant'),
     ({'T': np.ones(20)}, 'A column of T is constant'),
     ({'Y': np.ones((20, 2))}, 'Y must be one column'),
-    ({'T': np.ones((20, 2, 2))}, r'shape \[n\] or \[n, columns\]'),
+    ({'T': np.ones((20, 2, 2))}, 'A column of T is constant'),
+    ({'X': (np.ones((20, 1)), np.ones((19, 2, 2)))}, r'got \[20, 19\]'),
     ({'X': ['a'] * 20}, 'X must be numbers'),
     ({'X': np.zeros((20, 0))}, 'X is empty'),
     ({'Y': Y[:1], 'T': T[:1], 'Z': Z[:1], 'X': X[:1]}, 'at least 4 rows'),
@@ -240,3 +287,70 @@ def test_points_of_prediction_must_look_like_the_fit():
   bare = estimators.TwoSLS().fit(*data()[:2], Z=data()[2])
   with pytest.raises(ValueError, match='predictions take none'):
     bare.predict([1.], [1.])
+
+
+def pictures(rows=400, seed=0):
+  """Pictures whose brightness is the treatment; a corner is always black."""
+  generator = np.random.default_rng(seed)
+  instrument, confounder = generator.normal(size=(2, rows))
+  bright = instrument + confounder
+  images = bright[:, None, None] * np.array([[1., 2.], [3., 0.]])
+  return 2. * bright + 3. * confounder, images, instrument
+
+
+def test_pixels_of_a_picture_share_one_scale():
+  outcome, images, instrument = pictures()
+  model = estimators.TwoSLS(stage2_penalty=1e-6).fit(
+      outcome, images, Z=instrument)
+  scale = model.scales_.treatment
+  np.testing.assert_allclose(scale.mean, np.full(4, images.mean()))
+  np.testing.assert_allclose(scale.scale, np.full(4, images.std()))
+  # The brightness has the slope two, whatever pixel it is read from.
+  brighter = model.predict(images + [[1., 2.], [3., 0.]])
+  np.testing.assert_allclose(
+      brighter - model.predict(images), 2., rtol=0.15)
+
+
+def test_blocks_stand_side_by_side_each_with_its_scale():
+  outcome, images, instrument = pictures()
+  numbers = np.random.default_rng(1).normal(5., 9., (400, 2))
+  model = estimators.TwoSLS().fit(
+      outcome, numbers[:, 0], Z=instrument, X=(numbers[:, 1], images))
+  scale = model.scales_.covariate
+  np.testing.assert_allclose(
+      scale.mean, [numbers[:, 1].mean(), *[images.mean()] * 4])
+  np.testing.assert_allclose(
+      scale.scale, [numbers[:, 1].std(), *[images.std()] * 4])
+  flat = np.concatenate([numbers[:, 1:], images.reshape(400, 4)], axis=1)
+  np.testing.assert_array_equal(
+      model.predict(numbers[:, 0], (numbers[:, 1], images)),
+      model.predict(numbers[:, 0], flat))
+
+
+def test_a_convolution_reads_pictures_and_survives_saving(tmp_path):
+  outcome, images, instrument = pictures()
+  layers = (networks.Image(2, 2), networks.Conv(3, 2), networks.Dense(2, None))
+  model = estimators.DFIV(
+      treatment_net=layers, iterations=30, checks=2).fit(
+          outcome, images, Z=instrument)
+  model.save(tmp_path / 'saved')
+  again = estimators.load(tmp_path / 'saved')
+  np.testing.assert_allclose(
+      again.predict(images[:5]), model.predict(images[:5]), rtol=1e-5)
+
+
+def test_a_training_can_be_watched():
+  outcome, images, instrument = pictures()
+  seen = []
+  model = estimators.DFIV(iterations=4, checks=2).fit(
+      outcome, images, Z=instrument,
+      watch=lambda each: seen.append(each.predict(images[:1])))
+  assert len(seen) == 2
+  again = estimators.DFIV(iterations=4, checks=2).fit(
+      outcome, images, Z=instrument)
+  # Looking changes nothing.
+  np.testing.assert_array_equal(
+      model.predict(images), again.predict(images))
+  with pytest.raises(ValueError, match='TwoSLS cannot be watched'):
+    estimators.TwoSLS().fit(
+        outcome, images, Z=instrument, watch=lambda each: None)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import features, state_action
+from dfiv_ope import networks, state_action
 
-LAYERS = (features.Dense(4, 'tanh'), features.Dense(3, None))
+LAYERS = (networks.Dense(4, 'tanh'), networks.Dense(3, None))
 OBSERVATION = tf.constant(
     np.random.default_rng(0).normal(size=(6, 2)), tf.float32)
 
@@ -23,7 +23,7 @@ def _policy():
 
 
 def _networks():
-  state = features.Network(LAYERS, input_size=2, seed=0)
+  state = networks.Network(LAYERS, input_size=2, seed=0)
   return {
       'joint': state_action.Joint(
           LAYERS, num_observations=2, num_actions=3, seed=0),
@@ -55,7 +55,7 @@ def test_a_policy_gets_the_mean_over_its_actions(name):
 
 
 def test_joint_is_the_network_of_state_and_one_hot_action():
-  network = features.Network(LAYERS, input_size=5, seed=0)
+  network = networks.Network(LAYERS, input_size=5, seed=0)
   action = np.array([0, 1, 2, 2, 1, 0])
   expected = network(tf.concat([OBSERVATION, tf.eye(3).numpy()[action]], 1))
   np.testing.assert_allclose(
@@ -64,7 +64,7 @@ def test_joint_is_the_network_of_state_and_one_hot_action():
 
 
 def test_outer_has_a_block_an_action_and_a_constant_at_the_end():
-  state = features.Network(LAYERS, input_size=2, seed=0)(OBSERVATION).numpy()
+  state = networks.Network(LAYERS, input_size=2, seed=0)(OBSERVATION).numpy()
   rows = _networks()['outer'](
       state_action.taken(OBSERVATION, tf.fill([6], 1))).numpy()
   assert rows.shape == (6, 12)

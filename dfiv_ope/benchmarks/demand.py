@@ -9,10 +9,11 @@ paper's appendix: the outcome is not normalised and its noise has variance 1.
                   Z=data.instrument, X=data.covariate)
     demand.mean_squared_error(estimator.predict)
 
-`demand_trials.run` does all of this for a method and a seed.
+`trials.run` does all of this for a method and a seed.
 """
 
 from collections.abc import Callable, Iterable
+import dataclasses
 import math
 from typing import Any
 
@@ -66,10 +67,7 @@ def sample(n: int, *, rho: float, seed: types.Seed) -> types.IVBatch:
     Float64 arrays: treatment P [n, 1], instrument C [n, 1], outcome Y [n, 1]
     and covariate (T, S) [n, 2].
   """
-  if n < 1:
-    raise ValueError(f'n must be at least 1, got {n}.')
-  if not 0. <= rho <= 1.:
-    raise ValueError(f'rho must lie in [0, 1], got {rho}.')
+  check(n, rho)
   generator = np.random.default_rng(seed)
   group = generator.choice(GROUPS, size=(n, 1))
   time = generator.uniform(0., 10., (n, 1))
@@ -123,9 +121,44 @@ def true_cate() -> types.FloatArray:
           - 2. * CATE_PRICE)
 
 
-def problem(n: int, rho: float) -> dict[str, Any]:
-  """Returns the design as a result row names it."""
-  return {'name': 'demand', 'n': n, 'rho': rho}
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Demand:
+  """The design as `trials.run` takes it.
+
+  Attributes:
+    n: rows of both stages.
+    rho: correlation of the noises of price and sales.
+  """
+  n: int = 5000
+  rho: float = 0.5
+
+  def __post_init__(self) -> None:
+    check(self.n, self.rho)
+
+  @property
+  def problem(self) -> dict[str, Any]:
+    """The design as a result row names it."""
+    return {'name': 'demand', 'n': self.n, 'rho': self.rho}
+
+  def sample(self, seed: int) -> types.IVBatch:
+    """Draws rows."""
+    return sample(self.n, rho=self.rho, seed=seed)
+
+  def metrics(self, predict: Structural) -> dict[str, float]:
+    """Returns the error on the grid."""
+    return {'mse': mean_squared_error(predict)}
+
+  def curves(self, predict: Structural) -> dict[str, list[float]]:
+    """Returns the average effects at PRICES and TIMES."""
+    return {'ate': ate(predict).tolist(), 'cate': cate(predict).tolist()}
+
+
+def check(n: int, rho: float) -> None:
+  """Raises a ValueError where a design cannot be."""
+  if n < 1:
+    raise ValueError(f'n must be at least 1, got {n}.')
+  if not 0. <= rho <= 1.:
+    raise ValueError(f'rho must lie in [0, 1], got {rho}.')
 
 
 def _averages(

@@ -19,11 +19,11 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import networks, types
 from dfiv_ope.methods import deepgmm_update, descent
 
-_LAYERS = (features.Dense(128), features.Dense(64), features.Dense(32),
-           features.Dense(1, None))
+_LAYERS = (networks.Dense(128), networks.Dense(64), networks.Dense(32),
+           networks.Dense(1, None))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,8 @@ class Config(deepgmm_update.UpdateRule):
       chosen by, and chosen by those the first is trained on; the two
       structural functions are averaged.
   """
-  treatment_net: tuple[features.Layer, ...] = _LAYERS
-  instrument_net: tuple[features.Layer, ...] = _LAYERS
+  treatment_net: tuple[networks.Layer, ...] = _LAYERS
+  instrument_net: tuple[networks.Layer, ...] = _LAYERS
   batch_size: int = 256
   steps: int = 4000
   checks: int = 40
@@ -132,12 +132,12 @@ def build(
   return deepgmm_update.DeepGMM(
       config,
       treatment_nets=[
-          features.Network(
+          networks.Network(
               config.treatment_net, input_size=treatment_size + covariate_size,
               seed=(seed, game, 0))
           for game in games],
       instrument_nets=[
-          features.Network(
+          networks.Network(
               config.instrument_net, input_size=instrument_size,
               seed=(seed, game, 1))
           for game in games])
@@ -150,6 +150,7 @@ def fit(
     *,
     seed: int,
     progress: descent.Progress | None = None,
+    watch: descent.Watch | None = None,
 ) -> deepgmm_update.DeepGMM:
   """Returns DeepGMM trained on stage 1 and chosen by stage 2.
 
@@ -159,6 +160,7 @@ def fit(
     stage2: the other half; with `config.swap` the halves change places too.
     seed: seeds everything that is drawn.
     progress: told the game value at each check.
+    watch: shown the model at each check, with the last networks.
 
   Returns:
     The fitted model; its `history` has the game value and the held-out loss,
@@ -196,6 +198,8 @@ def fit(
       critics[game].append(model.critic(game, held_out))
     if progress is not None:
       progress(until, config.steps, {'game_value': values[-1]})
+    if watch is not None:
+      watch(model)
 
   losses = [held_out_losses(critics[game], residuals[game]) for game in games]
   for game in games:

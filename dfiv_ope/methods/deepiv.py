@@ -18,11 +18,11 @@ import dataclasses
 
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import networks, types
 from dfiv_ope.methods import deepiv_mixture, deepiv_update, descent
 
-_HIDDEN = (features.Dense(128, 'tanh'), features.Dense(64, 'tanh'),
-           features.Dense(32, 'tanh'))
+_HIDDEN = (networks.Dense(128, 'tanh'), networks.Dense(64, 'tanh'),
+           networks.Dense(32, 'tanh'))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class Config(deepiv_update.UpdateRule):
     members: pairs of networks that are averaged.
     held_out_share: share of the rows that a member does not train on.
   """
-  instrument_net: tuple[features.Layer, ...] = _HIDDEN
-  treatment_net: tuple[features.Layer, ...] = (
-      *_HIDDEN, features.Dense(1, None))
+  instrument_net: tuple[networks.Layer, ...] = _HIDDEN
+  treatment_net: tuple[networks.Layer, ...] = (
+      *_HIDDEN, networks.Dense(1, None))
   batch_size: int = 100
   density_steps: int = 3000
   response_steps: int = 6000
@@ -76,14 +76,14 @@ class Config(deepiv_update.UpdateRule):
       rows: rows of both stages; dropout and the number of steps follow it.
     """
     base = cls(density_decay=1e-4, response_decay=1e-3, members=1)
-    body: tuple[features.Layer, ...] = ()
+    body: tuple[networks.Layer, ...] = ()
     for size in (128, 64, 32):
-      body += (features.Dense(size), features.Dropout(dropout_rate(rows)))
+      body += (networks.Dense(size), networks.Dropout(dropout_rate(rows)))
     # 300 epochs a network.
     steps = max(300 * rows // base.batch_size, base.checks)
     return dataclasses.replace(
         base, density_steps=steps, response_steps=steps, instrument_net=body,
-        treatment_net=(*body, features.Dense(1, None)))
+        treatment_net=(*body, networks.Dense(1, None)))
 
 
 def dropout_rate(rows: int) -> float:
@@ -108,18 +108,18 @@ def build(
     covariate_size: columns of the covariate; 0 for none.
     seed: seeds weights, dropout and draws.
   """
-  outputs = features.Dense(
+  outputs = networks.Dense(
       deepiv_mixture.output_size(config.components, treatment_size), None)
   members = range(config.members)
   return deepiv_update.DeepIV(
       config,
       instrument_nets=[
-          features.Network(
+          networks.Network(
               (*config.instrument_net, outputs), input_size=instrument_size,
               seed=(seed, member, 0))
           for member in members],
       treatment_nets=[
-          features.Network(
+          networks.Network(
               config.treatment_net, input_size=treatment_size + covariate_size,
               seed=(seed, member, 1))
           for member in members],

@@ -12,10 +12,12 @@ import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import networks, types
 
 # Called as progress(steps done, steps in all, losses).
 Progress = Callable[[int, int, dict[str, Any]], None]
+# Called with a model in training that can predict.
+Watch = Callable[[Any], None]
 
 
 class Descent(tf.Module):
@@ -259,9 +261,9 @@ def check_positive(config: Any, *names: str) -> None:
           f'{name} must be positive, got {getattr(config, name)}.')
 
 
-def check_output(name: str, layers: Sequence[features.Layer]) -> None:
+def check_output(name: str, layers: Sequence[networks.Layer]) -> None:
   """Raises a ValueError where a network does not end in one linear output."""
   last = layers[-1] if layers else None
-  if last != features.Dense(1, None):
+  if last != networks.Dense(1, None):
     raise ValueError(
         f'{name} must end in Dense(1, None), one linear output, got {last}.')

@@ -12,12 +12,12 @@ import dataclasses
 
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import networks, types
 from dfiv_ope.methods import descent, dfiv_rule, dfiv_stages, dfiv_update
 
 _SMOOTH = (
-    features.Dense(64, 'silu'), features.Dense(64, 'silu'),
-    features.Dense(32, None))
+    networks.Dense(64, 'silu'), networks.Dense(64, 'silu'),
+    networks.Dense(32, None))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,10 +37,10 @@ class Config(dfiv_rule.UpdateRule):
       of these with the least held-out losses; without any they stay as they
       are in training.
   """
-  treatment_net: tuple[features.Layer, ...] = (
-      features.Dense(16, 'silu'), features.Dense(1, None))
-  instrument_net: tuple[features.Layer, ...] = _SMOOTH
-  covariate_net: tuple[features.Layer, ...] = _SMOOTH
+  treatment_net: tuple[networks.Layer, ...] = (
+      networks.Dense(16, 'silu'), networks.Dense(1, None))
+  instrument_net: tuple[networks.Layer, ...] = _SMOOTH
+  covariate_net: tuple[networks.Layer, ...] = _SMOOTH
   iterations: int = 200
   batch_size: int | None = 500
   checks: int = 10
@@ -62,12 +62,12 @@ class Config(dfiv_rule.UpdateRule):
 # The paper's networks and penalties for the demand design. The text leaves
 # the number of steps open; these are the released code's.
 PAPER = Config(
-    treatment_net=(features.Dense(16), features.Dense(1, None)),
+    treatment_net=(networks.Dense(16), networks.Dense(1, None)),
     instrument_net=(
-        features.Dense(128), features.Dense(64), features.Dense(32)),
+        networks.Dense(128), networks.Dense(64), networks.Dense(32)),
     covariate_net=(
-        features.Dense(128), features.Dense(64), features.Dense(32, None),
-        features.BatchNorm('relu')),
+        networks.Dense(128), networks.Dense(64), networks.Dense(32, None),
+        networks.BatchNorm('relu')),
     stage1_penalty=0.1,
     stage2_penalty=0.1,
     instrument_steps=20,
@@ -102,13 +102,13 @@ def build(
   """
   covariate_net = None
   if covariate_size:
-    covariate_net = features.Network(
+    covariate_net = networks.Network(
         config.covariate_net, input_size=covariate_size, seed=(seed, 2))
   return dfiv_update.DFIV(
       config,
-      treatment_net=features.Network(
+      treatment_net=networks.Network(
           config.treatment_net, input_size=treatment_size, seed=(seed, 0)),
-      instrument_net=features.Network(
+      instrument_net=networks.Network(
           config.instrument_net, input_size=instrument_size, seed=(seed, 1)),
       covariate_net=covariate_net)
 
@@ -120,6 +120,7 @@ def fit(
     *,
     seed: int,
     progress: descent.Progress | None = None,
+    watch: descent.Watch | None = None,
 ) -> dfiv_update.DFIV:
   """Learns the features, then solves both stages on all rows.
 
@@ -129,6 +130,7 @@ def fit(
     stage2: rows of stage 2, disjoint from those of stage 1.
     seed: seeds everything that is drawn.
     progress: told the losses at each check.
+    watch: shown the model at each check, solved on all rows.
 
   Returns:
     The fitted model; its `history` has the losses at each check.
@@ -174,6 +176,9 @@ def fit(
       best = [each.values() for each in descents]
     if progress is not None:
       progress(until, config.iterations, metrics)
+    if watch is not None:
+      model.solve(stage1, stage2)
+      watch(model)
   for each, values in zip(descents, best, strict=True):
     each.adopt(values)
   if config.candidate_penalties:

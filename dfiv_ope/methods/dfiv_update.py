@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import features, optimizers, ridge, two_stage, types
+from dfiv_ope import networks, optimizers, ridge, two_stage, types
 from dfiv_ope.methods import descent, dfiv_rule, dfiv_stages
 
 
@@ -227,6 +227,6 @@ def _call(
   """Returns features of x, [B, D]; None where there is no network."""
   if trained is None:
     return None
-  if isinstance(trained.network, features.Network):
+  if isinstance(trained.network, networks.Network):
     return trained.network(x, is_training=is_training)
   return trained.network(x)

@@ -9,6 +9,7 @@ of rows, and the rest is the two-stage regression of every other method.
 
 from collections.abc import Callable
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,18 +26,28 @@ class Config:
     random_features: number of random Fourier features for each of the two
       kernels, even; None for the exact kernel.
     bandwidth_scale: multiplies the median bandwidth of each column.
+    treatment_pixels: how many of the last columns of treatment and covariate
+      are the pixels of a picture, which have one bandwidth together.
+    instrument_pixels: likewise, of instrument and covariate.
     stage1_penalties: candidates of lambda1.
     stage2_penalties: candidates of lambda2.
     cross_fit: whether each half predicts the other (`closed_form.cross_fit`);
       otherwise one half is stage 1, the other stage 2, and the penalties are
       chosen as in Appendix A.
+    slack: with `cross_fit`, lambda2 is the largest candidate within so many
+      standard errors of the least held-out loss. Where the instruments leave
+      much of the treatment open, losses hardly tell penalties apart, and a
+      large one adds less that the data do not ask for.
     tolerance: what may be left of the exact kernel at any row.
   """
   random_features: int | None = None
   bandwidth_scale: float = 1.
+  treatment_pixels: int = 0
+  instrument_pixels: int = 0
   stage1_penalties: tuple[float, ...] = closed_form.PENALTIES
   stage2_penalties: tuple[float, ...] = closed_form.PENALTIES
   cross_fit: bool = True
+  slack: float = 0.
   tolerance: float = 1e-8
 
   def __post_init__(self) -> None:
@@ -49,6 +60,14 @@ class Config:
       if not getattr(self, name) > 0:
         raise ValueError(
             f'{name} must be positive, got {getattr(self, name)}.')
+    if self.slack and not self.cross_fit:
+      raise ValueError(
+          f'slack goes with cross_fit=True; without, it must be 0, got '
+          f'{self.slack}.')
+    for name in ('treatment_pixels', 'instrument_pixels', 'slack'):
+      if getattr(self, name) < 0:
+        raise ValueError(
+            f'{name} must be at least 0, got {getattr(self, name)}.')
     closed_form.check_candidates(self)
 
 
@@ -155,11 +174,14 @@ def fit(
   """
   maps: list[closed_form.FeatureMap] = []
   halves = stage1, stage2
-  for index, rows in enumerate((
-      [closed_form.join(half.treatment, half.covariate) for half in halves],
-      [closed_form.join(half.instrument) for half in halves])):
+  for index, (rows, pixels) in enumerate((
+      ([closed_form.join(half.treatment, half.covariate) for half in halves],
+       config.treatment_pixels),
+      ([closed_form.join(half.instrument) for half in halves],
+       config.instrument_pixels))):
     rows = np.concatenate(rows)
-    bandwidth = features.median_bandwidth(rows) * config.bandwidth_scale
+    bandwidth = config.bandwidth_scale * features.median_bandwidth(
+        rows, pixels=pixels)
     if config.random_features is None:
       landmarks = Landmarks(rows.shape[1])
       landmarks.adapt(rows, bandwidth, config.tolerance)
@@ -168,7 +190,9 @@ def fit(
       maps.append(features.FourierFeatures(
           bandwidth, size=config.random_features, seed=(seed, index)))
   model = closed_form.Model(config, *maps)
-  solve = closed_form.cross_fit if config.cross_fit else two_stage.choose
+  solve = functools.partial(
+      closed_form.cross_fit, slack=config.slack,
+  ) if config.cross_fit else two_stage.choose
   model.adopt(solve(
       model.features(stage1), model.features(stage2),
       stage1_penalties=config.stage1_penalties,

@@ -5,18 +5,17 @@ import enum
 import math
 from typing import NamedTuple
 
-from dfiv_ope import uncertainty
+from dfiv_ope import strength, uncertainty
 from dfiv_ope.launch.reporting import cases, details, tables
 
 # Fewer episodes than this say little of how much they differ.
 _FEW_EPISODES = 50
-# Share of the next features that states and actions should explain.
-_WEAK_R2 = 0.3
 # Above this, digits are lost in the solve.
 _CONDITION = 1e8
 
 _CLOSER = ('Collect data with a policy closer to this one, or evaluate a '
            'policy nearer to the log.')
+_TELLING = 'Add observations that tell what happens next, or more rows.'
 
 
 class Doubt(enum.IntEnum):
@@ -96,13 +95,22 @@ def first_stage(case: cases.Case) -> list[str]:
   """Returns what is known of the first stage, in plain words."""
   words = []
   for result in case.methods:
+    share = result.metrics.get('first_stage_r2')
+    if share is not None:
+      words.append(
+          f'{result.variant}: states and actions explain '
+          f'{_percent(max(share, 0.))} of the value that follows on held-out '
+          f'rows (effective F {result.metrics["first_stage_f"]:,.0f})'
+          + (', which is weak: what an action leads to is mostly chance, or '
+             'not in the observations.'
+             if strength.weak_values({'': result.metrics}) else '.'))
     share = result.metrics.get('stage1_held_out_r2')
     if share is not None:
       words.append(
           f'{result.variant}: states and actions explain '
           f'{_percent(max(share, 0.))} of the next features on held-out rows'
           + (', which is weak: what an action leads to is hardly predicted.'
-             if share < _WEAK_R2 else '.'))
+             if share < strength.WEAK_R2 else '.'))
     condition = result.metrics.get('instrument_condition')
     if condition is not None:
       words.append(
@@ -110,6 +118,12 @@ def first_stage(case: cases.Case) -> list[str]:
           f'and actions is {condition:.1e}'
           + (', so some of them are nearly the same.'
              if condition > _CONDITION else ', which a solve can take.'))
+  lost = case.lost_share
+  if not math.isnan(lost):
+    words.append(
+        f'{strength.percent(lost)} of what states and actions tell of the '
+        'reward lies along directions that stage 1 hardly keeps (singular '
+        f'values below {strength.LOW_VALUE:g}).')
   return words
 
 
@@ -194,12 +208,25 @@ def _methods(case: cases.Case) -> Iterator[Advice]:
 
 def _first_stage(case: cases.Case) -> Iterator[Advice]:
   """Do states and actions say what follows?"""
+  named = {each.variant: each.metrics for each in case.methods}
+  weak = strength.weak_values(named)
+  if weak:
+    best = case.preferred
+    own = best and strength.weak_values({best.variant: best.metrics})
+    yield Advice(Doubt.SOME if own else Doubt.NONE, weak, _TELLING)
+  if case.lost_share > strength.ILL_POSED_SHARE:
+    yield Advice(
+        Doubt.SOME,
+        strength.ill_posed(
+            case.lost_share, instruments='states and actions',
+            outcome='the reward'),
+        'Log more episodes, and see if families of estimators agree.')
   for each in case.methods:
-    if each.metrics.get('stage1_held_out_r2', math.inf) < _WEAK_R2:
+    if each.metrics.get('stage1_held_out_r2', math.inf) < strength.WEAK_R2:
       yield Advice(
           Doubt.SOME if each is case.preferred else Doubt.NONE,
           f'The first stage of {each.variant} is weak.',
-          'Add observations that tell what happens next, or more rows.')
+          _TELLING)
     if each.metrics.get('instrument_condition', 0.) > _CONDITION:
       yield Advice(
           Doubt.SOME if each is case.preferred else Doubt.NONE,

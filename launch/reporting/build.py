@@ -3,14 +3,14 @@
 import math
 import pathlib
 
-import markupsafe
 import pandas as pd
 
 from dfiv_ope import results
 from dfiv_ope.launch.reporting import (
+  benchmarks,
   cases,
   choices,
-  demand,
+  designs,
   details,
   figures,
   frames,
@@ -23,7 +23,7 @@ from dfiv_ope.launch.reporting import (
 )
 
 # Problems that a report can show.
-PROBLEMS = ('ope', 'log', 'selection', 'demand')
+PROBLEMS = ('ope', 'log', 'selection', *designs.DESIGNS)
 
 Rows = list[results.ResultRow]
 
@@ -66,12 +66,16 @@ def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
       content.update(figure.files())
     headlines.append(log.headline(found))
     parts.append((log.lines(frame), asked))
-  iv = [row for row in rows if row.problem['name'] == 'demand']
-  if iv:
-    lines = demand.frame(iv)
-    sections += _demand_sections(lines, iv, content)
-    headlines.append(_demand_headline(lines))
-    parts.append((_demand_lines(lines), iv))
+  present = [name for name in designs.DESIGNS if any(
+      row.problem['name'] == name for row in rows)]
+  for name in present:
+    iv = [row for row in rows if row.problem['name'] == name]
+    frame = designs.frame(name, iv)
+    made, files_of_figures = benchmarks.sections(name, frame, iv)
+    sections += made
+    content.update(files_of_figures)
+    headlines.append(benchmarks.headline(name, frame))
+    parts.append((benchmarks.shown_lines(name, frame), iv))
   for section in sections:
     for table in section.grids:
       stem = _unused(f'tables/{table.name}', content)
@@ -81,7 +85,7 @@ def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
   content['index.html'] = page.render(
       title='Off-policy evaluation: which estimator to trust' if ope
       else 'What a policy is worth' if asked
-      else 'Instrumental variables on the demand design',
+      else benchmarks.title(present),
       facts=_facts(rows, runs), headline=' '.join(headlines),
       sections=sections, rows=page.data(parts)).encode()
   return content
@@ -137,22 +141,6 @@ def _ope_sections(
   return sections
 
 
-def _demand_sections(
-    lines: pd.DataFrame, rows: Rows, content: dict[str, bytes],
-) -> list[page.Section]:
-  shown, made = demand.pictures(rows)
-  content.update(made)
-  sections = [page.Section(
-      name='demand', title='Demand design', grids=[demand.errors(lines)])]
-  if shown:
-    sections.append(page.Section(
-        name='effects', title='Effects on the demand design', pictures=[
-            page.Picture(
-                caption=caption, drawings=[markupsafe.Markup(drawing)],
-                wide=True) for drawing, caption in shown]))
-  return sections
-
-
 def _headline(frame: pd.DataFrame, sections: list[page.Section]) -> str:
   failed = int(frame.failed.sum())
   ending = (f'{failed} of {len(frame)} runs diverged.' if failed
@@ -170,15 +158,6 @@ def _headline(frame: pd.DataFrame, sections: list[page.Section]) -> str:
       f'Smallest relative error on {scope}: {first}, {error} '
       f'(interquartile mean{", 95 % interval" * ("[" in error)}){naive}. '
       f'{ending}')
-
-
-def _demand_headline(lines: pd.DataFrame) -> str:
-  n, rho = lines.sort_values(['n', 'rho'])[['n', 'rho']].iloc[-1]
-  part = lines[(lines.n == n) & (lines.rho == rho)]
-  medians = part.groupby('variant').mse.median()
-  return (
-      f'Demand design, n {n:,.0f} and rho {rho:g}: smallest median error '
-      f'{tables.digits(medians.min())}, of {medians.idxmin()}.')
 
 
 def _facts(rows: Rows, runs: pathlib.Path) -> list[tuple[str, str]]:
@@ -203,15 +182,6 @@ def _ope_lines(frame: pd.DataFrame) -> pd.DataFrame:
       relative=frame.relative_error.replace(math.inf, math.nan),
       error=frame.error.replace(math.inf, math.nan), cpu=frame.cpu_seconds,
       outcome=frame.failed.map({True: 'diverged', False: 'finished'}))
-
-
-def _demand_lines(lines: pd.DataFrame) -> pd.DataFrame:
-  return lines.assign(
-      problem=[f'demand n={n} rho={rho:g}' for n, rho in zip(
-          lines.n, lines.rho, strict=True)],
-      panel='demand', base_method=lines.method, method=lines.variant,
-      mse=lines.mse.replace(math.inf, math.nan), cpu=lines.cpu_seconds,
-      outcome=lines.failed.map({True: 'failed', False: 'finished'}))
 
 
 def _unused(stem: str, content: dict[str, bytes]) -> str:

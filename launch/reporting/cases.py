@@ -82,9 +82,18 @@ class Case:
   @property
   def effective_share(self) -> float:
     """Share of the log's rows that the value rests on; nan if unknown."""
-    return float(pd.Series([
-        result.metrics.get('effective_share') for result in self.methods],
-        dtype=float).median())
+    return self.median('effective_share')
+
+  @property
+  def lost_share(self) -> float:
+    """Share of the reward where stage 1 keeps little; nan if unknown."""
+    return self.median('first_stage_lost_share')
+
+  def median(self, name: str) -> float:
+    """Returns a metric of the log, which all methods share; nan if unknown."""
+    known = [result.metrics[name] for result in self.methods
+             if name in result.metrics]
+    return statistics.median(known) if known else float('nan')
 
   @property
   def preferred(self) -> Result | None:

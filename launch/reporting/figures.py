@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import io
 import math
+import pathlib
 from typing import Any
 
 import matplotlib as mpl
@@ -22,7 +23,7 @@ from dfiv_ope.launch.reporting import frames, svg
 _COLORS = {
     'log': '#808080', 'lstd': '#009e73', 'kiv': '#e69f00', 'dfiv': '#1f7ac4',
     'deepgmm': '#cc79a7', 'deepiv': '#56b4e9', 'fqe': '#d55e00',
-    'two_sls': '#808080', 'sieve': '#009e73'}
+    'two_sls': '#808080', 'sieve': '#009e73', 'lit_pixels': '#000000'}
 _MARKERS = {
     'log': 'x', 'lstd': 's', 'kiv': '^', 'dfiv': 'o', 'deepgmm': 'D',
     'deepiv': 'v', 'fqe': 'P', 'two_sls': 'x', 'sieve': 's'}
@@ -94,7 +95,7 @@ class Figure:
     rows = math.ceil(len(self.panels) / columns)
     entries = max(1, min(len(self.styles), 2 * columns))
     legend = _LEGEND_LINE * math.ceil(len(self.styles) / entries) + 0.1
-    with _settings():
+    with settings():
       figure = mpl_figure.Figure(
           figsize=(_WIDTH * columns, self.height * rows + legend))
       for index, panel in enumerate(self.panels):
@@ -113,7 +114,7 @@ class Figure:
   def inline(self) -> list[str]:
     """Returns each panel as an SVG to stand in the page."""
     made = []
-    with _settings():
+    with settings():
       for index, panel in enumerate(self.panels):
         figure = mpl_figure.Figure(figsize=(_WIDTH, self.height))
         _draw(figure, panel, 0, 0., self.height)
@@ -155,6 +156,24 @@ def log_scale(axis: Any) -> None:
   axis.set_minor_locator(ticker.NullLocator())
 
 
+def write(figure: Any, name: str, out: pathlib.Path) -> list[pathlib.Path]:
+  """Writes a figure as PNG and SVG, cut to what is drawn.
+
+  Args:
+    figure: the figure, made inside `settings()`, as this call must be.
+    name: the stem of the files.
+    out: their directory.
+
+  Returns:
+    The files.
+  """
+  paths = [out / f'{name}.{kind}' for kind in ('png', 'svg')]
+  for path in paths:
+    figure.savefig(path, bbox_inches='tight', dpi=150, metadata=(
+        {'Date': None} if path.suffix == '.svg' else None))
+  return paths
+
+
 def _draw(
     figure: Any, panel: Panel, column: int, below: float, high: float,
 ) -> None:
@@ -170,7 +189,8 @@ def _draw(
 
 
 @contextlib.contextmanager
-def _settings() -> Iterator[None]:
+def settings() -> Iterator[None]:
+  """Makes all that is drawn inside look alike, whoever draws it."""
   with mpl.rc_context():
     mpl.rcdefaults()
     mpl.rcParams.update(_SETTINGS)

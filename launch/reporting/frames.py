@@ -13,7 +13,8 @@ from dfiv_ope import results
 LABELS = {
     'log': 'Log (naive)', 'lstd': 'LSTD-Q', 'kiv': 'KIV', 'dfiv': 'DFIV',
     'deepgmm': 'DeepGMM', 'deepiv': 'DeepIV', 'fqe': 'FQE',
-    'two_sls': '2SLS', 'sieve': 'Sieve IV'}
+    'two_sls': '2SLS', 'sieve': 'Sieve IV',
+    'lit_pixels': 'Quadratic in lit pixels'}
 
 NAIVE = 'naive'
 FAMILIES = {
@@ -103,8 +104,9 @@ def log(rows: list[results.ResultRow]) -> pd.DataFrame:
 def variants(rows: list[results.ResultRow]) -> list[str]:
   """Returns the label of each row's method: its name and what sets it apart.
 
-  Settings that differ between tasks (or sizes) are those of one method tuned
-  to each; settings that differ within one are different methods.
+  Settings that differ between tasks (or sizes, outcomes, scenarios) are those
+  of one method tuned to each; settings that differ within one are different
+  methods.
   """
   pools = collections.defaultdict(list)
   for row in rows:
@@ -184,7 +186,8 @@ def _outcome(row: results.ResultRow, truth: float) -> dict[str, Any]:
 
 def _scope(row: results.ResultRow) -> str:
   """Returns what a config may be tuned to."""
-  return repr([row.problem.get(name) for name in ('name', 'task', 'n')])
+  return repr([row.problem.get(name) for name in (
+      'name', 'task', 'n', 'outcome', 'scenario')])
 
 
 def _paper(row: results.ResultRow) -> bool:

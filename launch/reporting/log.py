@@ -88,7 +88,8 @@ def _sections(
           grids=[families(case, mark)])]
   if stage:
     made.append(page.Section(
-        name=f'stage{mark}', title=f'First stage{title}', points=stage))
+        name=f'stage{mark}', title=f'First stage{title}', points=stage,
+        grids=[first_stage(case, mark)]))
   if case.selection:
     made.append(page.Section(
         name=f'selection{mark}', title=f'Choice of the method{title}',
@@ -189,6 +190,34 @@ def support(
       columns=['quantity', 'value', 'what it is'],
       rows=[[tables.text(name), cell, tables.text(words)]
             for name, cell, words in lines])
+
+
+def first_stage(case: cases.Case, mark: str = '') -> tables.Table:
+  """Returns how well states and actions tell what follows, in numbers."""
+  names = {
+      'R² of the value that follows': 'first_stage_r2',
+      'effective F': 'first_stage_f',
+      'R² of next features': 'stage1_held_out_r2',
+      'condition': 'instrument_condition'}
+  values = [(place, case.median(f'first_stage_value_{place}'))
+            for place in (1, 10, 40)]
+  known = ', '.join(
+      f'{tables.number(value).text} ({place})' for place, value in values
+      if value == value)
+  return tables.Table(
+      name=f'log-stage{mark}',
+      caption=' '.join([
+          'The first stage on held-out rows: how much states and actions '
+          'explain of the discounted value of the next state, by the values '
+          'of each method, and its F, robust to episodes (below 10 is weak).',
+          *([f'Singular values of stage 1, by their place: {known}; it keeps '
+             f'{case.median("first_stage_rank"):.0f} directions.']
+            if known else [])]),
+      columns=['method', *names],
+      rows=[[tables.text(each.variant), *(
+          tables.number(each.metrics.get(name)) for name in names.values())]
+          for each in case.methods],
+      links=[_link(case, each.variant) for each in case.methods])
 
 
 def families(case: cases.Case, mark: str = '') -> tables.Table:

@@ -20,7 +20,8 @@ def csv(parts: list[tuple[pd.DataFrame, list[results.ResultRow]]]) -> bytes:
               'problem', 'digest', 'task', 'action_noise', 'epsilon',
               'target_epsilon', 'policy', 'target', 'discount', 'transitions',
               'episodes', 'truth', 'truth_standard_error', 'log_return',
-              'log_standard_error', 'overlap', 'n', 'rho') if name in line}
+              'log_standard_error', 'overlap', 'case', 'n', 'rho')
+          if name in line}
       made.append({
           'key': row.key, **known, 'method': line['base_method'],
           'variant': line['method'], 'preset': row.preset, 'seed': row.seed,

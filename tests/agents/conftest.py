@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents, bellman, features, testing, types
+from dfiv_ope import agents, bellman, networks, testing, types
 from dfiv_ope.agents import base
 from dfiv_ope.datasets import sampling
 
 DISCOUNT = 0.9
 POLICY = np.array([0.3, 0.7])
 
-_LINEAR = (features.Dense(5, None),)
+_LINEAR = (networks.Dense(5, None),)
 
 # Fields of the default config that a test of a few seconds needs changed.
 QUICK = {

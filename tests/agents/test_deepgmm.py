@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, state_action, types
+from dfiv_ope import bellman, networks, state_action, types
 from dfiv_ope.agents import base, deepgmm
 from dfiv_ope.datasets import sampling
 from dfiv_ope.methods import deepgmm_update
@@ -77,7 +77,7 @@ def test_the_values_of_a_chain_with_chance_are_found(problem, critic_steps):
 def _structural(mean=0.5):
   return deepgmm.Structural(
       state_action.Heads(
-          (features.Dense(2, None),), num_observations=3, num_actions=2,
+          (networks.Dense(2, None),), num_observations=3, num_actions=2,
           seed=0), mean)
 
 

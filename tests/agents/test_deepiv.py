@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, policies, state_action, types
+from dfiv_ope import bellman, features, networks, policies, state_action, types
 from dfiv_ope.agents import deepiv
 from dfiv_ope.methods import deepiv_mixture
 
@@ -126,7 +126,7 @@ def test_the_density_learns_a_known_step(predict_change):
           (later[:, None], tf.float32)))))
   agent = make_agent(
       dataclasses.replace(
-          LINEAR, density_net=(features.Dense(16),), density_rate=2e-2,
+          LINEAR, density_net=(networks.Dense(16),), density_rate=2e-2,
           predict_change=predict_change, min_scale=0.01,
           components=1),  # Each step is one Gaussian; spare ones stray.
       problem)

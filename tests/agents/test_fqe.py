@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, state_action, types
+from dfiv_ope import bellman, networks, state_action, types
 from dfiv_ope.agents import base, fqe
 from dfiv_ope.datasets import sampling
 
@@ -93,7 +93,7 @@ def test_two_hot_keeps_the_mean_and_sums_to_one():
 def test_the_categorical_value_is_the_mean_of_the_probabilities():
   atoms = np.array([-1., 1., 3.])
   joint = state_action.Joint(
-      (features.Dense(8), features.Dense(3, None)), num_observations=2,
+      (networks.Dense(8), networks.Dense(3, None)), num_observations=2,
       num_actions=2, seed=0)
   observation = tf.constant([[0.3, -1.], [2., 0.5]])
   network = fqe.Categorical(joint, atoms)
@@ -184,7 +184,7 @@ def test_updates_in_one_graph_equal_updates_one_by_one():
 
 def test_the_paper_config_has_the_network_of_the_paper():
   config = fqe.CONFIGS['paper']
-  assert config.layers == (features.Dense(50), features.Dense(50))
+  assert config.layers == (networks.Dense(50), networks.Dense(50))
   transitions, _ = _chain()
   problem = bellman.pose(
       transitions, _Coin(), discount=_DISCOUNT, num_actions=2)

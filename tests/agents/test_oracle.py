@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents, features
+from dfiv_ope import agents, networks
 
-_LINEAR = (features.Dense(5, None),)
+_LINEAR = (networks.Dense(5, None),)
 
 # Networks that are linear in the one-hot state: tables, that is.
 _TABLES = {

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dfiv_ope import features, methods
-from dfiv_ope.benchmarks import demand, demand_trials
+from dfiv_ope import methods, networks
+from dfiv_ope.benchmarks import demand, settings, trials
 
 
 def test_structural_function_at_points_worked_out_by_hand():
@@ -68,29 +68,32 @@ def test_effects_of_the_true_function_are_the_exact_ones():
 
 def test_paper_networks_are_the_tables_of_the_appendix():
   sizes = lambda layers: [  # noqa: E731
-      layer.size for layer in layers if isinstance(layer, features.Dense)]
-  dfiv = demand_trials.paper_config('dfiv', 5000)
+      layer.size for layer in layers if isinstance(layer, networks.Dense)]
+  paper = lambda method: settings.config(  # noqa: E731
+      demand.Demand(n=5000, rho=0.5).problem, method, paper=True)
+  dfiv = paper('dfiv')
   assert sizes(dfiv.treatment_net) == [16, 1]
   assert sizes(dfiv.instrument_net) == [128, 64, 32]
   assert sizes(dfiv.covariate_net) == [128, 64, 32]
-  deepgmm = demand_trials.paper_config('deepgmm', 5000)
+  deepgmm = paper('deepgmm')
   assert sizes(deepgmm.instrument_net) == [128, 64, 32, 1]
-  deepiv = demand_trials.paper_config('deepiv', 5000)
+  deepiv = paper('deepiv')
   assert sizes(deepiv.treatment_net) == [128, 64, 32, 1]
   assert deepiv.instrument_net[1].rate == pytest.approx(1 / 6)
-  assert demand_trials.paper_config('kiv', 5000).random_features == 100
+  assert paper('kiv').random_features == 100
   with pytest.raises(ValueError, match='no setting for'):
-    demand_trials.paper_config('sieve', 5000)
+    paper('sieve')
 
 
 def test_a_run_is_a_row_with_its_error_and_curves():
   config = methods.load('two_sls').Config()
-  row = demand_trials.run('two_sls', config, n=1000, rho=0.5, seed=1)
+  design = demand.Demand(n=1000, rho=0.5)
+  row = trials.run(design, 'two_sls', config, seed=1)
   # Linear 2SLS cannot follow f: the released code has 9320 at n = 5000.
   assert row.metrics['mse'] == pytest.approx(9320, rel=0.05)
   assert row.metrics['effective_f'] > 100.
   assert len(row.curves['ate']) == len(row.curves['cate']) == 20
-  again = demand_trials.run('two_sls', config, n=1000, rho=0.5, seed=1)
+  again = trials.run(design, 'two_sls', config, seed=1)
   assert (again.key, again.metrics) == (row.key, row.metrics)
 
 

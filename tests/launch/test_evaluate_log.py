@@ -1,11 +1,13 @@
 """`dfiv-ope evaluate` on a log and a policy of one's own."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from dfiv_ope import agents, results
-from dfiv_ope.launch import cells, choosing, questions
+from dfiv_ope.launch import cells, choosing, evaluate, questions
 
 _ROWS, _LENGTH = 3_000, 10
 # Action 1 is rewarded in state 1, action 0 in state 0, and states are drawn
@@ -83,6 +85,35 @@ def test_the_table_says_interval_and_overlap(evaluated):
     for words in ('low', 'high', 'lstd', '(log)', 'Overlap is'):
       assert words in result.stdout
     assert 'truth' not in result.stdout
+
+
+def test_rows_say_how_well_states_and_actions_tell_what_follows(
+    evaluated, log):
+  for row in results.read(log / 'runs'):
+    if row.method != 'lstd':
+      continue
+    # The value falls with the steps that are left, which are observed.
+    assert row.metrics['first_stage_r2'] > 0.9
+    assert row.metrics['first_stage_f'] > 1e3
+    assert 0.9 < row.metrics['first_stage_value_1'] <= 1.
+    assert row.metrics['first_stage_rank'] > 1.
+    assert row.metrics.get('first_stage_lost_share', 0.) < 0.3
+  for result in evaluated.values():
+    assert 'explain little' not in result.stdout
+
+
+def test_a_weak_first_stage_is_printed(evaluated, log, capsys):
+  rows = [
+      dataclasses.replace(row, metrics={
+          **row.metrics, 'first_stage_r2': 0.02, 'first_stage_f': 7.,
+          'first_stage_lost_share': 0.62})
+      for row in results.read(log / 'runs')
+      if row.problem['policy'].endswith('own:right')]
+  evaluate.print_table(rows)
+  text = ' '.join(capsys.readouterr().out.split())
+  assert ('States and actions explain little of the value that follows: 2 % '
+          'by lstd (effective F 7). So what') in text
+  assert '62 % of what states and actions tell of the reward' in text
 
 
 def test_the_same_command_runs_nothing_again(evaluated, command, log):

@@ -91,3 +91,56 @@ def test_wrong_arguments_are_answered_with_a_sentence(
     command, tmp_path, arguments, message):
   assert message in command.refuses(
       'iv', 'demand', '--out', tmp_path, *arguments)
+
+
+def test_pictures_have_rows_and_the_trivial_one_beside_them(
+    command, tmp_path):
+  result = command(
+      'iv', 'dsprites', '--out', tmp_path, '--method', 'kiv', '--n', '200',
+      '--seeds', '1', '--outcome', 'area', '--outcome', 'orientation', '--set',
+      'random_features=20')
+  assert result.returncode == 0, result.stderr
+  rows = results.read(tmp_path)
+  assert [(row.problem['outcome'], row.method) for row in rows] == [
+      ('area', 'lit_pixels'), ('area', 'kiv'),
+      ('orientation', 'lit_pixels'), ('orientation', 'kiv')]
+  # A quadratic in the lit pixels says it all on one, nothing on the other.
+  assert rows[0].metrics['mse'] < 5.
+  assert rows[2].metrics['mse'] > 20.
+  assert rows[1].preset == 'custom'
+  again = command(
+      'iv', 'dsprites', '--out', tmp_path, '--method', 'kiv', '--n', '200',
+      '--seeds', '1', '--set', 'random_features=20')
+  assert '2 of 2 runs have their rows' in again.stderr
+
+
+def test_a_watched_training_has_its_curve_even_if_it_ran_before(
+    command, tmp_path):
+  arguments = (
+      'iv', 'dsprites', '--out', tmp_path, '--method', 'dfiv', '--n', '100',
+      '--seeds', '1', '--set', 'iterations=2', '--set', 'checks=2')
+  assert command(*arguments).returncode == 0
+  result = command(*arguments, '--watch')
+  assert result.returncode == 0, result.stderr
+  first, last = (
+      row for row in results.read(tmp_path) if row.method == 'dfiv')
+  assert 'watched_mse' not in first.curves
+  assert len(last.curves['watched_mse']) == 2
+  assert first.metrics['mse'] == last.metrics['mse']
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (('dsprites', '--method', 'sieve'), "no setting for 'sieve' on 'dsprites'"),
+    (('dsprites', '--outcome', 'colour'), "got 'colour'"),
+    (('dsprites', '--dsprites', 'none.npz'), 'none.npz'),
+    (('dsprites', '--method', 'kiv', '--watch', '--n', '50'),
+     'KIV cannot be watched'),
+    (('demand-mnist', '--mnist', 'nowhere'), 'nowhere'),
+    (('demand-mnist', '--mnist', 'nowhere', '--rho', '2'), 'rho must lie in'),
+    (('mnist', '--scenario', 'y'), "no scenario 'y'. Choose one of x, z, xz"),
+    (('mnist', '--method', 'kiv'), "no setting for 'kiv' on 'mnist'"),
+    (('mnist', '--paper'), "no setting for 'dfiv' on 'mnist'"),
+])
+def test_wrong_arguments_for_pictures_are_answered_with_a_sentence(
+    command, tmp_path, arguments, message):
+  assert message in command.refuses('iv', *arguments, '--out', tmp_path)

@@ -264,6 +264,66 @@ def test_a_weak_first_stage_is_said():
       'next, or more rows.']
 
 
+STAGE = {
+    'first_stage_r2': 0.82, 'first_stage_f': 28_536., 'first_stage_rank': 35.6,
+    'first_stage_value_1': 1., 'first_stage_value_10': 0.99,
+    'first_stage_value_40': 0.61, 'first_stage_lost_share': 0.}
+
+
+def test_the_first_stage_of_every_method_is_told():
+  rows = sweep(lstd={'metrics': STAGE}, kiv={'metrics': {
+      **STAGE, 'first_stage_r2': 0.8, 'stage1_held_out_r2': 0.86}})
+  case = case_of(rows)
+  assert advice.first_stage(case) == [
+      'LSTD-Q: states and actions explain 82 % of the value that follows on '
+      'held-out rows (effective F 28,536).',
+      'KIV: states and actions explain 80 % of the value that follows on '
+      'held-out rows (effective F 28,536).',
+      'KIV: states and actions explain 86 % of the next features on held-out '
+      'rows.',
+      '0 % of what states and actions tell of the reward lies along directions '
+      'that stage 1 hardly keeps (singular values below 0.1).']
+  assert advice.trust(case) == 'yes'
+  files = build.files(rows, pathlib.Path('runs'))
+  lines = lines_of(files, 'log-stage')
+  assert lines['LSTD-Q']['R² of the value that follows'] == '0.82'
+  assert lines['LSTD-Q']['R² of next features'] == '–'
+  assert lines['KIV']['R² of next features'] == '0.86'
+  assert float(lines['KIV']['effective F'].replace(',', '')) == pytest.approx(
+      28_536., rel=0.01)
+  assert ('Singular values of stage 1, by their place: 1 (1), 0.99 (10), '
+          '0.61 (40); it keeps 36 directions.') in log.first_stage(case).caption
+
+
+def test_values_that_follow_by_chance_are_doubted():
+  weak = {**STAGE, 'first_stage_r2': 0.12, 'first_stage_f': 2_345.6}
+  case = case_of(sweep(lstd={'metrics': weak}, kiv={'scale': 2., 'metrics': (
+      STAGE)}))
+  assert advice.trust(case) == 'with care'
+  assert advice.next_steps(case) == [
+      'States and actions explain little of the value that follows: 12 % by '
+      'LSTD-Q (effective F 2,346). So what an action leads to is mostly '
+      'chance, or not in the observations. Add observations that tell what '
+      'happens next, or more rows.']
+  assert 'which is weak: what an action leads to' in advice.first_stage(case)[0]
+  # Of a method that is not the answer it is only a note.
+  other = case_of(sweep(lstd={'metrics': STAGE}, kiv={
+      'scale': 2., 'metrics': weak}))
+  assert advice.trust(other) == 'yes'
+  assert '12 % by KIV' in advice.next_steps(other)[0]
+
+
+def test_a_reward_where_stage_1_keeps_nothing_is_doubted():
+  lost = {**STAGE, 'first_stage_lost_share': 0.62}
+  case = case_of(sweep(lstd={'metrics': lost}))
+  assert advice.trust(case) == 'with care'
+  assert advice.next_steps(case) == [
+      '62 % of what states and actions tell of the reward lies along '
+      'directions that stage 1 hardly keeps (singular values below 0.1), so '
+      'small errors there become large ones in the answer. Log more episodes, '
+      'and see if families of estimators agree.']
+
+
 def test_the_answer_is_the_narrowest_that_nothing_speaks_against():
   methods = {'lstd': {'correction': 3., 'scale': 0.1}, 'kiv': {'scale': 2.},
              'fqe': {}}

@@ -1,6 +1,11 @@
 """`dfiv-ope reproduce`: the experiments of the paper."""
 
+import subprocess
+import sys
+
 import pytest
+
+from dfiv_ope import results
 
 
 @pytest.mark.parametrize('budget, datasets, runs', [
@@ -21,3 +26,32 @@ def test_an_unknown_budget_is_refused(command, tmp_path):
   words = command.refuses(
       'reproduce', 'ope', '--budget', 'tiny', '--out', tmp_path / 'runs')
   assert "no budget 'tiny'. Choose one of quick, full." in words
+
+
+@pytest.mark.parametrize('name', [
+    'dsprites', 'demand-mnist', 'mnist', 'instability'])
+def test_each_benchmark_has_its_budgets(command, tmp_path, name):
+  words = command.refuses(
+      'reproduce', name, '--budget', 'tiny', '--out', tmp_path / 'runs')
+  assert "no budget 'tiny'. Choose one of quick, full." in words
+
+
+# A smaller plan in a process of its own: threads are set once in a process.
+_SMALL = """
+import pathlib, sys
+from dfiv_ope.launch import reproduce
+reproduce._IV['dsprites']['quick'] = reproduce._Plan(
+    methods=('kiv',), paper=('kiv',), designs=({'n': 100},))
+reproduce.dsprites(pathlib.Path(sys.argv[1]), 'quick')
+"""
+
+
+@pytest.mark.slow
+def test_a_benchmark_ends_with_its_report(tmp_path):
+  subprocess.run(
+      [sys.executable, '-c', _SMALL, str(tmp_path / 'runs')], check=True)
+  rows = results.read(tmp_path / 'runs')
+  assert [(row.method, row.preset) for row in rows] == [
+      ('lit_pixels', 'default'), ('kiv', 'default'), ('kiv', 'paper')]
+  page = (tmp_path / 'runs' / 'report' / 'report.html').read_text()
+  assert 'lit pixels' in page

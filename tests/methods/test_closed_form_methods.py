@@ -158,3 +158,33 @@ def test_sieve_says_when_every_candidate_is_too_wide():
 def test_bad_configs_are_refused(make, message):
   with pytest.raises(ValueError, match=message):
     make()
+
+
+def test_slack_takes_the_largest_penalty_within_a_standard_error():
+  halves = batch(300, 0), batch(300, 1)
+  plain = kiv.fit(kiv.Config(random_features=50), *halves, seed=0)
+  slack = kiv.fit(kiv.Config(random_features=50, slack=1.), *halves, seed=0)
+  losses = np.array(plain.history['stage2_loss'])
+  allowed = losses.min() * (1. + np.sqrt(2. / 600.))
+  penalties = np.array(kiv.Config().stage2_penalties)
+  assert slack.history['stage2_penalty'] == [
+      penalties[losses <= allowed].max()]
+  assert plain.history['stage2_penalty'] == [penalties[losses.argmin()]]
+
+
+def test_pixels_have_one_bandwidth():
+  rows = np.random.default_rng(0).normal(size=(300, 5)) * [1., 2., 3., 1., 0.]
+  bandwidth = features.median_bandwidth(rows, pixels=3)
+  np.testing.assert_array_equal(
+      bandwidth[:2], features.median_bandwidth(rows[:, :2]))
+  np.testing.assert_array_equal(
+      bandwidth[2:], np.full(3, features.median_distance(rows[:, 2:])))
+
+
+@pytest.mark.parametrize('settings, message', [
+    ({'slack': 1., 'cross_fit': False}, 'slack goes with cross_fit'),
+    ({'slack': -1.}, 'slack must be at least 0'),
+    ({'treatment_pixels': -1}, 'treatment_pixels must be at least 0')])
+def test_settings_of_kiv_that_cannot_be_are_refused(settings, message):
+  with pytest.raises(ValueError, match=message):
+    kiv.Config(**settings)

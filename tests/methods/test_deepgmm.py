@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import features, testing, types
+from dfiv_ope import networks, testing, types
 from dfiv_ope.methods import deepgmm, deepgmm_update
 
 SMALL = deepgmm.Config(
-    instrument_net=(features.Dense(16, 'tanh'), features.Dense(1, None)),
-    treatment_net=(features.Dense(1, None),),
+    instrument_net=(networks.Dense(16, 'tanh'), networks.Dense(1, None)),
+    treatment_net=(networks.Dense(1, None),),
     treatment_rate=1e-2, instrument_rate=2e-2, critic_steps=2, steps=300,
     checks=10)
 
@@ -163,8 +163,8 @@ def test_update_learns_the_same_effect_inside_a_graph():
 
 
 def test_the_paper_config_has_the_networks_of_the_paper():
-  layers = (features.Dense(128), features.Dense(64), features.Dense(32),
-            features.Dense(1, None))
+  layers = (networks.Dense(128), networks.Dense(64), networks.Dense(32),
+            networks.Dense(1, None))
   assert deepgmm.PAPER.treatment_net == layers
   assert deepgmm.PAPER.instrument_net == layers
 

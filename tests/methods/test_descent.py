@@ -5,14 +5,14 @@ import pytest
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import networks, types
 from dfiv_ope.methods import descent
 
 
 def line(**kwargs):
   """Returns a descent on y = w x with w = 1 and no bias to speak of."""
-  network = features.Network(
-      (features.Dense(1, None),), input_size=1, seed=0)
+  network = networks.Network(
+      (networks.Dense(1, None),), input_size=1, seed=0)
   for variable in network.trainable_variables:
     variable.assign(tf.ones_like(variable) * (variable.shape.rank == 2))
   return descent.Descent(network, snt.optimizers.SGD, **kwargs)
@@ -103,8 +103,8 @@ def test_intervals_cover_all_steps():
   assert descent.intervals(10, 3) == [(0, 3), (3, 6), (6, 10)]
 
 
-@pytest.mark.parametrize('layers', [(), (features.Dense(2, None),),
-                                    (features.Dense(1),)])
+@pytest.mark.parametrize('layers', [(), (networks.Dense(2, None),),
+                                    (networks.Dense(1),)])
 def test_networks_without_one_linear_output_are_refused(layers):
   with pytest.raises(ValueError, match='net must end in Dense'):
     descent.check_output('net', layers)

@@ -7,13 +7,13 @@ import pytest
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import features, types
+from dfiv_ope import networks, types
 from dfiv_ope.methods import dfiv, dfiv_rule, dfiv_stages, dfiv_update
 
 SMALL = dfiv.Config(
-    treatment_net=(features.Dense(4, 'silu'), features.Dense(1, None)),
-    instrument_net=(features.Dense(8, 'silu'), features.Dense(4, None)),
-    covariate_net=(features.Dense(8, 'silu'), features.Dense(3, None)),
+    treatment_net=(networks.Dense(4, 'silu'), networks.Dense(1, None)),
+    instrument_net=(networks.Dense(8, 'silu'), networks.Dense(4, None)),
+    covariate_net=(networks.Dense(8, 'silu'), networks.Dense(3, None)),
     instrument_steps=1, covariate_steps=2, learning_rate=1e-2,
     iterations=6, checks=2, batch_size=32)
 
@@ -270,7 +270,7 @@ def test_seeds_decide_the_networks():
 
 def test_the_paper_config_has_the_papers_stage_2_and_batch_norm():
   assert dfiv.PAPER.refinements == 0
-  assert dfiv.PAPER.covariate_net[-1] == features.BatchNorm('relu')
+  assert dfiv.PAPER.covariate_net[-1] == networks.BatchNorm('relu')
   model = built(dataclasses.replace(
       dfiv.PAPER, instrument_steps=1, covariate_steps=1))
   data = tensors(batch(30, 0))

@@ -1,0 +1,147 @@
+"""The designs of the IV benchmarks: their names, and their rows as a frame."""
+
+from collections.abc import Mapping
+import dataclasses
+import math
+from typing import Any
+
+import pandas as pd
+
+from dfiv_ope import results
+from dfiv_ope.launch.reporting import frames
+
+# The method of pictures that learns nothing: shown, but never the best.
+REFERENCE = 'lit_pixels'
+
+_KINDS: dict[str, type] = {'n': int, 'rho': float}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Design:
+  """What a report says of a design.
+
+  Attributes:
+    title: its name as a heading.
+    words: its name in a sentence.
+    numbers: the parameters of its problem that are numbers.
+    case: the parameter that is a word; empty if there is none.
+    note: what a reader of its errors should know.
+    published: mean and standard error of the published table, by method and
+      case.
+  """
+  title: str
+  words: str
+  numbers: tuple[str, ...]
+  case: str = ''
+  note: str = ''
+  published: Mapping[tuple[str, str], tuple[str, str]] = dataclasses.field(
+      default_factory=dict)
+
+  @property
+  def setting(self) -> list[str]:
+    """The columns of a frame that tell one setting from another."""
+    return ['case', *self.numbers] if self.case else [*self.numbers]
+
+  def missing(self, problem: Mapping[str, Any]) -> list[str]:
+    """Returns the parameters that a problem does not say."""
+    unsaid = [name for name in self.numbers
+              if not math.isfinite(frames.number(problem.get(name)))]
+    if self.case and not problem.get(self.case):
+      unsaid.insert(0, self.case)
+    return unsaid
+
+  def label(self, problem: Mapping[str, Any]) -> str:
+    """Returns the case of a problem, with where its pictures are from."""
+    case = str(problem[self.case]) if self.case else ''
+    return f'{case} ({problem["images"]})' if 'images' in problem else case
+
+
+DESIGNS = {
+    'demand': Design(
+        title='Demand design', words='the demand design',
+        numbers=('n', 'rho')),
+    'demand_mnist': Design(
+        title='Demand design with digits',
+        words='the demand design with digits', numbers=('n', 'rho')),
+    'dsprites': Design(
+        title='dSprites', words='dSprites', numbers=('n',), case='outcome',
+        note=(
+            'The quadratic in the number of lit pixels is no learner and is '
+            "not marked: a method far above it on 'area' has learned little, "
+            "and on 'orientation' it is no better than a constant. No "
+            'instrument tells the mean of the hidden position, so a perfect '
+            'method has an error of about 0.24.')),
+    'mnist': Design(
+        title='MNIST', words='the MNIST scenarios', numbers=('n',),
+        case='scenario',
+        note=(
+            'The letters of a scenario name what is seen as a digit. '
+            'Standardised is the error for an outcome of variance one, most '
+            "likely the scale of the paper's table (mean ± standard error), "
+            'in which the numbers of DeepGMM are those of Bennett et al. '
+            '(2019).'),
+        published={
+            ('deepgmm', 'x'): ('0.15', '0.02'),
+            ('deepgmm', 'z'): ('0.07', '0.02'),
+            ('deepgmm', 'xz'): ('0.14', '0.02'),
+            ('dfiv', 'x'): ('0.18', '0.01'),
+            ('dfiv', 'z'): ('0.07', '0.001'),
+            ('dfiv', 'xz'): ('0.10', '0.003')}),
+}
+
+
+def frame(name: str, rows: list[results.ResultRow]) -> pd.DataFrame:
+  """Returns rows of a design as a frame, one line a row.
+
+  A row that failed, or has no finite error, is `failed` and its errors are
+  inf. `case` is empty where the design has none.
+
+  Args:
+    name: one of `DESIGNS`.
+    rows: rows of that design.
+
+  Raises:
+    ValueError: a row does not say its setting.
+  """
+  design = DESIGNS[name]
+  lines = []
+  for row, variant in zip(rows, frames.variants(rows), strict=True):
+    missing = design.missing(row.problem)
+    if missing:
+      raise ValueError(
+          f'A row of {row.method} on {design.words} does not say its '
+          f'{", ".join(missing)}, so it was written by another version. Run '
+          'it again into a new directory.')
+    mse = frames.number(row.metrics.get('mse'))
+    failure = row.failure or (
+        '' if math.isfinite(mse) else 'The row has no finite error.')
+    lines.append({
+        'variant': variant, 'method': row.method, 'preset': row.preset,
+        'case': design.label(row.problem),
+        **{each: _KINDS[each](row.problem[each]) for each in design.numbers},
+        'seed': row.seed, 'mse': math.inf if failure else mse,
+        'standardised': math.inf if failure else frames.number(
+            row.metrics.get('mse_standardised')),
+        'failed': bool(failure), 'failure': failure,
+        'cpu_seconds': frames.number(row.cpu_seconds)})
+  return pd.DataFrame(lines)
+
+
+def settings(
+    name: str, lines: pd.DataFrame,
+) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+  """Returns the lines of each setting, with the setting; small ones first."""
+  columns = DESIGNS[name].setting
+  parts = [({each: part[each].tolist()[0] for each in columns}, part)
+           for _, part in lines.groupby(columns)]
+  # The paper's order of scenarios is x, z, xz.
+  return sorted(parts, key=lambda each: (
+      len(each[0].get('case', '')), *each[0].values()))
+
+
+def describe(setting: Mapping[str, Any]) -> str:
+  """Returns a setting in a few words."""
+  return ', '.join(
+      str(value) if name == 'case' else
+      f'{name} = {value:,}' if name == 'n' else f'{name} = {value:g}'
+      for name, value in setting.items())

@@ -1,0 +1,162 @@
+"""The first stage of off-policy evaluation, against exact tables."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from dfiv_ope import bellman, ridge, state_action, testing
+from dfiv_ope.agents import base, first_stage, fixed_features, influence
+from dfiv_ope.datasets import sampling
+
+DISCOUNT = 0.9
+POLICY = np.array([0.3, 0.7])
+
+
+class _Known(base.Agent):
+  """Knows the values of every state and action."""
+
+  def __init__(self, problem, table):
+    super().__init__('known')
+    self._problem = problem
+    self._table = tf.constant(table / problem.value_scale, tf.float32)
+
+  def predict(self, decision):
+    scale = tf.constant(self._problem.observations.scale, tf.float32)
+    mean = tf.constant(self._problem.observations.mean, tf.float32)
+    state = tf.argmax(decision.observation * scale + mean, axis=1)
+    return tf.reduce_sum(
+        tf.gather(self._table, state)
+        * state_action.weights(decision, 2), axis=1, keepdims=True)
+
+
+def _examine(process, count=20_000, repeat=1):
+  """Returns the first stage of rows, each `repeat` times in an episode."""
+  transitions = process.transitions(count)
+  problem = bellman.pose(
+      transitions, testing.Mixed(POLICY), discount=DISCOUNT, num_actions=2)
+  rows = tf.nest.map_structure(
+      lambda x: None if x is None else tf.repeat(x, repeat, axis=0),
+      problem.rows(transitions))
+  found = influence.Influence(
+      problem, sampling.InMemory(rows, batch_size=1, seed=0).parts,
+      episodes=np.repeat(np.arange(count), repeat),
+      initial_observations=tf.repeat(tf.eye(5), count // 5, axis=0))
+  table = process.q_values(np.tile(POLICY, (5, 1)), DISCOUNT)
+  return found.first_stage, _Known(problem, table), table
+
+
+def _exact(process, table):
+  """Returns mean and variance of gamma d V(s') at every (s, a), [10] each."""
+  value = DISCOUNT * table @ POLICY
+  alive = 1. - process.ends
+  mean = alive * (process.probabilities @ value)
+  return mean.ravel(), (
+      alive * (process.probabilities @ value ** 2) - mean ** 2).ravel()
+
+
+@pytest.fixture(scope='module')
+def process():
+  return testing.TabularMDP(seed=3)
+
+
+def test_r2_and_f_are_those_of_the_exact_values(process):
+  found, agent, table = _examine(process)
+  metrics = found.measure(agent)
+  mean, variance = _exact(process, table)
+  share = mean.var() / (mean.var() + variance.mean())
+  assert metrics['first_stage_r2'] == pytest.approx(share, abs=0.02)
+  # The slope on the mean has this robust F in 20,000 rows.
+  centred = mean - mean.mean()
+  robust = 20_000 * np.mean(centred ** 2) ** 2 / np.mean(
+      centred ** 2 * variance)
+  assert metrics['first_stage_f'] == pytest.approx(robust, rel=0.15)
+
+
+def test_f_knows_that_rows_of_an_episode_are_alike(process):
+  found, agent, _ = _examine(process, count=5_000, repeat=4)
+  single, known, _ = _examine(process, count=5_000)
+  assert found.measure(agent)['first_stage_f'] == pytest.approx(
+      single.measure(known)['first_stage_f'], rel=0.15)
+
+
+def test_where_an_action_has_one_result_all_is_explained(process):
+  certain = testing.TabularMDP(seed=3)
+  certain.probabilities = np.eye(5)[np.argmax(certain.probabilities, axis=2)]
+  certain.ends = np.zeros_like(certain.ends)
+  found, agent, _ = _examine(certain)
+  metrics = found.measure(agent)
+  assert metrics['first_stage_r2'] == pytest.approx(1., abs=1e-3)
+  assert 1e6 < metrics['first_stage_f'] <= 1e12
+
+
+def test_where_all_is_chance_nothing_is_explained():
+  chance = testing.TabularMDP(seed=3)
+  chance.probabilities = np.full_like(chance.probabilities, 0.2)
+  chance.ends = np.full_like(chance.ends, 0.1)
+  found, agent, _ = _examine(chance)
+  metrics = found.measure(agent)
+  assert metrics['first_stage_r2'] == pytest.approx(0., abs=0.02)
+  assert metrics['first_stage_f'] < 10.
+
+
+def test_values_that_do_not_vary_are_explained():
+  chance = testing.TabularMDP(seed=3)
+  chance.ends = np.zeros_like(chance.ends)
+  found, agent, table = _examine(chance)
+  agent._table = tf.ones_like(agent._table)
+  assert found.measure(agent)['first_stage_r2'] == 1.
+
+
+def test_singular_values_are_those_of_the_exact_operator(process):
+  found, _, _ = _examine(process)
+  # Indicators of (s, a), and what each is less than what follows.
+  later = np.einsum('sat,b->satb', process.probabilities, POLICY)
+  alive = DISCOUNT * (1. - process.ends).ravel()
+  second = np.zeros((10, 10))
+  cross = np.zeros((10, 10))
+  for index in range(10):
+    state, action = divmod(index, 2)
+    own = np.eye(10)[index]
+    for target in range(5):
+      following = np.zeros((5, 2))
+      following[target] = POLICY
+      ends = process.ends[state, action]
+      for chance, scale in (
+          (ends, 0.), (1. - ends, DISCOUNT)):
+        change = own - scale * following.ravel()
+        weight = 0.1 * process.probabilities[state, action, target] * chance
+        second += weight * np.outer(change, change)
+        cross += weight * np.outer(own, change)
+  assert np.allclose(cross, 0.1 * (
+      np.eye(10) - alive[:, None] * later.reshape(10, 5, 2).reshape(10, 10)))
+  values, vectors = np.linalg.eigh(second)
+  exact = np.linalg.svd(
+      cross / np.sqrt(0.1) @ vectors / np.sqrt(values), compute_uv=False)
+  operator = found.operator
+  assert operator['first_stage_value_1'] == pytest.approx(exact[0], abs=0.01)
+  assert operator['first_stage_value_10'] == pytest.approx(
+      exact[9], abs=0.03)
+  assert operator['first_stage_rank'] == pytest.approx(
+      np.sum(exact ** 2), abs=0.1)
+  assert operator['first_stage_lost_share'] == 0.
+
+
+def test_a_long_log_is_thinned(process, monkeypatch):
+  whole, agent, _ = _examine(process)
+  monkeypatch.setattr(first_stage, 'MOST_ROWS', 10_000)
+  monkeypatch.setattr(influence, '_DUAL_ROWS', 10_000)
+  thinned, _, _ = _examine(process)
+  assert len(list(thinned._parts())) < len(list(whole._parts()))
+  assert len(thinned._episodes) == sum(
+      len(rows.outcome) for rows in thinned._parts())
+  assert thinned.measure(agent)['first_stage_r2'] == pytest.approx(
+      whole.measure(agent)['first_stage_r2'], abs=0.03)
+
+
+def test_the_moment_is_that_of_the_features(case):
+  psi = fixed_features.make(case.problem, size=6, bandwidth_scale=1., seed=0)
+  rows = case.rows
+  target = tf.cast(rows.outcome, tf.float64)
+  np.testing.assert_allclose(
+      fixed_features.moment(psi, rows.instrument, target),
+      ridge.sums(psi(rows.instrument), target).moment, rtol=1e-9, atol=1e-7)

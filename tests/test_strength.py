@@ -1,0 +1,48 @@
+"""When a first stage is weak, in words."""
+
+import math
+
+import pytest
+
+from dfiv_ope import strength
+
+
+def test_the_lost_share_is_what_lies_along_low_values():
+  assert strength.lost_share([0.9, 0.1, 0.05], [0.5, 0.2, 0.3]) == 0.3
+  assert strength.lost_share([0.9, 0.05], [1.1, -0.1]) == 0.
+  assert strength.lost_share([], []) == 0.
+  assert math.isnan(strength.lost_share([0.05], [math.nan]))
+
+
+@pytest.mark.parametrize('share, words', [
+    (0.034, '3 %'), (0.004, '0.4 %'), (1e-5, 'less than 0.1 %'), (0., '0 %'),
+    (-0.2, '0 %'), (1., '100 %')])
+def test_shares_are_said_in_per_cent(share, words):
+  assert strength.percent(share) == words
+
+
+def test_a_weak_instrument_is_said_with_its_numbers():
+  assert strength.weak_instrument(0.03, 4.21, what='the treatment') == (
+      'Z is a weak instrument: it explains 3 % of the treatment on held-out '
+      'rows, and its effective F is 4.2, below 10. Estimates are biased '
+      'towards ordinary regression; look for a stronger instrument or more '
+      'rows.')
+
+
+def test_an_ill_posed_problem_is_said_with_its_share():
+  assert strength.ill_posed(
+      0.62, instruments='the instruments', outcome='the outcome') == (
+          '62 % of what the instruments tell of the outcome lies along '
+          'directions that stage 1 hardly keeps (singular values below 0.1), '
+          'so small errors there become large ones in the answer.')
+
+
+def test_methods_whose_values_follow_from_nothing_are_named():
+  strong = {'first_stage_r2': 0.8, 'first_stage_f': 2e4}
+  noisy = {'first_stage_r2': 0.12, 'first_stage_f': 2345.6}
+  few = {'first_stage_r2': 0.4, 'first_stage_f': 3.}
+  assert strength.weak_values({'lstd': strong, 'old': {}}) == ''
+  assert strength.weak_values({'lstd': strong, 'kiv': noisy, 'fqe': few}) == (
+      'States and actions explain little of the value that follows: 12 % by '
+      'kiv (effective F 2,346), 40 % by fqe (effective F 3). So what an action '
+      'leads to is mostly chance, or not in the observations.')
