@@ -21,6 +21,8 @@ MOST_ROWS = 20_000
 _PENALTIES = (1e-6, 1e-3)
 # An exact prediction has no end of it.
 _LARGEST_F = 1e12
+# Values that vary by less than this share of their square are all the same.
+_FLAT = 1e-10
 # Features of a state for each action, and rows, that the spectrum is made of.
 _SPECTRUM_FEATURES, _SPECTRUM_ROWS = 50, 20_000
 # Which singular values are recorded.
@@ -78,7 +80,7 @@ class FirstStage:
                 np.concatenate(values[index::2])), keepdims=True))
         for index, half in enumerate(self._halves)]
     # Each part is predicted from the other half.
-    weights = [_fit(sums[1], sums[0]), _fit(sums[0], sums[1])]
+    weights = _fit(*sums)
     predicted = [
         psi.dot(rows.instrument, weights[index % 2]).numpy()[:, 0]
         for index, rows in enumerate(self._parts())]
@@ -88,10 +90,11 @@ class FirstStage:
         _compare(*(np.concatenate(each[half::2])
                    for each in (values, predicted, episodes)))
         for half in (0, 1)], axis=0)
+    if variation <= _FLAT * sum(np.sum(np.square(part)) for part in values):
+      error, variation, statistic = 0., 1., np.inf  # There is nothing to say.
     return {
-        'first_stage_r2': float(
-            1. - error / variation if variation else 1.),
-        'first_stage_f': float(min(
+        'first_stage_r2': float(1. - error / variation),
+        'first_stage_f': float(np.minimum(
             diagnostics.combined_f(statistic, 2), _LARGEST_F)),
         **self.operator}
 
@@ -135,15 +138,19 @@ def _moments(half: ridge.Sums, size: int) -> spectrum.Moments:
   return spectrum.Moments(
       instrument=gram[:size, :size], cross=gram[:size, size:-1],
       treatment=gram[size:-1, size:-1], outcome=gram[:size, -1],
-      square=float(gram[-1, -1]), count=float(half.count))
+      square=float(gram[-1, -1]), rows=float(half.count))
 
 
-def _fit(fitted: ridge.Sums, judge: ridge.Sums) -> tf.Tensor:
-  """Returns the weights of the penalty that the other rows prefer."""
-  grid = [ridge.solve_sums(fitted, penalty, intercept=True)
-          for penalty in _PENALTIES]
-  return min(grid, key=lambda weights: float(
-      ridge.mean_squared_error(judge, weights)))
+def _fit(first: ridge.Sums, second: ridge.Sums) -> list[tf.Tensor]:
+  """Returns the weights that predict each half, fitted on the other.
+
+  The penalty is the one of the least error on the first half.
+  """
+  fits = {penalty: ridge.solve_sums(second, penalty, intercept=True)
+          for penalty in _PENALTIES}
+  best = min(fits, key=lambda penalty: float(
+      ridge.mean_squared_error(first, fits[penalty])))
+  return [fits[best], ridge.solve_sums(first, best, intercept=True)]
 
 
 def _compare(

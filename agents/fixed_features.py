@@ -201,7 +201,7 @@ def stage1(
       spectrum.Moments(
           instrument=half.gram.numpy(), cross=-change.moment.numpy(),
           treatment=half.gram.numpy(), outcome=half.moment[:, -1].numpy(),
-          square=float(half.square[-1]), count=float(half.count))
+          square=float(half.square[-1]), rows=float(half.count))
       for half, change in zip((first, second), later, strict=True)),
       penalty=penalty)
   middle = len(found.values) // 2

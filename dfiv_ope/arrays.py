@@ -83,7 +83,7 @@ def column_matrix(name: str, values: Any) -> types.FloatArray:
 
 def scales(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
   """Returns the standardiser of each member, as `batch` orders them."""
-  made = []
+  made: list[features.Standardiser | None] = []
   for name, values in (('T', T), ('Z', Z), ('Y', Y), ('X', X)):
     if values is None:
       made.append(None)

@@ -249,15 +249,9 @@ def _solution(
     *,
     slack: float = 0.,
 ) -> two_stage.Solution:
-  """Solves stage 2 with the candidate of the least loss, or a larger one.
-
-  A loss is a mean of squares; if these are of normal errors, its standard
-  error is the loss times sqrt(2 / n).
-  """
-  allowed = losses.min() * (1. + slack * np.sqrt(2. / float(outcome.count)))
-  penalty = max(
-      penalty for penalty, loss in zip(penalties, losses, strict=True)
-      if loss <= allowed)
+  """Solves stage 2 with the candidate of the least loss, or a larger one."""
+  penalty = two_stage.largest_within(
+      penalties, losses, slack=slack, rows=float(outcome.count))
   return two_stage.Solution(
       stage1_weights=stage1.whole,
       stage2_weights=ridge.solve_sums(outcome, penalty, intercept=True),

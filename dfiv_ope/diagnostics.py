@@ -12,9 +12,12 @@ from dfiv_ope import ridge, strength, two_stage, types
 # treatment has more columns than this, what is to be explained is its effect.
 MOST_COLUMNS = 20
 
-# Draws of other rows' instruments, even. They add noise to what an instrument
-# tells, about a quarter of its variance, which is taken out again.
-_DRAWS = 4
+# Pairs of draws of other rows' instruments, and columns of features at which
+# they are fewer, because many columns are slow. The draws add noise to what an
+# instrument tells, about an eighth of its variance, which is taken out again.
+_PAIRS, _WIDE = 4, 1200
+# Rows whose features are made together: quick, and not too large.
+_TOGETHER = 20_000
 
 _PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 1., 2.))
 # Small enough for ordinary least squares on standardised columns.
@@ -129,25 +132,37 @@ def prepare(
       themselves, [B, D] -> [B, d].
     generator: draws the shuffles.
   """
-  treatment, instrument, _, covariate = (
-      None if each is None else np.asarray(each, np.float64) for each in rows)
+  treatment, instrument = (
+      np.asarray(each, np.float64)
+      for each in (rows.treatment, rows.instrument))
   phi = np.asarray(instrument_features(instrument), np.float64)
-  if covariate is None:
+  if rows.covariate is None:
     return Half(treatment, phi, phi)
+  covariate = np.asarray(rows.covariate, np.float64)
   own = instrument[:, :-covariate.shape[1]]
 
-  def draw() -> types.FloatArray:
-    return np.asarray(instrument_features(np.concatenate(
-        [generator.permutation(own), covariate], axis=1)), np.float64)
+  def mean(count: int) -> types.FloatArray:
+    """Returns the mean of phi over some draws, [B, d2]."""
+    total = np.zeros_like(phi)
+    once = max(1, _TOGETHER // len(own))
+    for start in range(0, count, once):
+      draws = min(once, count - start)
+      drawn = np.concatenate(
+          [generator.permutation(own) for _ in range(draws)])
+      total += np.sum(np.reshape(
+          instrument_features(np.concatenate(
+              [drawn, np.tile(covariate, (draws, 1))], axis=1)),
+          (draws, *phi.shape)), axis=0)
+    return total / count
 
-  def mean() -> types.FloatArray:
-    return sum(draw() for _ in range(_DRAWS // 2)) / (_DRAWS // 2)
-
-  one, other = mean(), mean()
+  pairs = max(1, min(_PAIRS, _WIDE // phi.shape[1]))
+  if instrument.shape[1] > MOST_COLUMNS:  # Pictures are slow as well.
+    pairs = 1
+  one, other = mean(pairs), mean(pairs)
   more = [] if covariate_features is None else [covariate_features(covariate)]
   return Half(
       treatment, phi, moved=phi - (one + other) / 2., noise=(one - other) / 2.,
-      shuffled=draw(), controls=np.concatenate([covariate, *more], axis=1))
+      shuffled=mean(1), controls=np.concatenate([covariate, *more], axis=1))
 
 
 def first_stage(
@@ -230,11 +245,12 @@ def _compare(half: Half, weights: types.FloatArray) -> _Fit:
   predicted = two_stage.predict_treatment(half.instrument, weights).numpy()
   moved = half.moved @ weights[:-1]
   columns = []
+  given = None if half.controls is None else _leading(half.controls)
   for column in range(treatment.shape[1]):
     controls = None
-    if half.controls is not None and half.shuffled is not None:
+    if given is not None and half.shuffled is not None:
       controls = np.concatenate(
-          [half.controls, half.shuffled @ weights[:-1, [column]]], axis=1)
+          [given, half.shuffled @ weights[:-1, [column]]], axis=1)
     columns.append(_partial(
         np.stack([treatment[:, column], moved[:, column]], axis=1), controls))
   gain, size, statistic = np.array(columns).T
@@ -260,6 +276,16 @@ def _partial(
   outcome, regressor = left.T
   return (float(np.sum(outcome * regressor)),
           float(np.sum(np.square(regressor))), robust_t(outcome, regressor))
+
+
+def _leading(controls: types.FloatArray) -> types.FloatArray:
+  """Returns the directions of most variance, one for every ten rows."""
+  most = max(1, len(controls) // 10)
+  if controls.shape[1] <= most:
+    return controls
+  centred = controls - controls.mean(axis=0)
+  gram = ridge.sums(centred, centred[:, :1]).gram
+  return controls @ np.linalg.eigh(np.asarray(gram))[1][:, -most:]
 
 
 def _ratio(

@@ -187,7 +187,7 @@ class IVEstimator(base.BaseEstimator):
         f'{name:<19} {values[-1]:.6g}'
         for name, values in self.history_.items() if len(values) == 1]
     lines += [
-        f'least {name:<14}{min(values):.6g}'
+        f'least {name:<13} {min(values):.6g}'
         for name, values in self.history_.items()
         if len(values) > 1 and name.endswith('loss')]
     lines += [f'Warning: {each}' for each in first.warnings()]
@@ -264,7 +264,8 @@ def _operator(first: diagnostics.FirstStage) -> list[str]:
     return []
   more = len(first.singular_values) - len(values)
   along = ('too little to tell' if np.isnan(alignment).any()
-           else ' '.join(f'{100. * each:.0f}%' for each in alignment))
+           else ' '.join(
+               f'{100. * max(each, 0.):.0f}%' for each in alignment))
   return [
       f'  singular values   {_numbers(values)}'
       f'{f" and {more} more" if more else ""}',

@@ -20,7 +20,7 @@ from dfiv_ope import (
 )
 
 # Random features of instruments, and of treatments and covariates, where the
-# method has none that can be used; no more than a tenth of the rows.
+# method has none that can be used.
 _INSTRUMENT_FEATURES, _FEATURES = 200, 50
 # The spectrum needs no more rows and features: noise is below a hundredth.
 _SPECTRUM_ROWS, _SPECTRUM_FEATURES = 20_000, 200
@@ -171,7 +171,6 @@ def _fourier(
     rows: types.FloatArray, size: int, seed: types.Seed,
 ) -> features.FourierFeatures:
   """Returns random features of the scale of some rows."""
-  size = max(2, min(size, len(rows) // 20 * 2))
   rows = rows[::-(-len(rows) // _BANDWIDTH_ROWS)]
   if rows.shape[1] > diagnostics.MOST_COLUMNS:
     bandwidth = np.full(rows.shape[1], features.median_distance(rows))

@@ -174,7 +174,7 @@ class Network(snt.Module):
     self.layers = tuple(layers)
     self.input_size = input_size
     self._modules: list[snt.Module] = []
-    shape = (input_size,)
+    shape: tuple[int, ...] = (input_size,)
     for layer in self.layers:
       module, shape = _make(layer, shape, generator)
       self._modules.append(module)

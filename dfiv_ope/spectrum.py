@@ -68,7 +68,7 @@ class Moments(NamedTuple):
     treatment: sum of psi psi', [D1, D1].
     outcome: sum of phi y, [D2].
     square: sum of y^2.
-    count: number of rows.
+    rows: number of rows.
     whole: sum of psi psi' before controls were removed, [D1, D1]; None where
       there are none.
     noise: the part of `instrument` that is known to be noise, if any.
@@ -78,7 +78,7 @@ class Moments(NamedTuple):
   treatment: types.FloatArray
   outcome: types.FloatArray
   square: float
-  count: float
+  rows: float
   whole: types.FloatArray | None = None
   noise: types.FloatArray | None = None
 
@@ -186,7 +186,7 @@ def _without(
   return Moments(
       instrument=gram[np.ix_(phi, phi)], cross=gram[np.ix_(phi, psi)],
       treatment=gram[np.ix_(psi, psi)], outcome=gram[phi, -1],
-      square=float(gram[-1, -1]), count=float(total.count))
+      square=float(gram[-1, -1]), rows=float(total.count))
 
 
 def _combine(
@@ -201,7 +201,7 @@ def _combine(
   part = np.mean([each[:rank] for each in explained], axis=0)
   # Squared correlations with noise have a variance of 2 / n^2.
   noise = np.sqrt(2. * rank / len(pairs)) / min(
-      judge.count for _, judge in pairs)
+      judge.rows for _, judge in pairs)
   known = np.sum(part) > _KNOWN * noise
   return Spectrum(
       values=np.clip(value, 0., 1.),
@@ -219,7 +219,7 @@ def _judge(
     does, [K].
   """
   variances, rotation = _directions(fitted.instrument, _ROUNDING, None)
-  left = rotation / np.sqrt(variances + penalty * fitted.count)
+  left = rotation / np.sqrt(variances + penalty * fitted.rows)
   right = _treatment_directions(fitted)
   rotated, _, back = np.linalg.svd(
       left.T @ fitted.cross @ right, full_matrices=False)
@@ -257,7 +257,7 @@ def _explained(
   factor = np.linalg.cholesky(inner + _ROUNDING * np.eye(len(inner)))
   part = np.square(np.linalg.solve(factor, outcome / scale))
   part = _ratio(part, np.full(len(part), judge.square))
-  return part - (1. - np.sum(part)) / judge.count
+  return part - (1. - np.sum(part)) / judge.rows
 
 
 def _penalty(fitted: Moments, judge: Moments) -> float:
@@ -265,7 +265,7 @@ def _penalty(fitted: Moments, judge: Moments) -> float:
   sums = [
       ridge.Sums(
           gram=each.instrument, moment=each.cross,
-          square=np.diag(each.treatment), count=np.float64(each.count))
+          square=np.diag(each.treatment), count=np.float64(each.rows))
       for each in (fitted, judge)]
   losses = [float(ridge.mean_squared_error(sums[1], weights))
             for weights in ridge.solve_grid(sums[0], _PENALTIES)]

@@ -114,7 +114,7 @@ def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
 def _first_stage(
     arrays: dict[str, types.FloatArray]) -> diagnostics.FirstStage:
   """Returns the diagnostics; an older file has fewer of them."""
-  saved = {
+  saved: dict[str, Any] = {
       name: arrays[f'first_stage_{name}']
       for name in diagnostics.FirstStage._fields
       if f'first_stage_{name}' in arrays}

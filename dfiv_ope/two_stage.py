@@ -211,3 +211,27 @@ def held_out_losses(
   return grid, [
       float(ridge.mean_squared_error(held_out, each)) for each in grid]
 
+
+def largest_within(
+    penalties: Sequence[float],
+    losses: Sequence[float] | types.FloatArray,
+    *,
+    slack: float,
+    rows: float,
+) -> float:
+  """Returns the largest penalty whose loss is close to the least.
+
+  A loss is a mean of squares; if these are of normal errors, its standard
+  error is the loss times sqrt(2 / rows).
+
+  Args:
+    penalties: candidates.
+    losses: their held-out losses, not negative.
+    slack: standard errors that a loss may be above the least; with 0 the
+      least one decides.
+    rows: number of held-out rows.
+  """
+  allowed = np.min(losses) * (1. + slack * np.sqrt(2. / rows))
+  return max(
+      penalty for penalty, loss in zip(penalties, losses, strict=True)
+      if loss <= allowed)

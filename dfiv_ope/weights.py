@@ -1,6 +1,7 @@
 """Weights of a layer, with or without a spectral norm."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import sonnet as snt
@@ -28,7 +29,7 @@ class Weights(snt.Module):
         generator.uniform(-bound, bound, shape), dtype=tf.float32)
     self.b = tf.Variable(
         generator.uniform(-bound, bound, shape[-1:]), dtype=tf.float32)
-    self._left = None
+    self._left: Any = None
     if spectral:
       start = generator.standard_normal((int(np.prod(shape[:-1])), 1))
       self._left = tf.Variable(start, dtype=tf.float32, trainable=False)

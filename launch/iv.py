@@ -1,5 +1,6 @@
 """`dfiv-ope iv ...`: the instrumental-variable benchmarks."""
 
+from collections.abc import Sequence
 import pathlib
 from typing import TYPE_CHECKING, Annotated
 
@@ -166,7 +167,7 @@ def mnist(
 
 
 def _run(
-    designs: list['trials.Design'],
+    designs: Sequence['trials.Design'],
     method: list[str],
     out: pathlib.Path,
     *,

@@ -1,7 +1,7 @@
 """Runs of methods on the instrumental-variable benchmarks."""
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import pathlib
 import statistics
 import time
@@ -55,7 +55,7 @@ class Cell(NamedTuple):
     return f'{self.method} {describe(self.design.problem)} seed={self.seed}'
 
 
-def describe(problem: dict[str, Any]) -> str:
+def describe(problem: Mapping[str, Any]) -> str:
   """Returns a design in a few words: its numbers, without its name."""
   return ' '.join(
       f'{name}={value:g}' if isinstance(value, float) else f'{name}={value}'

@@ -57,8 +57,8 @@ _CORE_ARROWS = {
     'iv_estimator': {'types', 'arrays', 'diagnostics', 'methods',
                      'model_diagnostics', 'storage'},
     'estimators': {'types', 'iv_estimator', 'storage'},
-    'benchmarks': {'types', 'configs', 'estimators', 'methods', 'results',
-                   'versions'},
+    'benchmarks': {'types', 'configs', 'estimators', 'methods', 'networks',
+                   'results', 'versions'},
 }
 
 # Heavy or foreign packages that a room must not know.

@@ -76,6 +76,21 @@ def test_it_is_weak_however_much_covariates_tell_of_the_treatment():
   assert strong.effective_f[0] > 300.
 
 
+def test_more_covariates_than_rows_leave_something_to_explain():
+  generator = np.random.default_rng(4)
+
+  def batches(strength):
+    z, noise = generator.normal(size=(2, 400, 1))
+    wide = generator.normal(size=(400, 300))
+    treatment = strength * z + wide[:, :1] + noise
+    rows = treatment, np.concatenate([z, wide], axis=1), treatment, wide
+    return [types.IVBatch(*(each[part] for each in rows))
+            for part in (slice(200), slice(200, None))]
+
+  assert diagnose(batches(0.)).effective_f[0] < 10.
+  assert diagnose(batches(2.)).effective_f[0] > 100.
+
+
 def test_a_treatment_that_the_instrument_decides_has_r2_one():
   first, second = halves(1.)
   exact = [half._replace(treatment=half.instrument[:, :1])

@@ -8,7 +8,7 @@ import pytest
 _README = pathlib.Path(__file__).parents[1] / 'README.md'
 _BLOCKS = re.findall(r'```python\n(.*?)```', _README.read_text(), re.DOTALL)
 # The first, of off-policy evaluation, is run in tests/launch/test_evaluate.py.
-_DEMAND, _SCHOOLING = _BLOCKS[1:]
+_DEMAND, _SCHOOLING, _PICTURES = _BLOCKS[1:]
 
 
 @pytest.mark.slow
@@ -33,3 +33,10 @@ def test_the_second_example_finds_the_return_to_schooling(capsys):
       'lwage ~ 1 + exper + expersq + black + south + smsa + [educ ~ nearc4]',
       rows).fit()
   assert printed == pytest.approx(fit.params['educ'], abs=5e-4)
+
+
+@pytest.mark.slow
+def test_the_third_example_learns_from_pictures(capsys):
+  exec(_PICTURES, {})
+  # A constant has 24.
+  assert float(capsys.readouterr().out.split()[-1]) < 12.

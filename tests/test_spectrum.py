@@ -10,7 +10,7 @@ def _moments(phi, psi, y):
   return spectrum.Moments(
       instrument=phi.T @ phi, cross=phi.T @ psi, treatment=psi.T @ psi,
       outcome=(phi.T @ y)[:, 0], square=float(np.sum(y ** 2)),
-      count=float(len(y)))
+      rows=float(len(y)))
 
 
 def _halves(phi, psi, y, controls=None):

@@ -12,7 +12,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from dfiv_ope import networks, types
+from dfiv_ope import networks, two_stage, types
 from dfiv_ope.methods import descent, dfiv_rule, dfiv_stages, dfiv_update
 
 _SMOOTH = (
@@ -36,6 +36,8 @@ class Config(dfiv_rule.UpdateRule):
     candidate_penalties: for the final solve, lambda1 and lambda2 are the ones
       of these with the least held-out losses; without any they stay as they
       are in training.
+    slack: lambda2 is the largest of the candidates whose held-out loss is
+      within so many standard errors of the least (see `kiv.Config`).
   """
   treatment_net: tuple[networks.Layer, ...] = (
       networks.Dense(16, 'silu'), networks.Dense(1, None))
@@ -46,11 +48,13 @@ class Config(dfiv_rule.UpdateRule):
   checks: int = 10
   candidate_penalties: tuple[float, ...] = (
       1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+  slack: float = 0.
 
   def __post_init__(self) -> None:
     super().__post_init__()
     descent.check_at_least(self, 1, 'checks')
     descent.check_at_least(self, self.checks, 'iterations')
+    descent.check_at_least(self, 0, 'slack')
     if self.batch_size is not None:
       descent.check_at_least(self, 1, 'batch_size')
     if any(not penalty > 0 for penalty in self.candidate_penalties):
@@ -203,8 +207,9 @@ def _choose_penalties(
   candidates = config.candidate_penalties
   stage1_penalty = min(
       candidates, key=lambda each: losses(each, config.stage2_penalty)[0])
-  stage2_penalty = min(
-      candidates, key=lambda each: losses(stage1_penalty, each)[1])
+  stage2_penalty = two_stage.largest_within(
+      candidates, [losses(stage1_penalty, each)[1] for each in candidates],
+      slack=config.slack, rows=len(first.outcome))
   return dataclasses.replace(
       config, stage1_penalty=stage1_penalty, stage2_penalty=stage2_penalty)
 

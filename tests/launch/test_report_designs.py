@@ -225,6 +225,9 @@ def test_the_same_rows_make_the_same_report(sprite_rows, sprites_report):
 def test_one_design_alone_has_its_own_title(sprites_report):
   page = sprites_report['index.html'].decode()
   assert '<h1>Instrumental variables on dSprites</h1>' in page
+  # Of the errors and of the training.
+  assert page.count(
+      'The dotted line is the quadratic in lit pixels.</figcaption>') == 2
 
 
 def test_beside_off_policy_evaluation_the_title_is_that(ope_row, sprite_rows):
