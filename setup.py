@@ -65,6 +65,7 @@ setuptools.setup(
     extras_require={
         'test': [
             'pytest',
+            'pytest-xdist',
             'hypothesis',
             'linearmodels',
             'ray',
