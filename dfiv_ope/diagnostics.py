@@ -26,11 +26,15 @@ _NO_PENALTY = 1e-12
 _FLAT = 1e-12
 
 
-class WeakInstrumentWarning(UserWarning):
+class FirstStageWarning(UserWarning):
+  """The first stage is not what a method needs."""
+
+
+class WeakInstrumentWarning(FirstStageWarning):
   """The instrument hardly moves the treatment."""
 
 
-class IllPosedWarning(UserWarning):
+class IllPosedWarning(FirstStageWarning):
   """The outcome lies where stage 1 keeps little of the treatment."""
 
 

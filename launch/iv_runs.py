@@ -6,10 +6,11 @@ import pathlib
 import statistics
 import time
 from typing import Any, NamedTuple
+import warnings
 
 from rich import table as rich_table
 
-from dfiv_ope import configs, results
+from dfiv_ope import configs, diagnostics, results
 from dfiv_ope.benchmarks import dsprites, settings, trials
 from dfiv_ope.launch import console, overrides, workspace
 
@@ -110,9 +111,14 @@ def carry_out(
     with console.progress('Runs', len(missing)) as update:
       for done, cell in enumerate(missing):
         update(done, cell.note)
-        results.append(out, _compute(
-            cell, lambda step, steps, _, done=done, note=cell.note: update(
-                done + step / steps, note)))
+        with warnings.catch_warnings(record=True) as caught:
+          warnings.simplefilter('always', diagnostics.FirstStageWarning)
+          row = _compute(
+              cell, lambda step, steps, _, done=done, note=cell.note: update(
+                  done + step / steps, note))
+        results.append(out, row)
+        for each in caught:
+          console.NOTES.print(f'{cell.note}: {each.message}', highlight=False)
         update(done + 1, cell.note)
     return [row for row in results.latest(results.read(out))
             if row.key in wanted]
