@@ -23,6 +23,10 @@ Out = Annotated[pathlib.Path, typer.Option(
          'run again.')]
 Method = Annotated[list[str] | None, typer.Option(
     help=f'{", ".join(methods.NAMES)}, or all; may be repeated.')]
+Sizes = Annotated[list[int] | None, typer.Option(
+    help='Rows of both stages; may be repeated.  [default: 5000]')]
+Rhos = Annotated[list[float] | None, typer.Option(
+    help='Confounding, 0 to 1; may be repeated.  [default: 0.5]')]
 Seeds = Annotated[int, typer.Option(
     help='Runs seeds 0 to this number, less one.')]
 Paper = Annotated[bool, typer.Option(
@@ -45,10 +49,8 @@ MNIST = Annotated[str | None, typer.Option(
 def demand(
     out: Out,
     method: Method = None,
-    n: Annotated[list[int] | None, typer.Option(
-        help='Rows of both stages; may be repeated.  [default: 5000]')] = None,
-    rho: Annotated[list[float] | None, typer.Option(
-        help='Confounding, 0 to 1; may be repeated.  [default: 0.5]')] = None,
+    n: Sizes = None,
+    rho: Rhos = None,
     seeds: Seeds = 5,
     paper: Paper = False,
     settings: Settings = None,
@@ -87,8 +89,7 @@ def demand(
 def dsprites(
     out: Out,
     method: Method = None,
-    n: Annotated[list[int] | None, typer.Option(
-        help='Rows of both stages; may be repeated.  [default: 5000]')] = None,
+    n: Sizes = None,
     outcome: Annotated[list[str] | None, typer.Option(
         help="area, the paper's, or orientation, which is harder; may be "
              'repeated.  [default: area]')] = None,
@@ -117,10 +118,8 @@ def dsprites(
 def demand_mnist(
     out: Out,
     method: Method = None,
-    n: Annotated[list[int] | None, typer.Option(
-        help='Rows of both stages; may be repeated.  [default: 5000]')] = None,
-    rho: Annotated[list[float] | None, typer.Option(
-        help='Confounding, 0 to 1; may be repeated.  [default: 0.5]')] = None,
+    n: Sizes = None,
+    rho: Rhos = None,
     mnist: MNIST = None,
     seeds: Seeds = 3,
     paper: Paper = False,
