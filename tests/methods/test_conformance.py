@@ -71,8 +71,11 @@ def test_an_unknown_method_is_refused_with_the_known_ones():
 @pytest.mark.parametrize('name', methods.NAMES)
 def test_fit_and_build_have_the_agreed_signature(name):
   module = methods.load(name)
-  assert list(inspect.signature(module.fit).parameters) == [
+  parameters = list(inspect.signature(module.fit).parameters)
+  assert parameters[:5] == [
       'config', 'stage1', 'stage2', 'seed', 'progress']
+  # A training can be watched.
+  assert parameters[5:] == (['watch'] if name in ('dfiv', 'deepgmm') else [])
   assert list(inspect.signature(module.build).parameters) == [
       'config', 'treatment_size', 'instrument_size', 'covariate_size', 'seed']
 

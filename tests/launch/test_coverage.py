@@ -1,0 +1,37 @@
+"""`dfiv-ope benchmark coverage`: run end to end at tiny size."""
+
+import pytest
+
+from dfiv_ope import results
+
+
+@pytest.fixture(scope='module')
+def counted(command, dataset, tmp_path_factory):
+  """Two new logs like the dataset, two seeds on each."""
+  out = tmp_path_factory.mktemp('coverage') / 'runs'
+  arguments = ('benchmark', 'coverage', dataset, '--method', 'lstd', '--logs',
+               '2', '--seeds', '2', '--set', 'random_features=20', '--out', out)
+  return out, arguments, command(*arguments)
+
+
+def test_every_log_has_an_interval_and_whether_it_holds(counted):
+  out, _, result = counted
+  assert result.returncode == 0, result.stderr
+  rows = results.read(out)
+  assert [row.problem['log'] for row in rows] == [0, 1]
+  for row in rows:
+    found, truth = row.metrics, row.problem['truth']
+    assert found['low'] < found['estimate'] < found['high']
+    assert found['covered'] == float(found['low'] <= truth <= found['high'])
+    assert found['data_error'] > 0.
+  # The logs are drawn anew.
+  assert rows[0].metrics['estimate'] != rows[1].metrics['estimate']
+  share = 50. * sum(row.metrics['covered'] for row in rows)
+  assert f'{share:.0f} %' in result.stdout
+
+
+def test_the_same_command_runs_nothing_again(counted, command):
+  out, arguments, first = counted
+  before = (out / 'rows.jsonl').read_bytes()
+  assert command(*arguments).stdout == first.stdout
+  assert (out / 'rows.jsonl').read_bytes() == before
