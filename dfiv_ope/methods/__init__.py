@@ -3,8 +3,8 @@
 Each module has `Config`, `fit(config, stage1, stage2, *, seed, progress=None)`
 and `build(config, *, treatment_size, instrument_size, covariate_size=0,
 seed=0)`; a `fit` whose model can predict while it is trained may have `watch`
-(`descent.Watch`). `fit` takes standardised batches whose instrument has the covariates
-among its columns, and returns a `tf.Module` with
+(`descent.Watch`). `fit` takes standardised batches whose instrument has the
+covariates among its columns, and returns a `tf.Module` with
 `predict(treatment, covariate=None)`, its `config` and its `history`; `build`
 makes one with the same variables, for a checkpoint to fill.
 """
