@@ -160,7 +160,7 @@ def _demand_dfiv(problem: Mapping[str, Any]) -> dfiv.Config:
   del problem
   body = (_beside(_SPARSE_DIGIT), Dense(64, 'silu'), Dense(64, 'silu'),
           Dense(32, None))
-  return dfiv.Config(instrument_net=body, covariate_net=body)
+  return dfiv.Config(instrument_net=body, covariate_net=body, iterations=100)
 
 
 def _demand_dfiv_paper(problem: Mapping[str, Any]) -> dfiv.Config:
