@@ -53,5 +53,5 @@ def test_a_benchmark_ends_with_its_report(tmp_path):
   rows = results.read(tmp_path / 'runs')
   assert [(row.method, row.preset) for row in rows] == [
       ('lit_pixels', 'default'), ('kiv', 'default'), ('kiv', 'paper')]
-  page = (tmp_path / 'runs' / 'report' / 'report.html').read_text()
+  page = (tmp_path / 'runs' / 'report' / 'index.html').read_text()
   assert 'lit pixels' in page
