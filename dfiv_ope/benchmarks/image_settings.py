@@ -32,28 +32,6 @@ _DECAY = 0.9
 _PENALTIES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.)
 
 
-def config(
-    problem: Mapping[str, Any], method: str, *, paper: bool = False,
-) -> Any:
-  """Returns the config of a method on a design with pictures.
-
-  Args:
-    problem: `problem` of the design.
-    method: one of `methods.NAMES`.
-    paper: whether the paper's setting is wanted instead of ours.
-
-  Raises:
-    ValueError: there is no such setting.
-  """
-  made = (_PAPER if paper else _OURS)[problem['name']]
-  if method not in made:
-    whose = 'The paper has' if paper else 'There is'
-    raise ValueError(
-        f'{whose} no setting for {method!r} on {problem["name"]!r}. Choose '
-        f'from {", ".join(made)}.')
-  return made[method](problem)
-
-
 def _norm(activation: str | None = None) -> BatchNorm:
   return BatchNorm(activation, _DECAY)
 
@@ -250,7 +228,7 @@ def _mnist_deepgmm(problem: Mapping[str, Any]) -> deepgmm.Config:
 
 
 _Settings = Mapping[str, Mapping[str, Callable[[Mapping[str, Any]], Any]]]
-_OURS: _Settings = {
+OURS: _Settings = {
     'dsprites': {
         'dfiv': _dsprites_dfiv, 'kiv': _dsprites_kiv,
         'deepgmm': _dsprites_deepgmm, 'deepiv': _dsprites_deepiv,
@@ -260,7 +238,7 @@ _OURS: _Settings = {
         'deepgmm': _demand_deepgmm},
     'mnist': {'dfiv': _mnist_dfiv, 'deepgmm': _mnist_deepgmm},
 }
-_PAPER: _Settings = {
+PAPER: _Settings = {
     'dsprites': {
         'dfiv': _dsprites_dfiv_paper, 'kiv': _dsprites_kiv_paper,
         'deepgmm': _dsprites_deepgmm_paper},

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfiv_ope import methods
-from dfiv_ope.benchmarks import image_settings  # noqa
+from dfiv_ope.benchmarks import image_settings
 
 
 def config(
@@ -20,13 +20,24 @@ def config(
   Raises:
     ValueError: there is no such setting.
   """
-  if problem['name'] != 'demand':
-    return image_settings.config(problem, method, paper=paper)
+  if problem['name'] == 'demand':
+    return _demand(problem['n'], method, paper)
+  tables = image_settings.PAPER if paper else image_settings.OURS
+  made = tables[problem['name']]
+  if method not in made:
+    whose = 'The paper has' if paper else 'There is'
+    known = f'Choose from {", ".join(made)}.' if made else 'Leave --paper out.'
+    raise ValueError(
+        f'{whose} no setting for {method!r} on {problem["name"]!r}. {known}')
+  return made[method](problem)
+
+
+def _demand(n: int, method: str, paper: bool) -> Any:
   module = methods.load(method)
   if not paper:
     return module.Config()
   if method == 'deepiv':
-    return module.Config.paper(problem['n'])
+    return module.Config.paper(n)
   if not hasattr(module, 'PAPER'):
     raise ValueError(
         f'The paper has no setting for {method!r}; run it without --paper.')

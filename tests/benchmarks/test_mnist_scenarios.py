@@ -10,19 +10,7 @@ from dfiv_ope.benchmarks import mnist, mnist_scenarios
 _REAL = pathlib.Path(__file__).parents[3] / 'shared/data/mnist'
 
 
-def _pool(first, copies):
-  """Pictures filled with a number; the digit is the number modulo ten."""
-  numbers = np.arange(first, first + 10 * copies, dtype=np.uint8)
-  images = np.broadcast_to(
-      numbers[:, np.newaxis, np.newaxis], (len(numbers), 28, 28))
-  return mnist.Pool(images, numbers % 10)
-
-
-@pytest.fixture(autouse=True)
-def _digits(monkeypatch):
-  """Training pictures show 0..99, test pictures 100..199."""
-  digits = mnist.Digits(train=_pool(0, 10), test=_pool(100, 10))
-  monkeypatch.setattr(mnist, 'load', lambda directory: digits)
+pytestmark = pytest.mark.usefixtures('numbered_digits')
 
 
 def _numbers(images):

@@ -385,20 +385,3 @@ def test_a_row_that_does_not_say_its_policy_is_refused():
       name: value for name, value in bad.problem.items() if name != 'policy'})
   with pytest.raises(ValueError, match='lstd with seed 0 does not say its pol'):
     build.files([bad], pathlib.Path('runs'))
-
-
-def test_a_selection_on_a_simulated_dataset_needs_no_policy(ope_row):
-  rows = [ope_row('kiv'), ope_row('log')]
-  for method, scores in (('kiv', (0.2, 0.1, 1.)), ('fqe', (0.3, 0.2, 0.))):
-    rows.append(ope_row(
-        method, problem={'name': 'selection'}, metrics=dict(zip(
-            ('tournament', 'projected_bellman_error', 'chosen'), scores,
-            strict=True))))
-  files = build.files(rows, pathlib.Path('runs'))
-  lines = lines_of(files, 'log-selection-of-1')
-  assert lines['KIV']['tournament'] == '**0.2**'
-  assert lines['FQE']['chosen'] == 'no'
-  page = files['index.html'].decode()
-  assert 'Choice of the method: catch-noise-0.2' in page
-  assert '<h1>Off-policy evaluation: which estimator to trust</h1>' in page
-  assert len(pd.read_csv(io.BytesIO(files['results.csv']))) == 4
