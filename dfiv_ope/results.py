@@ -19,7 +19,7 @@ from typing import Any
 
 _FILE = 'rows.jsonl'
 # What of a problem with a dataset is the problem itself.
-_DEFINING = ('name', 'digest', 'target_epsilon', 'target')
+_DEFINING = ('name', 'digest', 'target_epsilon', 'target', 'candidates')
 # How the failure of a run begins that broke down and may be tried again; a
 # divergence is a result.
 ERROR = 'error: '

@@ -22,7 +22,7 @@ from dfiv_ope import ridge, types
 
 
 class Scores(NamedTuple):
-  """What speaks against each candidate; less is better, [C].
+  """What speaks against each candidate; less is better, inf if it broke, [C].
 
   Attributes:
     tournament: largest mean product of its Bellman error with a candidate.
@@ -47,13 +47,28 @@ def judge(
   """Scores candidates on rows that none of them was fitted to.
 
   Args:
-    values: q(s, a) of C candidates, [N, C].
+    values: q(s, a) of C candidates, [N, C]; one that is not finite broke down.
     errors: their Bellman errors, [N, C].
     instruments: features of (s, a), the last constant, [N, D].
     penalty: of the prediction of errors.
   """
   if len(values) < 2:
     raise ValueError(f'Judging needs at least two rows, got {len(values)}.')
+  sound = np.isfinite(values).all(axis=0) & np.isfinite(errors).all(axis=0)
+  if not sound.any():
+    raise ValueError('No candidate has finite values, so none can be chosen.')
+  scores = Scores(*np.full([2, len(sound)], np.inf))
+  for all_scores, found in zip(
+      scores, _judge(values[:, sound], errors[:, sound], instruments, penalty),
+      strict=True):
+    all_scores[sound] = found
+  return scores
+
+
+def _judge(
+    values: types.FloatArray, errors: types.FloatArray,
+    instruments: types.FloatArray, penalty: float,
+) -> Scores:
   # All candidates agree on most of q; what tells them apart are differences.
   centred = values - values.mean(axis=0)
   scale = np.maximum(centred.std(axis=0), 1e-12)

@@ -1,6 +1,6 @@
 """Chooses a method for a log without knowing the truth (`--method auto`)."""
 
-from collections.abc import Callable
+import math
 import pathlib
 import time
 
@@ -10,7 +10,6 @@ from rich import table as rich_table
 import tensorflow as tf
 
 from dfiv_ope import (
-  agents,
   bellman,
   configs,
   results,
@@ -18,11 +17,10 @@ from dfiv_ope import (
   types,
   versions,
 )
-from dfiv_ope.agents import fixed_features
+from dfiv_ope.agents import base, fixed_features
 from dfiv_ope.launch import cells, console, questions
+from dfiv_ope.launch.reporting import frames
 
-# DeepIV is left out: it takes as long as all others together.
-CANDIDATES = tuple(name for name in agents.NAMES if name != 'deepiv')
 # Rows of each half that candidates are judged on, and features of a state.
 _JUDGED_ROWS = 30_000
 _JUDGE_FEATURES = 100
@@ -31,16 +29,22 @@ _JUDGE_FEATURES = 100
 def choose(
     question: questions.Question, wanted: list[cells.Cell], *,
     out: pathlib.Path,
-) -> str:
-  """Returns the method that the tournament prefers; its scores become rows.
+) -> cells.Cell:
+  """Returns the candidate that the tournament prefers; scores become rows.
 
   Args:
     question: what is asked.
-    wanted: a cell of each candidate, of which the first seed counts.
+    wanted: cells of methods and configs, each of which is a candidate by the
+      first of its seeds.
     out: run directory; scores that are there are not found out again.
   """
-  candidates = {cell.method: cell for cell in reversed(wanted)}
-  problem = {**question.description, 'name': 'selection'}
+  candidates: dict[str, cells.Cell] = {}
+  for cell in wanted:
+    candidates.setdefault(
+        results.key({}, cell.method, configs.encode(cell.config), 0), cell)
+  # A score holds among these candidates only.
+  problem = {**question.description, 'name': 'selection', 'candidates':
+             results.key({'candidates': sorted(candidates)}, 'auto', {}, 0)}
   keys = {
       results.key(problem, cell.method, configs.encode(cell.config), cell.seed,
                   code=cells.code_of(cell)): cell
@@ -51,9 +55,9 @@ def choose(
     rows = _judge(question, problem, list(keys.values()))
     for row in rows:
       results.append(out, row)
-  chosen = next(row.method for row in rows if row.metrics['chosen'])
-  _print(rows, chosen)
-  return chosen
+  chosen = next(row for row in rows if row.metrics.get('chosen'))
+  _print(rows)
+  return keys[chosen.key]
 
 
 def _judge(
@@ -61,6 +65,10 @@ def _judge(
     candidates: list[cells.Cell],
 ) -> list[results.ResultRow]:
   """Fits candidates on each half of the episodes, and judges on the other."""
+  if not question.episodes.any():
+    raise ValueError(
+        'Choosing a method takes two episodes, one to fit and one to judge; '
+        'this log has one. Name a --method.')
   asked, rows = question.pose()
   parity = question.episodes % 2
   halves = [_take(rows, np.flatnonzero(parity == half)) for half in (0, 1)]
@@ -68,6 +76,7 @@ def _judge(
       asked, size=_JUDGE_FEATURES, bandwidth_scale=1., seed=0)
   initial = question.dataset.initial_observations
   scores, seconds = [], dict.fromkeys(candidates, 0.)
+  failures: dict[cells.Cell, str] = {}
   with console.progress('Choosing', 2 * len(candidates)) as update:
     for half, (fitted, held_out) in enumerate((halves, halves[::-1])):
       judged = _take(held_out, np.arange(0, len(held_out.outcome), max(
@@ -76,38 +85,51 @@ def _judge(
       for done, cell in enumerate(candidates):
         update(half * len(candidates) + done, cell.method)
         started = time.process_time()
-        predict = _fit(cell, asked, fitted, initial)
-        values.append(predict(judged.instrument).numpy()[:, 0])
-        errors.append((tf.cast(judged.outcome, tf.float64) - tf.cast(
-            bellman.difference(predict, judged.treatment), tf.float64)
-        ).numpy()[:, 0])
+        learner = cells.make_learner(
+            cell.method, cell.config, asked, fitted, seed=cell.seed,
+            initial_observations=initial)
+        learner.run()
+        if learner.divergence:
+          failures[cell] = f'diverged: {learner.divergence}'
+          values.append(np.full(len(judged.outcome), np.nan))
+          errors.append(values[-1])
+        else:
+          value, error = _look(learner.agent, judged)
+          values.append(value)
+          errors.append(error)
         seconds[cell] += time.process_time() - started
+      if len(failures) == len(candidates):
+        raise ValueError(
+            'Every candidate diverged on half of the episodes, so none can be '
+            'chosen. Name methods of a closed form, such as --method auto '
+            '--method lstd --method kiv.')
       scores.append(selection.judge(
-          np.stack(values, axis=1).astype(np.float64),
-          np.stack(errors, axis=1), psi(judged.instrument).numpy()))
+          np.stack(values, axis=1), np.stack(errors, axis=1),
+          psi(judged.instrument).numpy()))
   total = selection.Scores(*np.mean(scores, axis=0))
   return [
       results.ResultRow(
           problem=problem, method=cell.method,
           config=configs.encode(cell.config), seed=cell.seed,
-          metrics={'tournament': float(total.tournament[place]),
-                   'projected_bellman_error': float(total.projected[place]),
-                   'chosen': float(place == total.best)},
+          metrics={} if cell in failures else {
+              'tournament': float(total.tournament[place]),
+              'projected_bellman_error': float(total.projected[place]),
+              'chosen': float(place == total.best)},
           curves={}, cpu_seconds=seconds[cell], versions=versions.versions(),
-          preset=cell.preset, command=cell.command, code=cells.code_of(cell))
+          failure=failures.get(cell, ''), preset=cell.preset,
+          command=cell.command, code=cells.code_of(cell))
       for place, cell in enumerate(candidates)]
 
 
-def _fit(
-    cell: cells.Cell, problem: bellman.Problem, rows: types.IVBatch,
-    initial: tf.Tensor,
-) -> Callable[..., tf.Tensor]:
-  """Returns the values that a candidate learns from some rows."""
-  learner = cells.make_learner(
-      cell.method, cell.config, problem, rows, seed=cell.seed,
-      initial_observations=initial)
-  learner.run()
-  return tf.function(learner.agent.predict, reduce_retracing=True)
+def _look(
+    agent: base.Agent, rows: types.IVBatch,
+) -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns an agent's values of rows and its Bellman errors there, [N]."""
+  predict = tf.function(agent.predict, reduce_retracing=True)
+  error = tf.cast(rows.outcome, tf.float64) - tf.cast(
+      bellman.difference(predict, rows.treatment), tf.float64)
+  return (predict(rows.instrument).numpy()[:, 0].astype(np.float64),
+          error.numpy()[:, 0])
 
 
 def _take(rows: types.IVBatch, index: np.ndarray) -> types.IVBatch:
@@ -116,8 +138,8 @@ def _take(rows: types.IVBatch, index: np.ndarray) -> types.IVBatch:
       lambda x: None if x is None else tf.gather(x, index), rows)
 
 
-def _print(rows: list[results.ResultRow], chosen: str) -> None:
-  """Prints the scores and says which method won."""
+def _print(rows: list[results.ResultRow]) -> None:
+  """Prints the scores and says which candidate won."""
   table = rich_table.Table(
       box=box.SIMPLE, padding=(0, 1, 0, 0), title_justify='left',
       title='Candidates, fitted on half of the episodes and judged on the '
@@ -126,12 +148,16 @@ def _print(rows: list[results.ResultRow], chosen: str) -> None:
   for column in ('method', 'tournament', 'projected Bellman error', 'CPU s'):
     table.add_column(
         column, justify='left' if column == 'method' else 'right')
-  for row in sorted(rows, key=lambda row: row.metrics['tournament']):
-    table.add_row(
-        row.method, f'{row.metrics["tournament"]:.3g}',
-        f'{row.metrics["projected_bellman_error"]:.3g}',
-        f'{row.cpu_seconds:.1f}')
+  labelled = sorted(
+      zip(frames.variants(rows), rows, strict=True),
+      key=lambda each: each[1].metrics.get('tournament', math.inf))
+  for label, row in labelled:
+    scores = ['diverged', '-'] if row.failure else [
+        f'{row.metrics[name]:.3g}'
+        for name in ('tournament', 'projected_bellman_error')]
+    table.add_row(label, *scores, f'{row.cpu_seconds:.1f}')
   console.OUTPUT.print(table)
+  chosen = next(label for label, row in labelled if row.metrics.get('chosen'))
   console.OUTPUT.print(
       f'Chosen: {chosen}. Its Bellman error on held-out episodes goes least '
       'with the values that any candidate claims.', highlight=False,

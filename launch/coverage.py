@@ -47,8 +47,7 @@ def coverage(
 
       dfiv-ope benchmark coverage data/catch --method lstd --out runs
   """
-  names = overrides.method_names(
-      method or ['lstd'], agents.NAMES, settings or [])
+  wanted = overrides.methods(method or ['lstd'], agents.NAMES, settings or [])
   if not 0. < level < 1.:
     raise ValueError(f'--level must lie in (0, 1), got {level:g}.')
   runtime.start()
@@ -62,17 +61,16 @@ def coverage(
         f'{dataset} is an imported log: its true value is not known and no '
         'other logs can be made like it. Take one of `dataset make`.')
   with workspace.exclusive(out):
-    _run(made, spec, names, settings or [], out, logs=logs, seeds=seeds,
-         level=level)
+    _run(made, spec, wanted, out, logs=logs, seeds=seeds, level=level)
     rows = [row for row in results.read(out)
             if row.problem['name'] == 'coverage']
   _print(rows)
 
 
 def _run(
-    made: 'reading.Dataset', spec: 'spec_lib.Spec', names: list[str],
-    settings: list[str], out: pathlib.Path, *, logs: int, seeds: int,
-    level: float,
+    made: 'reading.Dataset', spec: 'spec_lib.Spec',
+    wanted: list[overrides.Wanted], out: pathlib.Path, *, logs: int,
+    seeds: int, level: float,
 ) -> None:
   """Runs what has no row yet."""
   from dfiv_ope import configs, results, versions
@@ -83,7 +81,7 @@ def _run(
     for number in range(logs):
       update(number, f'{spec.task} log {number}')
       drawn = None
-      for name in names:
+      for name, settings in wanted:
         config = overrides.apply(
             agents.load(name).CONFIGS['default'], settings)
         truth = made.metadata.truth.mean

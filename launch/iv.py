@@ -178,11 +178,11 @@ def _run(
   """Runs what is asked for and prints the errors."""
   if seeds < 1:
     raise ValueError(f'--seeds must be at least 1, got {seeds}.')
-  names = overrides.method_names(method, methods.NAMES, settings)
+  wanted = overrides.methods(method, methods.NAMES, settings)
   runtime.start()
   from dfiv_ope.launch import iv_runs
   asked = [
-      cell for name in names for cell in iv_runs.cells(
-          designs, name, seeds=seeds, paper=paper, changes=settings,
-          watch=watch)]
+      cell for each in wanted for cell in iv_runs.cells(
+          designs, each.method, seeds=seeds, paper=paper,
+          changes=each.settings, watch=watch)]
   iv_runs.print_table(iv_runs.carry_out(asked, out))

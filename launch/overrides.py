@@ -1,13 +1,24 @@
-"""`--method` and `--set name=value`: which methods, with what of a config."""
+"""`--method` and `--set`: which methods, and what changes in their configs."""
 
 import ast
 from collections.abc import Iterable, Sequence
 import dataclasses
+import re
 import types
 import typing
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Config = TypeVar('Config')
+
+# What `--help` says of changes within `--method`.
+SYNTAX = ('name:setting=value,... changes its config, so that several configs '
+          'may stand side by side')
+
+
+class Wanted(NamedTuple):
+  """A method with changes of its config, each name=value."""
+  method: str
+  settings: tuple[str, ...]
 
 
 def apply(config: Config, settings: Iterable[str]) -> Config:
@@ -58,28 +69,40 @@ def _convert(text: str, annotation: Any, *, name: str, current: Any) -> Any:
   return value
 
 
-def method_names(
+def methods(
     wanted: Iterable[str], known: Sequence[str], settings: Sequence[str],
-) -> list[str]:
+) -> list[Wanted]:
   """Returns the methods asked for, each once.
 
   Args:
-    wanted: names, or 'all'.
+    wanted: names, names with changes (name:setting=value,setting=value), or
+      'all'.
     known: the names there are.
-    settings: changes of a config, which are for one method only.
+    settings: changes of `--set`, which are for one method only.
 
   Raises:
     ValueError: a name is not known, or the settings are for several methods.
   """
-  names: list[str] = []
-  for name in wanted:
-    if name != 'all' and name not in known:
+  found: list[Wanted] = []
+  for text in wanted:
+    name, colon, changes = text.partition(':')
+    if name not in known and text != 'all':
       raise ValueError(
           f'There is no method {name!r}. Choose from {", ".join(known)}, all.')
-    names += known if name == 'all' else [name]
-  names = list(dict.fromkeys(names))
-  if settings and len(names) > 1:
+    if colon and not changes:
+      raise ValueError(
+          f'{text!r} ends where settings should be. Write '
+          f'{name}:setting=value, or {name} alone.')
+    # A comma within a tuple is followed by no name.
+    found += [
+        Wanted(each, tuple(re.split(r',(?=\w+=)', changes)) if colon else ())
+        for each in (known if text == 'all' else [name])]
+  found = list(dict.fromkeys(found))
+  if not settings:
+    return found
+  if len(found) > 1:
     raise ValueError(
-        f'--set changes the config of one method, got {len(names)} '
-        f'({", ".join(names)}). Run them one by one.')
-  return names
+        f'--set changes the config of one method, got {len(found)}. Write '
+        'settings beside each name, as in --method '
+        f'{found[0].method}:{",".join(settings)}.')
+  return [Wanted(each.method, (*each.settings, *settings)) for each in found]

@@ -33,6 +33,23 @@ def test_noise_adds_nothing_to_the_projected_error():
   assert abs(found.projected[0]) < 0.05
 
 
+def test_candidates_that_broke_down_neither_win_nor_judge():
+  x, reward = _log()
+  values = np.stack([np.full_like(x, np.nan), 1.5 * x, 2. * x], axis=1)
+  errors = reward[:, None] - values
+  errors[0, 1] = np.inf
+  instruments = np.stack([x, np.ones_like(x)], axis=1)
+  found = selection.judge(values, errors, instruments)
+  alone = selection.judge(values[:, 2:], errors[:, 2:], instruments)
+  assert found.best == 2
+  assert np.isinf(found.tournament[:2]).all()
+  assert np.isinf(found.projected[:2]).all()
+  assert found.tournament[2] == alone.tournament[0]
+  assert found.projected[2] == alone.projected[0]
+  with pytest.raises(ValueError, match='No candidate has finite values'):
+    selection.judge(values[:, :2], errors[:, :2], instruments)
+
+
 def test_a_single_row_cannot_judge():
   with pytest.raises(ValueError, match='at least two rows'):
     selection.judge(np.ones([1, 2]), np.ones([1, 2]), np.ones([1, 1]))

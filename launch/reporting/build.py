@@ -61,7 +61,7 @@ def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
     frame = frames.log(asked)
     found = cases.collect(frame, asked)
     answered, drawn = log.sections(found)
-    sections += answered + choices.sections(frame, asked, found)
+    sections += answered + choices.sections(frame, asked, found, ope)
     for figure in drawn:
       content.update(figure.files())
     headlines.append(log.headline(found))

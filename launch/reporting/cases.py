@@ -16,6 +16,8 @@ LEVEL = 0.95
 # A method whose correction is more of its standard errors is off the log's own
 # Bellman equation by more than chance.
 _CORRECTIONS = 2.
+# What a selection says of a candidate.
+_SCORES = ['tournament', 'projected_bellman_error', 'chosen']
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,12 +66,12 @@ class Case:
     problem: what rows say of the two.
     frame: lines of the runs.
     methods: what each says, without the naive answer.
-    selection: rows of the choice between methods.
+    selection: of `scores`, the last choice between methods; may be empty.
   """
   problem: Mapping[str, Any]
   frame: pd.DataFrame
   methods: list[Result]
-  selection: list[results.ResultRow]
+  selection: pd.DataFrame
 
   @property
   def log(self) -> tuple[float, float, float]:
@@ -104,9 +106,9 @@ class Case:
     not diverge, are not contradicted and have several runs.
     """
     known = [each for each in self.methods if each.interval]
-    if self.selection:
-      chosen = scores(self.selection).chosen.idxmax()
-      known = [each for each in known if each.method == chosen] or known
+    if len(self.selection):
+      chosen = self.selection.chosen.idxmax()
+      known = [each for each in known if each.variant == chosen] or known
     return min(known, default=None, key=lambda each: (
         bool(each.failed), each.contradicted, each.runs == 1, each.width))
 
@@ -124,6 +126,9 @@ def collect(frame: pd.DataFrame, rows: list[results.ResultRow]) -> list[Case]:
     runs = lines[lines.kind == 'log']
     if runs.empty:  # A selection alone.
       continue
+    selections = lines[lines.kind == 'selection']
+    last = selections[selections.candidates.isin(
+        selections.candidates.tail(1))]
     cases.append(Case(
         problem=ours[runs.index[0]].problem, frame=runs,
         methods=[
@@ -131,19 +136,22 @@ def collect(frame: pd.DataFrame, rows: list[results.ResultRow]) -> list[Case]:
             for name in frames.order(runs.variant)
             for part in [runs[runs.variant == name]]
             if part.family.iloc[0] != frames.NAIVE],
-        selection=[ours[index] for index in lines.index
-                   if lines.kind[index] == 'selection']))
+        selection=scores(last, [ours[index] for index in last.index])))
   return cases
 
 
-def scores(selection: list[results.ResultRow]) -> pd.DataFrame:
-  """Returns mean scores of the candidates of a selection, by method."""
-  return pd.DataFrame([
-      {'method': row.method, **{
-          name: frames.number(row.metrics.get(name)) for name in (
-              'tournament', 'projected_bellman_error', 'chosen')}}
-      for row in selection]).groupby('method').mean().fillna(
-          {'chosen': 0.}).sort_values('tournament')
+def scores(
+    lines: pd.DataFrame, rows: list[results.ResultRow]) -> pd.DataFrame:
+  """Returns the scores of the candidates of a selection, the best first.
+
+  Args:
+    lines: of `frames.log`, of one selection.
+    rows: those they were made of.
+  """
+  found = pd.DataFrame(
+      [[frames.number(row.metrics.get(name)) for name in _SCORES]
+       for row in rows], index=lines.variant, columns=_SCORES, dtype=float)
+  return found.fillna({'chosen': 0.}).sort_values('tournament')
 
 
 def _result(part: pd.DataFrame, rows: list[results.ResultRow]) -> Result:

@@ -1,43 +1,146 @@
 """The choice between methods by held-out episodes, `--method auto`."""
 
+from collections.abc import Mapping
+import math
+import statistics
+
 import pandas as pd
 
 from dfiv_ope import results
-from dfiv_ope.launch.reporting import cases, frames, page, tables
+from dfiv_ope.launch.reporting import cases, page, tables
+
+_Rows = list[results.ResultRow]
+# Relative errors of candidates by their label.
+_Errors = Mapping[str, float]
 
 
-def table(rows: list[results.ResultRow], mark: str = '') -> tables.Table:
-  """Returns the scores of the methods that could be chosen."""
+def table(
+    scores: pd.DataFrame, mark: str = '', errors: _Errors | None = None,
+) -> tables.Table:
+  """Returns the scores of the candidates.
+
+  Args:
+    scores: of `cases.scores`.
+    mark: what sets the name of the table apart.
+    errors: of candidates, where the truth is known.
+  """
   return tables.Table(
       name=f'log-selection{mark}',
       caption=(
           'Methods fitted on half of the episodes and judged on the other '
           'half; less is better. The tournament decides.'),
-      columns=['method', 'tournament', 'projected Bellman error', 'chosen'],
+      columns=['method', 'tournament', 'projected Bellman error', 'chosen',
+               *(['relative error of the whole log'] if errors else [])],
       rows=[[
-          tables.text(frames.LABELS.get(name, name)),
+          tables.text(name),
           *(tables.number(line[column], best=bool(line.chosen))
             for column in ('tournament', 'projected_bellman_error')),
-          tables.text('yes' if line.chosen else 'no')]
-          for name, line in cases.scores(rows).iterrows()])
+          tables.text('yes' if line.chosen else 'no'),
+          *([tables.percent(errors.get(name))] if errors else [])]
+          for name, line in scores.iterrows()])
 
 
 def sections(
-    frame: pd.DataFrame, rows: list[results.ResultRow],
-    found: list[cases.Case],
+    frame: pd.DataFrame, rows: _Rows, found: list[cases.Case], ope: _Rows,
 ) -> list[page.Section]:
-  """Returns the selections that are part of no case.
+  """Returns the selections that are part of no case, and what they cost.
 
   They are those on simulated datasets, whose estimates stand elsewhere, and
   those that were ended before any method ran.
+
+  Args:
+    frame: of `frames.log`.
+    rows: those it was made of.
+    found: the cases among them.
+    ope: rows of simulated datasets.
   """
-  shown = {id(row) for case in found for row in case.selection}
-  rest = frame[[row.problem['name'] == 'selection' and id(row) not in shown
-                for row in rows]]
-  return [
-      page.Section(
-          name=f'choice-{index}', title=f'Choice of the method: {panel}',
-          grids=[table(
-              [rows[each] for each in part.index], f'-of-{index}')])
-      for index, ((panel, _), part) in enumerate(
-          rest.groupby(['panel', 'digest'], sort=False), start=1)]
+  answered = {(case.frame.digest.iloc[0], case.frame.target.iloc[0])
+              for case in found}
+  made, costs = [], []
+  rest = frame[[
+      line.kind == 'selection' and (line.digest, line.target) not in answered
+      for line in frame.itertuples()]]
+  for index, (_, part) in enumerate(rest.groupby(
+      ['digest', 'target', 'target_epsilon', 'candidates'], sort=False,
+      dropna=False), start=1):
+    ours = [rows[each] for each in part.index]
+    scores = cases.scores(part, ours)
+    errors = _errors(list(part.variant), ours, ope)
+    title = part.panel.iloc[0]
+    if part.target_epsilon.iloc[0] > 0.:
+      title += f' with epsilon {part.target_epsilon.iloc[0]:g}'
+    made.append(page.Section(
+        name=f'choice-{index}', title=f'Choice of the method: {title}',
+        grids=[table(scores, f'-of-{index}', errors)]))
+    if scores.chosen.any() and set(scores.index) <= set(errors):
+      costs.append((title, scores, errors))
+  if costs:
+    made.insert(0, page.Section(
+        name='regret', title='What choosing without the truth costs',
+        grids=[regret(costs)]))
+  return made
+
+
+def regret(
+    costs: list[tuple[str, pd.DataFrame, _Errors]]) -> tables.Table:
+  """Returns what choices cost against the candidate of least error.
+
+  Args:
+    costs: for each dataset its name, `cases.scores` and all errors.
+  """
+  lines, losses = [], []
+  for name, scores, errors in costs:
+    least = min(errors, key=errors.__getitem__)
+    picked = [scores.chosen.idxmax(), scores.projected_bellman_error.idxmin()]
+    finite = [each for each in errors.values() if math.isfinite(each)]
+    losses.append([
+        *(errors[each] - errors[least] for each in picked),
+        statistics.mean(finite) - errors[least]])
+    lines.append([
+        tables.text(name),
+        *(cell for each in (*picked, least)
+          for cell in (tables.text(each), tables.percent(errors[each]))),
+        *map(tables.percent, losses[-1])])
+  if len(costs) > 1:
+    lines.append([
+        tables.text('mean'), *[tables.text('–')] * 6,
+        *(tables.percent(statistics.mean(column))
+          for column in zip(*losses, strict=True))])
+  return tables.Table(
+      name='selection-regret',
+      caption=(
+          'Relative error of the candidate that the tournament chose, of the '
+          'one that the projected Bellman error would have chosen, and of the '
+          'best one; regret is the difference to the best in percentage '
+          'points, and that of a pick at random stands beside it.'),
+      columns=['log', 'chosen', 'its error', 'by projected error',
+               'its error', 'best', 'its error', 'regret',
+               'regret by projected error', 'regret at random'],
+      rows=lines)
+
+
+def _errors(labels: list[str], rows: _Rows, ope: _Rows) -> dict[str, float]:
+  """Returns the mean errors of a selection's candidates, if they were run.
+
+  Args:
+    labels: of the candidates.
+    rows: of the selection, one a candidate.
+    ope: rows of simulated datasets, some of which are the candidates' runs.
+  """
+  problem = rows[0].problem
+  runs: dict[str, list[float]] = {}
+  for row in ope:
+    if all(row.problem.get(name) == problem.get(name)
+           for name in ('digest', 'target_epsilon')):
+      runs.setdefault(_setting(row), []).append(
+          math.inf if row.failure
+          else row.metrics.get('relative_error', math.nan))
+  means = {label: statistics.mean(runs.get(_setting(row), [math.nan]))
+           for label, row in zip(labels, rows, strict=True)}
+  return {label: mean for label, mean in means.items()
+          if not math.isnan(mean)}
+
+
+def _setting(row: results.ResultRow) -> str:
+  """Returns what a method and its config are, whatever they are called."""
+  return results.key({}, row.method, row.config, 0)

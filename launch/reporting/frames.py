@@ -88,13 +88,15 @@ def log(rows: list[results.ResultRow]) -> pd.DataFrame:
         **problem,
         **{name: number(row.problem.get(name)) for name in (
             'discount', 'transitions', 'episodes', 'log_return',
-            'log_standard_error')},
+            'log_standard_error', 'target_epsilon')},
         'overlap': number(overlap.get('agreement')) if isinstance(
             overlap, Mapping) else math.nan,
         **({'estimate': math.nan, 'failed': bool(row.failure),
             'failure': row.failure} if selection
            else _outcome(row, math.nan)),
-        'kind': row.problem['name'], 'method': row.method, 'variant': variant,
+        'kind': row.problem['name'], 'candidates': str(
+            row.problem.get('candidates', '')),
+        'method': row.method, 'variant': variant,
         'family': FAMILIES.get(row.method, 'other'), 'seed': row.seed,
         'cpu_seconds': number(row.cpu_seconds),
         'panel': f'{problem["dataset"]}: {problem["policy"]}'})

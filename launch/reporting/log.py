@@ -94,7 +94,7 @@ def _sections(
     made.append(page.Section(
         name=f'stage{mark}', title=f'First stage{title}', points=stage,
         grids=[first_stage(case, mark)]))
-  if case.selection:
+  if len(case.selection):
     made.append(page.Section(
         name=f'selection{mark}', title=f'Choice of the method{title}',
         grids=[choices.table(case.selection, mark)]))

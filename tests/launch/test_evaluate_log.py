@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dfiv_ope import agents, results
-from dfiv_ope.launch import cells, choosing, evaluate, questions
+from dfiv_ope.launch import answers, cells, choosing, questions
 
 _ROWS, _LENGTH = 3_000, 10
 # Action 1 is rewarded in state 1, action 0 in state 0, and states are drawn
@@ -110,7 +110,7 @@ def test_a_weak_first_stage_is_printed(evaluated, log, capsys):
           **row.metrics, **(weak if row.method == 'lstd' else {})})
       for row in results.read(log / 'runs')
       if row.problem['policy'].endswith('own:right')]
-  evaluate.print_table(rows)
+  answers.print_table(rows)
   text = ' '.join(capsys.readouterr().out.split())
   assert ('States and actions explain little of the value that follows: 2 % '
           'by lstd (effective F 7). So what') in text
@@ -157,9 +157,62 @@ def test_auto_takes_the_candidate_that_held_out_episodes_prefer(log, tmp_path):
     wanted.append(cells.Cell(
         method=name, config=module.Config(**changes), preset='custom', seed=0,
         command=''))
-  assert choosing.choose(question, wanted, out=tmp_path) == 'lstd'
+  assert choosing.choose(question, wanted, out=tmp_path) == wanted[0]
   rows = {row.method: row.metrics for row in results.read(tmp_path)}
   assert rows['lstd']['chosen'] == 1. and rows['kiv']['chosen'] == 0.
   assert rows['lstd']['tournament'] < rows['kiv']['tournament']
-  assert choosing.choose(question, wanted, out=tmp_path) == 'lstd'
+  assert choosing.choose(question, wanted, out=tmp_path) == wanted[0]
   assert len(results.read(tmp_path)) == 2
+
+
+def test_auto_chooses_between_configs_and_scores_hold_among_them(
+    command, log):
+  def choose(*methods):
+    result = command(
+        'evaluate', 'data', '--policy', 'uniform', '--method', 'auto',
+        *(f'--method={each}' for each in methods), '--seeds', '1', '--out',
+        'chosen', cwd=log)
+    assert result.returncode == 0, result.stderr
+    return ' '.join(result.stdout.split())
+
+  good = 'lstd:random_features=20,penalty=1e-6'
+  # Values that are next to nothing.
+  poor = 'lstd:random_features=20,penalty=1e3'
+  text = choose(good, poor)
+  assert 'Chosen: LSTD-Q (penalty=1e-06).' in text
+  assert 'lstd custom 1' in text
+  choose(good, 'lstd:random_features=2,penalty=1e-6')
+  rows = [row for row in results.read(log / 'chosen')
+          if row.problem['name'] == 'selection']
+  chosen = [row.metrics['chosen'] for row in rows]
+  assert len(rows) == 4
+  assert chosen[:2] == [1., 0.]
+  assert sum(chosen[2:]) == 1.
+  # The same candidate among others is another row, so nothing was lost.
+  assert len({row.key for row in rows}) == 4
+
+
+def test_auto_needs_something_to_choose_from(command, log):
+  assert 'Name at least two others beside it' in command.refuses(
+      'evaluate', 'data', '--policy', 'uniform', '--method', 'auto',
+      '--method', 'lstd', '--out', 'other', cwd=log)
+
+
+def test_a_candidate_that_diverges_is_not_chosen(log, tmp_path, capsys):
+  question = questions.Question(
+      log / 'data', target_epsilon=0., out=tmp_path, policy='uniform')
+  fqe, lstd = agents.load('fqe'), agents.load('lstd')
+  wanted = [
+      cells.Cell(method='fqe', preset='custom', seed=0, command='',
+                 config=fqe.Config(updates=4, checks=2, learning_rate=1e30)),
+      cells.Cell(method='lstd', preset='custom', seed=0, command='',
+                 config=lstd.Config(random_features=20))]
+  assert choosing.choose(question, wanted, out=tmp_path) == wanted[1]
+  text = ' '.join(capsys.readouterr().out.split())
+  assert 'FQE diverged -' in text
+  rows = results.read(tmp_path)
+  assert [bool(row.failure) for row in rows] == [True, False]
+  assert choosing.choose(question, wanted, out=tmp_path) == wanted[1]
+  assert len(results.read(tmp_path)) == 2
+  with pytest.raises(ValueError, match='Every candidate diverged'):
+    choosing.choose(question, wanted[:1], out=tmp_path)

@@ -46,3 +46,28 @@ def test_what_does_not_fit_is_refused(setting, message):
 
 def test_nothing_set_changes_nothing():
   assert overrides.apply(_Config(), []) == _Config()
+
+
+_KNOWN = ('lstd', 'kiv')
+
+
+@pytest.mark.parametrize('wanted, settings, found', [
+    (['kiv', 'kiv'], (), [('kiv', ())]),
+    (['all', 'lstd'], (), [('lstd', ()), ('kiv', ())]),
+    (['lstd', 'lstd:penalty=1e-4'], (),
+     [('lstd', ()), ('lstd', ('penalty=1e-4',))]),
+    (['kiv:sizes=(4, 2),rate=1,name=b'], (),
+     [('kiv', ('sizes=(4, 2)', 'rate=1', 'name=b'))]),
+    (['lstd:rate=1'], ['rate=2'], [('lstd', ('rate=1', 'rate=2'))])])
+def test_methods_come_once_with_their_settings(wanted, settings, found):
+  assert overrides.methods(wanted, _KNOWN, settings) == found
+
+
+@pytest.mark.parametrize('wanted, settings, message', [
+    (['ols'], (), "no method 'ols'. Choose from lstd, kiv, all"),
+    (['all:rate=1'], (), "no method 'all'"),
+    (['lstd:'], (), "'lstd:' ends where settings should be"),
+    (['all'], ['rate=1'], '--method lstd:rate=1')])
+def test_methods_that_cannot_be_are_refused(wanted, settings, message):
+  with pytest.raises(ValueError, match=message):
+    overrides.methods(wanted, _KNOWN, settings)

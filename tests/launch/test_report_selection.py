@@ -25,3 +25,63 @@ def test_a_selection_on_a_simulated_dataset_needs_no_policy(ope_row):
   assert 'Choice of the method: catch-noise-0.2' in page
   assert '<h1>Off-policy evaluation: which estimator to trust</h1>' in page
   assert len(pd.read_csv(io.BytesIO(files['results.csv']))) == 4
+  # FQE was not run, so nobody knows what the choice cost.
+  assert 'relative error of the whole log' in table
+  assert 'tables/selection-regret.md' not in files
+
+
+def _selection(ope_row, task, scores, **fields):
+  """Rows of a choice: tournament, projected error and relative error."""
+  best = min(scores, key=lambda name: scores[name][0])
+  rows = []
+  for (method, width), (tournament, projected, relative) in scores.items():
+    config = {'type': 'Config', 'width': width}
+    rows += [
+        ope_row(method, task, seed=seed, relative=relative * factor,
+                config=config, **fields)
+        for seed, factor in ((0, 0.5), (1, 1.5))]
+    rows.append(ope_row(
+        method, task, config=config, preset='default' if width == 50
+        else 'custom', problem={'name': 'selection', 'candidates': 'c1'},
+        metrics={'tournament': tournament,
+                 'projected_bellman_error': projected,
+                 'chosen': float((method, width) == best)}))
+  return rows
+
+
+def _cells(files, name):
+  lines = files[f'tables/{name}.md'].decode().splitlines()
+  return [[cell.strip() for cell in line.strip('|').split('|')]
+          for line in lines if line.startswith('|')][2:]
+
+
+def test_the_cost_of_choices_is_told_where_the_truth_is_known(ope_row):
+  rows = _selection(ope_row, 'catch', {
+      ('kiv', 50): (0.1, 0.3, 0.05), ('kiv', 70): (0.2, 0.1, 0.02),
+      ('fqe', 50): (0.3, 0.2, 0.11)})
+  rows += _selection(ope_row, 'cartpole', {
+      ('kiv', 50): (0.4, 0.3, 0.04), ('fqe', 50): (0.1, 0.2, 0.01)})
+  lines = _cells(build.files(rows, pathlib.Path('runs')), 'selection-regret')
+  catch, cartpole, mean = lines
+  assert catch[1:] == [
+      'KIV', '5 %', 'KIV (width=70)', '2 %', 'KIV (width=70)', '2 %', '3 %',
+      '0 %', '4 %']
+  assert cartpole[1:] == [
+      'FQE', '1 %', 'FQE', '1 %', 'FQE', '1 %', '0 %', '0 %', '1.5 %']
+  assert [mean[0], *mean[-3:]] == ['mean', '1.5 %', '0 %', '2.75 %']
+
+
+def test_a_choice_among_other_candidates_is_another_choice(ope_row):
+  def scored(method, candidates, chosen):
+    return ope_row(
+        method, problem={'name': 'selection', 'candidates': candidates},
+        metrics={'tournament': 1. - chosen, 'projected_bellman_error': 0.1,
+                 'chosen': chosen})
+
+  rows = [scored('kiv', 'a', 1.), scored('fqe', 'a', 0.),
+          scored('kiv', 'b', 0.), scored('dfiv', 'b', 1.)]
+  files = build.files(rows, pathlib.Path('runs'))
+  for number, names in ((1, ['KIV', 'FQE']), (2, ['DFIV', 'KIV'])):
+    lines = _cells(files, f'log-selection-of-{number}')
+    assert [line[0] for line in lines] == names
+    assert [line[-1] for line in lines] == ['yes', 'no']

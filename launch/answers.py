@@ -1,0 +1,141 @@
+"""The table that `dfiv-ope evaluate` prints, and what to beware of."""
+
+import collections
+from collections.abc import Mapping
+import math
+import re
+import statistics
+from typing import Any
+
+from rich import box
+from rich import table as rich_table
+
+from dfiv_ope import agents, results, strength
+from dfiv_ope.launch import console, intervals
+from dfiv_ope.launch.reporting import frames
+
+
+def print_table(
+    rows: list[results.ResultRow], *, level: float = 0.95) -> None:
+  """Prints each setting with its errors, averaged over seeds."""
+  groups: dict[tuple[str, str], list[results.ResultRow]] = (
+      collections.defaultdict(list))
+  order = ('log', *agents.NAMES)
+  rows = sorted(rows, key=lambda row: order.index(row.method))
+  for row, label in zip(rows, _labels(rows), strict=True):
+    groups[row.method, label].append(row)
+  problem = rows[0].problem
+  truth = problem.get('truth')
+  table = rich_table.Table(
+      box=box.SIMPLE, padding=(0, 1, 0, 0), title_justify='left',
+      title=f'Value of {_target(problem)} on\n{problem["dataset"]}',
+      caption=_caption(problem, level), caption_justify='left')
+  diverged = any(row.failure for row in rows)
+  for column in ('method', 'config', 'seeds', *(['div.'] if diverged else []),
+                 'estimate', 'low', 'high',
+                 *(('error', 'in %') if truth is not None else ()),
+                 'CPU s'):
+    table.add_column(
+        column, justify='left' if column in ('method', 'config') else 'right')
+  for (method, label), group in groups.items():
+    sound = [row.metrics for row in group if not row.failure]
+    errors = _errors(sound, truth)
+    estimate = (
+        _number(statistics.mean(each['estimate'] for each in sound))
+        if sound else '-')
+    if method == 'log':
+      half = _quantile(level) * problem['log_standard_error']
+      mean = problem['log_return']
+      table.add_row(
+          '(log)', '', '', *([''] if diverged else []), estimate,
+          _number(mean - half, 4), _number(mean + half, 4), *errors)
+      continue
+    found = intervals.of(group, level=level)
+    seconds = statistics.mean(row.cpu_seconds for row in group)
+    ends = (found.low, found.high) if found else ()
+    table.add_row(
+        method, label, str(len(group)),
+        *([str(len(group) - len(sound))] if diverged else []), estimate,
+        *([_number(end, 4) for end in ends] or ['', '']), *errors,
+        f'{seconds:.1f}')
+  console.OUTPUT.print(table)
+  for row in rows:
+    if row.failure:
+      console.OUTPUT.print(
+          f'{row.method} seed {row.seed}: {row.failure}; it is in no average.',
+          highlight=False, soft_wrap=True)
+  if isinstance(problem.get('overlap'), Mapping):
+    for words in (problem['overlap']['verdict'],
+                  *problem['overlap']['warnings']):
+      console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+  for words in _first_stage(groups):
+    console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+
+
+def _labels(rows: list[results.ResultRow]) -> list[str]:
+  """Returns what each row's config is called: what sets it apart, if any."""
+  return [
+      found[1] if row.preset != 'default'
+      and (found := re.search(r' \((.*)\)$', variant)) else row.preset
+      for row, variant in zip(rows, frames.variants(rows), strict=True)]
+
+
+def _first_stage(
+    groups: Mapping[tuple[str, str], list[results.ResultRow]]) -> list[str]:
+  """Returns what is weak in the first stage, in plain words."""
+  metrics: dict[str, dict[str, float]] = {}
+  for (method, config), group in groups.items():
+    sound = [row.metrics for row in group
+             if not row.failure and 'first_stage_r2' in row.metrics]
+    if sound:
+      label = f'{method} ({config})' if method in metrics else method
+      metrics[label] = {
+          name: statistics.median(each.get(name, math.nan) for each in sound)
+          for name in ('first_stage_r2', 'first_stage_f',
+                       'first_stage_lost_share')}
+  words = [strength.weak_values(metrics)]
+  # It belongs to the log and the policy, so any method says the same.
+  lost = max((each['first_stage_lost_share'] for each in metrics.values()),
+             default=math.nan)
+  if lost > strength.ILL_POSED_SHARE:
+    words.append(strength.ill_posed(
+        lost, instruments='states and actions', outcome='the reward'))
+  return [each for each in words if each]
+
+
+def _target(problem: Mapping[str, Any]) -> str:
+  """Returns what a problem's policy is called."""
+  if 'policy' in problem:
+    return str(problem['policy'])
+  epsilon = problem['target_epsilon']
+  return 'the target policy' + (f' with epsilon {epsilon:g}' if epsilon else '')
+
+
+def _caption(problem: Mapping[str, Any], level: float) -> str:
+  words = (f'low to high is the {100 * level:g} % interval; (log) is the '
+           'average return of the log.')
+  if problem.get('truth') is None:
+    return words
+  return (f'{words} The true value is {problem["truth"]:.4f} ± '
+          f'{problem["truth_standard_error"]:.4f}.')
+
+
+def _number(value: float, digits: int = 5) -> str:
+  return (f'{value:#.{digits}g}' if abs(value) < 10 ** digits
+          else f'{value:,.0f}')
+
+
+def _quantile(level: float) -> float:
+  return statistics.NormalDist().inv_cdf(0.5 + level / 2.)
+
+
+def _errors(
+    sound: list[Mapping[str, float]], truth: float | None) -> list[str]:
+  """Returns error and relative error over seeds; nothing without a truth."""
+  if truth is None:
+    return []
+  if not sound:
+    return ['-', '-']
+  error = statistics.mean(each['error'] for each in sound)
+  relative = statistics.mean(each['relative_error'] for each in sound)
+  return [f'{error:.3g}', f'{100 * relative:.2f}']
