@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import bellman, ridge, types, uncertainty
+from dfiv_ope import bellman, poles, ridge, types, uncertainty
 from dfiv_ope.agents import base, first_stage, fixed_features, lstd
 
 # A longer log is thinned to about as many rows to solve for the weights.
@@ -66,7 +66,8 @@ class Influence:
             np.repeat(np.arange(len(sizes)), sizes), looked_at)])
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
-    dual = share * ridge.solve_dual(total, value, config.penalty)
+    dual = share * ridge.solve_dual(
+        total, value, poles.steady_penalty(total, config.penalty))
 
     @tf.function(reduce_retracing=True)
     def weigh(rows: types.IVBatch) -> tf.Tensor:

@@ -8,7 +8,7 @@ training: the check on all other agents.
 from collections.abc import Mapping
 import dataclasses
 
-from dfiv_ope import bellman, ridge, types
+from dfiv_ope import bellman, poles, ridge, types
 from dfiv_ope.agents import base, fixed_features
 
 
@@ -19,7 +19,8 @@ class Config(base.Config):
   Attributes:
     random_features: random Fourier features of the state for each action.
     bandwidth_scale: multiplies the median distance between observations.
-    penalty: ridge penalty, only to make the system solvable.
+    penalty: ridge penalty, only to make the system solvable; raised where it
+      does not (`poles.steady_penalty`).
   """
   random_features: int = 300
   bandwidth_scale: float = 0.5
@@ -48,8 +49,9 @@ class LSTD(fixed_features.Linear):
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for the weights on the whole log."""
     total = ridge.merge(*fixed_features.half_sums(self._features, parts))
-    self._weights.assign(ridge.solve_cross(total, self.config.penalty))
-    return {}
+    penalty = poles.steady_penalty(total, self.config.penalty)
+    self._weights.assign(ridge.solve_cross(total, penalty))
+    return {'penalty': penalty}
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> LSTD:

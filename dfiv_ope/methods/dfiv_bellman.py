@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from dfiv_ope import ridge
+from dfiv_ope import poles, ridge
 
 
 class Features(NamedTuple):
@@ -121,9 +121,9 @@ def own_instruments(total: ridge.Sums, penalty: float) -> tf.Tensor:
   towards a small residual wherever the log has rows.
   """
   size = total.moment.shape[0] - total.moment.shape[1] + 1  # d2
-  return ridge.solve_cross(
-      total._replace(gram=total.gram[size:, size:],
-                     moment=total.moment[size:]), penalty)
+  own = total._replace(gram=total.gram[size:, size:],
+                       moment=total.moment[size:])
+  return ridge.solve_cross(own, poles.steady_penalty(own, penalty))
 
 
 def held_out_loss(
