@@ -311,3 +311,49 @@ def test_dark_and_light_are_followed(chromium, page):
   chromium.look(dark=True)
   assert chromium.run(colors) == ['rgb(20, 23, 27)', 'rgb(230, 233, 237)']
   assert chromium.run(tick) == 'rgb(230, 233, 237)'
+
+
+@pytest.fixture(scope='module')
+def log_page(ope_row, tmp_path_factory):
+  """A report of one's own log: two methods that agree and a hostile name."""
+  problem = {
+      'name': 'log', 'dataset': 'shop', 'target': 'a1',
+      'policy': 'the function <b>offers:generous</b>', 'log_return': 0.6,
+      'overlap': {'verdict': 'Overlap is <i>thin</i>.', 'warnings': [],
+                  'agreement': 0.4, 'steps': 20_007}}
+  changes = [(each - 100) / 1000. for each in range(201)]
+  rows = [ope_row('log', problem=problem, metrics={'estimate': 0.6})] + [
+      ope_row(method, problem=problem, seed=seed, resamples=changes, metrics={
+          'estimate': estimate + 0.01 * seed, 'correction': 0.,
+          'data_error': 0.058, 'effective_share': 0.2})
+      for method, estimate in (('lstd', 0.7), ('fqe', 0.72))
+      for seed in range(3)]
+  path = tmp_path_factory.mktemp('log') / 'index.html'
+  path.write_bytes(build.files(rows, pathlib.Path('runs'))['index.html'])
+  return path
+
+
+@pytest.mark.parametrize('width', [390, 1280])
+def test_the_page_of_a_log_shows_the_answer_first(chromium, log_page, width):
+  chromium.look(width=width)
+  chromium.open(log_page)
+  assert chromium.requests == [log_page.as_uri()]
+  assert chromium.errors == []
+  assert chromium.run('document.documentElement.scrollWidth') <= width
+  assert chromium.run('document.querySelector("h1").textContent') == (
+      'What a policy is worth')
+  # Names and verdicts of rows are texts.
+  assert chromium.run('document.querySelectorAll("main b, main i").length') == 0
+  assert 'offers:generous</b>' in chromium.run('document.body.textContent')
+  titles = chromium.run(
+      '[...document.querySelectorAll("main h2")].map((each) => '
+      'each.textContent)')
+  assert titles[:3] == [
+      'Value of the policy', 'What to do next', 'Overlap of log and policy']
+  # The picture of the intervals is drawn within the screen.
+  left, right, height = chromium.run(
+      '(({left, right, height}) => [left, right, height])('
+      'document.querySelector("main svg").getBoundingClientRect())')
+  assert 0. <= left < right <= width
+  assert height > 50.
+  assert _column(chromium, 'table-log-methods', 2)[1:] == ['0.71', '0.73']
