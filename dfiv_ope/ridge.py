@@ -105,13 +105,23 @@ def solve(
 def solve_sums(
     total: Sums, penalty: float | tf.Tensor, *, intercept: bool = False,
 ) -> tf.Tensor:
-  """Returns the ridge weights [D, K] from sums, by Cholesky, in float64."""
+  """Returns the ridge weights [D, K] from sums, by Cholesky, in float64.
+
+  Rounding may leave a Gram matrix that is indefinite by more than the penalty,
+  such as that of fitted values. Cholesky has no answer then; outside a graph
+  `solve_grid` gives one.
+  """
   _check_penalty(penalty)
   gram, moment = _without_intercept(total) if intercept else total[:2]
   ridge_term = _scalar(penalty, _DTYPE) * total.count
   weights = _solve_symmetric(
       gram + ridge_term * tf.eye(tf.shape(gram)[0], dtype=_DTYPE), moment)
-  return _with_intercept(total, weights) if intercept else weights
+  weights = _with_intercept(total, weights) if intercept else weights
+  if (tf.executing_eagerly() and not _is_finite(weights)
+      and _is_finite(gram) and _is_finite(moment)):
+    return tf.constant(solve_grid(
+        total, [float(penalty)], intercept=intercept)[0])
+  return weights
 
 
 def solve_grid(
@@ -288,6 +298,10 @@ def _with_intercept(total: Sums, weights: tf.Tensor) -> tf.Tensor:
   fitted = tf.matmul(total.gram[-1:, :-1], weights)
   constant = (total.moment[-1:] - fitted) / total.gram[-1, -1]
   return tf.concat([weights, constant], axis=0)
+
+
+def _is_finite(values: tf.Tensor) -> bool:
+  return bool(tf.reduce_all(tf.math.is_finite(values)))
 
 
 def _scalar(value: float | tf.Tensor, dtype: tf.DType) -> tf.Tensor:

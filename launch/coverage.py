@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import pathlib
+import statistics
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +30,8 @@ def coverage(
     out: Annotated[pathlib.Path, typer.Option(
         help='Directory of the result rows; what is there is not run again.')],
     method: Annotated[list[str] | None, typer.Option(
-        help=f'{", ".join(agents.NAMES)}; may be repeated.')] = None,
+        help=f'{", ".join(agents.NAMES)}; may be repeated. '
+             f'{overrides.SYNTAX}.')] = None,
     logs: Annotated[int, typer.Option(help='New logs to draw.', min=1)] = 40,
     seeds: Annotated[int, typer.Option(
         help='Runs of a method on each log.', min=1)] = 3,
@@ -94,13 +96,17 @@ def _run(
           continue
         drawn = drawn or _Drawn(made, spec, _FIRST_SEED + number)
         started = time.process_time()
-        metrics = drawn.interval(name, config, seeds=seeds, level=level)
+        metrics, diverged = drawn.interval(
+            name, config, seeds=seeds, level=level)
+        if metrics:
+          metrics['covered'] = float(
+              metrics['low'] <= truth <= metrics['high'])
         results.append(out, results.ResultRow(
             problem=problem, method=name, config=encoded, seed=0,
-            metrics={**metrics, 'covered': float(
-                metrics['low'] <= truth <= metrics['high'])},
-            curves={}, cpu_seconds=time.process_time() - started,
-            versions=versions.versions(), code=code))
+            metrics={**metrics, 'diverged': diverged}, curves={},
+            cpu_seconds=time.process_time() - started,
+            versions=versions.versions(), code=code,
+            failure='' if metrics else 'diverged: all seeds'))
 
 
 class _Drawn:
@@ -137,8 +143,11 @@ class _Drawn:
   def interval(
       self, name: str, config: 'base.Config', *, seeds: int,
       level: float,
-  ) -> dict[str, float]:
-    """Returns the interval of a method, and what it is made of."""
+  ) -> tuple[dict[str, float], int]:
+    """Returns the interval of a method and how many seeds diverged.
+
+    Those are in no average; if all did, there is no interval.
+    """
     import numpy as np
 
     from dfiv_ope import uncertainty
@@ -149,11 +158,15 @@ class _Drawn:
           name, config, self._problem, self._rows, seed=seed,
           initial_observations=self._initial)
       learner.run()
-      runs.append(
-          (learner.evaluate(), *self._influence.resample(learner.agent)))
+      if not learner.divergence:
+        runs.append(
+            (learner.evaluate(), *self._influence.resample(learner.agent)))
+    if not runs:
+      return {}, seeds
     estimates, changes, corrections = zip(*runs, strict=True)
-    return uncertainty.interval(
-        estimates, np.stack(changes), corrections, level=level)._asdict()
+    found = uncertainty.interval(
+        estimates, np.stack(changes), corrections, level=level)
+    return found._asdict(), seeds - len(runs)
 
 
 def _print(rows: list['results.ResultRow']) -> None:
@@ -165,19 +178,26 @@ def _print(rows: list['results.ResultRow']) -> None:
            f'{100 * row.problem["level"]:g} %'].append(row)
   table = rich_table.Table(title='Intervals that hold the true value')
   for column in ('method', 'log', 'level', 'logs', 'held', 'mean error',
-                 'mean half width', 'data', 'training'):
+                 'mean half width', 'data', 'training', 'diverged'):
     table.add_column(
         column, justify='left' if column in ('method', 'log') else 'right')
   for (method, log, _, level), group in groups.items():
-    def mean(*names: str, group: list['results.ResultRow'] = group) -> float:
-      return sum(row.metrics[name] for row in group
-                 for name in names) / len(group)
+    sound = [row for row in group if not row.failure]
 
-    error = sum(abs(row.metrics['estimate'] - row.problem['truth'])
-                for row in group) / len(group)
+    def mean(name: str, sound: list['results.ResultRow'] = sound) -> float:
+      return statistics.fmean(row.metrics[name] for row in sound)
+
+    # A log without an interval does not hold the truth.
+    held = sum(row.metrics['covered'] for row in sound) / len(group)
+    numbers = ['-'] * 4
+    if sound:
+      numbers = [f'{number:.4g}' for number in (
+          statistics.fmean(abs(row.metrics['estimate'] - row.problem['truth'])
+                           for row in sound),
+          (mean('high') - mean('low')) / 2., mean('data_error'),
+          mean('training_error'))]
     table.add_row(
-        method, log, level, str(len(group)), f'{100 * mean("covered"):.0f} %',
-        f'{error:.4g}', f'{(mean("high") - mean("low")) / 2.:.4g}',
-        f'{mean("data_error"):.4g}', f'{mean("training_error"):.4g}')
+        method, log, level, str(len(group)), f'{100 * held:.0f} %', *numbers,
+        f'{sum(row.metrics["diverged"] for row in group):g}')
   console.OUTPUT.print(table)
 

@@ -22,7 +22,8 @@ Out = Annotated[pathlib.Path, typer.Option(
     help='Directory of the result rows; a run that has its row there is not '
          'run again.')]
 Method = Annotated[list[str] | None, typer.Option(
-    help=f'{", ".join(methods.NAMES)}, or all; may be repeated.')]
+    help=f'{", ".join(methods.NAMES)}, or all; may be repeated. '
+         f'{overrides.SYNTAX}.')]
 Sizes = Annotated[list[int] | None, typer.Option(
     help='Rows of both stages; may be repeated.  [default: 5000]')]
 Rhos = Annotated[list[float] | None, typer.Option(

@@ -244,6 +244,30 @@ def test_the_gradient_of_a_solve_is_that_of_its_formula():
     np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize('intercept', [False, True])
+def test_a_gram_matrix_that_rounding_made_indefinite_is_solved(intercept):
+  rows, penalty = 1000., 1e-12
+  gram = np.diag([1., -3e-12, 1.])
+  moment = np.array([[2.], [1e-12], [4.]])
+  total = ridge.Sums(
+      gram=tf.constant(rows * gram), moment=tf.constant(rows * moment),
+      square=tf.constant([rows], tf.float64),
+      count=tf.constant(rows, tf.float64))
+  assert np.isnan(np.asarray(tf.linalg.cholesky(
+      total.gram + penalty * rows * np.eye(3)))).any()
+  # The negative eigenvalue counts as zero.
+  np.testing.assert_allclose(
+      ridge.solve_sums(total, penalty, intercept=intercept)[:, 0],
+      [2., 1., 4.], rtol=1e-9)
+
+
+def test_data_that_are_not_finite_give_no_weights():
+  total = ridge.sums(
+      tf.constant([[1., np.nan], [0., 1.]], tf.float64),
+      tf.constant([[1.], [2.]], tf.float64))
+  assert np.isnan(ridge.solve_sums(total, 1e-3)).all()
+
+
 def test_instruments_solve_for_as_many_regressors():
   generator = np.random.default_rng(0)
   instruments, regressors = generator.normal(size=(2, 50, 3))

@@ -35,3 +35,15 @@ def test_the_same_command_runs_nothing_again(counted, command):
   before = (out / 'rows.jsonl').read_bytes()
   assert command(*arguments).stdout == first.stdout
   assert (out / 'rows.jsonl').read_bytes() == before
+
+
+def test_a_method_that_diverges_holds_nothing(dataset, command, tmp_path):
+  result = command(
+      'benchmark', 'coverage', dataset, '--logs', '1', '--seeds', '2',
+      '--method', 'fqe:updates=4,checks=2,learning_rate=1e30', '--out',
+      tmp_path)
+  assert result.returncode == 0, result.stderr
+  (row,) = results.read(tmp_path)
+  assert row.failure == 'diverged: all seeds'
+  assert row.metrics == {'diverged': 2}
+  assert ' 0 % ' in result.stdout
