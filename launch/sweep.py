@@ -131,7 +131,7 @@ def _run(
 def _print_tables(out: pathlib.Path) -> None:
   """Prints the table of each problem, where there are few enough to read."""
   from dfiv_ope import results
-  from dfiv_ope.launch import evaluate
+  from dfiv_ope.launch import answers
   problems: dict[tuple[str, float], list[results.ResultRow]] = (
       collections.defaultdict(list))
   for row in results.latest(results.known(out)):
@@ -140,7 +140,7 @@ def _print_tables(out: pathlib.Path) -> None:
           row)
   if len(problems) <= _TABLES:
     for rows in problems.values():
-      evaluate.print_table(rows)
+      answers.print_table(rows)
 
 
 def _cores() -> int:

@@ -1,6 +1,6 @@
 """The choice between methods by held-out episodes, `--method auto`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import math
 import statistics
 
@@ -82,7 +82,7 @@ def sections(
 
 
 def regret(
-    costs: list[tuple[str, pd.DataFrame, _Errors]]) -> tables.Table:
+    costs: Sequence[tuple[str, pd.DataFrame, _Errors]]) -> tables.Table:
   """Returns what choices cost against the candidate of least error.
 
   Args:
