@@ -69,6 +69,7 @@ def _judge(
     values: types.FloatArray, errors: types.FloatArray,
     instruments: types.FloatArray, penalty: float,
 ) -> Scores:
+  """Does what `judge` does with candidates that are all finite."""
   # All candidates agree on most of q; what tells them apart are differences.
   centred = values - values.mean(axis=0)
   scale = np.maximum(centred.std(axis=0), 1e-12)

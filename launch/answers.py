@@ -18,12 +18,12 @@ from dfiv_ope.launch.reporting import frames
 def print_table(
     rows: list[results.ResultRow], *, level: float = 0.95) -> None:
   """Prints each setting with its errors, averaged over seeds."""
-  groups: dict[tuple[str, str], list[results.ResultRow]] = (
+  groups: dict[tuple[str, str, str], list[results.ResultRow]] = (
       collections.defaultdict(list))
   order = ('log', *agents.NAMES)
   rows = sorted(rows, key=lambda row: order.index(row.method))
   for row, label in zip(rows, _labels(rows), strict=True):
-    groups[row.method, label].append(row)
+    groups[row.method, label, repr(row.config)].append(row)
   problem = rows[0].problem
   truth = problem.get('truth')
   table = rich_table.Table(
@@ -37,7 +37,7 @@ def print_table(
                  'CPU s'):
     table.add_column(
         column, justify='left' if column in ('method', 'config') else 'right')
-  for (method, label), group in groups.items():
+  for (method, label, _), group in groups.items():
     sound = [row.metrics for row in group if not row.failure]
     errors = _errors(sound, truth)
     estimate = (
@@ -81,15 +81,15 @@ def _labels(rows: list[results.ResultRow]) -> list[str]:
 
 
 def _first_stage(
-    groups: Mapping[tuple[str, str], list[results.ResultRow]]) -> list[str]:
+    groups: Mapping[tuple[str, str, str], list[results.ResultRow]],
+) -> list[str]:
   """Returns what is weak in the first stage, in plain words."""
   metrics: dict[str, dict[str, float]] = {}
-  for (method, config), group in groups.items():
+  for (method, label, _), group in groups.items():
     sound = [row.metrics for row in group
              if not row.failure and 'first_stage_r2' in row.metrics]
     if sound:
-      label = f'{method} ({config})' if method in metrics else method
-      metrics[label] = {
+      metrics[f'{method} ({label})' if method in metrics else method] = {
           name: statistics.median(each.get(name, math.nan) for each in sound)
           for name in ('first_stage_r2', 'first_stage_f',
                        'first_stage_lost_share')}

@@ -91,12 +91,9 @@ def _judge(
         learner.run()
         if learner.divergence:
           failures[cell] = f'diverged: {learner.divergence}'
-          values.append(np.full(len(judged.outcome), np.nan))
-          errors.append(values[-1])
-        else:
-          value, error = _look(learner.agent, judged)
-          values.append(value)
-          errors.append(error)
+        value, error = _look(learner, judged)
+        values.append(value)
+        errors.append(error)
         seconds[cell] += time.process_time() - started
       if len(failures) == len(candidates):
         raise ValueError(
@@ -122,10 +119,13 @@ def _judge(
 
 
 def _look(
-    agent: base.Agent, rows: types.IVBatch,
+    learner: base.OPELearner, rows: types.IVBatch,
 ) -> tuple[types.FloatArray, types.FloatArray]:
-  """Returns an agent's values of rows and its Bellman errors there, [N]."""
-  predict = tf.function(agent.predict, reduce_retracing=True)
+  """Returns values of rows and Bellman errors there, [N]; nan if diverged."""
+  if learner.divergence:
+    nothing = np.full(len(rows.outcome), np.nan)
+    return nothing, nothing
+  predict = tf.function(learner.agent.predict, reduce_retracing=True)
   error = tf.cast(rows.outcome, tf.float64) - tf.cast(
       bellman.difference(predict, rows.treatment), tf.float64)
   return (predict(rows.instrument).numpy()[:, 0].astype(np.float64),

@@ -198,6 +198,19 @@ def test_auto_needs_something_to_choose_from(command, log):
       '--method', 'lstd', '--out', 'other', cwd=log)
 
 
+def test_auto_needs_two_episodes(command, tmp_path):
+  pd.DataFrame({
+      'episode': 0, 'step': np.arange(40), 'obs_x': np.arange(40) % 3,
+      'action': np.arange(40) % 2, 'reward': 1., 'terminated':
+      np.arange(40) == 39}).to_csv(tmp_path / 'log.csv', index=False)
+  imported = command('dataset', 'import', 'log.csv', '--discount', '0.9',
+                     '--out', 'data', cwd=tmp_path)
+  assert imported.returncode == 0, imported.stderr
+  assert 'takes two episodes, one to fit and one to judge' in command.refuses(
+      'evaluate', 'data', '--policy', 'uniform', '--method', 'auto',
+      '--method', 'lstd', '--method', 'kiv', '--out', 'runs', cwd=tmp_path)
+
+
 def test_a_candidate_that_diverges_is_not_chosen(log, tmp_path, capsys):
   question = questions.Question(
       log / 'data', target_epsilon=0., out=tmp_path, policy='uniform')
