@@ -66,9 +66,10 @@ def sections(
     ours = [rows[each] for each in part.index]
     scores = cases.scores(part, ours)
     errors = _errors(list(part.variant), ours, ope)
-    title = part.panel.iloc[0]
-    if part.target_epsilon.iloc[0] > 0.:
-      title += f' with epsilon {part.target_epsilon.iloc[0]:g}'
+    first = part.iloc[0]
+    title = first.panel if first.target else first.dataset
+    if first.target_epsilon > 0.:
+      title += f', target with epsilon {first.target_epsilon:g}'
     made.append(page.Section(
         name=f'choice-{index}', title=f'Choice of the method: {title}',
         grids=[table(scores, f'-of-{index}', errors)]))
@@ -97,25 +98,25 @@ def regret(
         *(errors[each] - errors[least] for each in picked),
         statistics.mean(finite) - errors[least]])
     lines.append([
-        tables.text(name),
-        *(cell for each in (*picked, least)
-          for cell in (tables.text(each), tables.percent(errors[each]))),
-        *map(tables.percent, losses[-1])])
+        tables.text(name), *map(tables.percent, losses[-1]),
+        *(cell for each in (picked[0], least, picked[1])
+          for cell in (tables.text(each), tables.percent(errors[each])))])
   if len(costs) > 1:
     lines.append([
-        tables.text('mean'), *[tables.text('–')] * 6,
-        *(tables.percent(statistics.mean(column))
-          for column in zip(*losses, strict=True))])
+        tables.text('mean'), *(
+            tables.percent(statistics.mean(column))
+            for column in zip(*losses, strict=True)),
+        *[tables.text('–')] * 6])
   return tables.Table(
       name='selection-regret',
       caption=(
-          'Relative error of the candidate that the tournament chose, of the '
-          'one that the projected Bellman error would have chosen, and of the '
-          'best one; regret is the difference to the best in percentage '
-          'points, and that of a pick at random stands beside it.'),
-      columns=['log', 'chosen', 'its error', 'by projected error',
-               'its error', 'best', 'its error', 'regret',
-               'regret by projected error', 'regret at random'],
+          'Regret: how much larger the relative error of the chosen candidate '
+          'is than that of the best one, in percentage points; beside it that '
+          'of the candidate which the projected Bellman error would have '
+          'chosen, and of a pick at random.'),
+      columns=['log', 'regret', 'by projected error', 'at random', 'chosen',
+               'its error', 'best', 'its error', 'projected error chooses',
+               'its error'],
       rows=lines)
 
 
