@@ -73,7 +73,8 @@ def sections(
     made.append(page.Section(
         name=f'choice-{index}', title=f'Choice of the method: {title}',
         grids=[table(scores, f'-of-{index}', errors)]))
-    if scores.chosen.any() and set(scores.index) <= set(errors):
+    if (scores.chosen.any() and set(scores.index) <= set(errors)
+        and any(map(math.isfinite, errors.values()))):
       costs.append((title, scores, errors))
   if costs:
     made.insert(0, page.Section(
@@ -113,7 +114,7 @@ def regret(
           'Regret: how much larger the relative error of the chosen candidate '
           'is than that of the best one, in percentage points; beside it that '
           'of the candidate which the projected Bellman error would have '
-          'chosen, and of a pick at random.'),
+          'chosen, and of a pick at random among those that did not diverge.'),
       columns=['log', 'regret', 'by projected error', 'at random', 'chosen',
                'its error', 'best', 'its error', 'projected error chooses',
                'its error'],

@@ -1,9 +1,11 @@
 """The choice of a method on the page of a simulated dataset."""
 
+import dataclasses
 import io
 import pathlib
 
 import pandas as pd
+import pytest
 
 from dfiv_ope.launch.reporting import build
 
@@ -85,3 +87,19 @@ def test_a_choice_among_other_candidates_is_another_choice(ope_row):
     lines = _cells(files, f'log-selection-of-{number}')
     assert [line[0] for line in lines] == names
     assert [line[-1] for line in lines] == ['yes', 'no']
+
+
+@pytest.mark.parametrize('broken, cost', [
+    (['fqe'], ['0 %', '0 %', '0 %', 'KIV', '5 %']), (['kiv', 'fqe'], None)])
+def test_candidates_that_diverged_on_the_whole_log_have_no_error(
+    ope_row, broken, cost):
+  rows = [
+      dataclasses.replace(row, failure='diverged: far', metrics={})
+      if row.method in broken and row.problem['name'] == 'ope' else row
+      for row in _selection(ope_row, 'catch', {
+          ('kiv', 50): (0.1, 0.2, 0.05), ('fqe', 50): (0.3, 0.3, 0.11)})]
+  files = build.files(rows, pathlib.Path('runs'))
+  if cost is None:
+    assert 'tables/selection-regret.md' not in files
+  else:
+    assert _cells(files, 'selection-regret')[0][1:6] == cost
