@@ -96,6 +96,7 @@ def evaluate(
       policy=policy)
   wanted = _cells(asked, seeds, config, command)
   with workspace.exclusive(out):
+    results.known(out)  # Says at once if it cannot go on with them.
     with console.progress('Opening the dataset'):
       question = questions.Question(
           dataset, target_epsilon=target_epsilon, out=out,
@@ -110,7 +111,7 @@ def evaluate(
     keys = _run(question, naive, wanted, out)
     rows = [row for row in results.latest(results.read(out))
             if row.key in keys]
-  answers.print_table(rows, level=interval)
+  answers.print_tables(rows, level=interval)
   if any(row.failure for row in rows):
     raise typer.Exit(1)
 
