@@ -25,14 +25,14 @@ def by_question(
   return list(parts.values())
 
 
-def print_tables(
+def print_table(
     rows: Iterable[results.ResultRow], *, level: float = 0.95) -> None:
-  """Prints a table for each question, which is never averaged with others."""
+  """Prints a table, one for each question where there are several."""
   for part in by_question(rows):
-    _print_table(part, level=level)
+    _print_one(part, level=level)
 
 
-def _print_table(rows: list[results.ResultRow], *, level: float) -> None:
+def _print_one(rows: list[results.ResultRow], *, level: float) -> None:
   """Prints each setting with its errors, averaged over seeds."""
   groups: dict[tuple[str, str, str], list[results.ResultRow]] = (
       collections.defaultdict(list))

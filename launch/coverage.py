@@ -5,7 +5,7 @@ import dataclasses
 import pathlib
 import statistics
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich import table as rich_table
 import typer
@@ -69,6 +69,29 @@ def coverage(
   _print(rows)
 
 
+def describe(
+    metadata: 'spec_lib.Metadata', *, log: int, seeds: int, level: float,
+) -> dict[str, Any]:
+  """Returns the problem of a row: all that an interval of a new log rests on.
+
+  Args:
+    metadata: of the dataset whose policy, task and size the log has.
+    log: number of the log.
+    seeds: runs of a method on it.
+    level: of the interval.
+  """
+  from dfiv_ope.launch import rows as rows_lib
+  assert metadata.truth is not None
+  described = rows_lib.describe(metadata, target_epsilon=0.)
+  # The dataset's own content is no part of it.
+  drawn_from = ('dataset', 'task', 'action_noise', 'epsilon', 'discount',
+                'actions', 'target')
+  return {
+      'name': 'coverage', **{name: described[name] for name in drawn_from},
+      'first_seed': _FIRST_SEED, 'log': log, 'seeds': seeds, 'level': level,
+      'truth': metadata.truth.mean}
+
+
 def _run(
     made: 'reading.Dataset', spec: 'spec_lib.Spec',
     wanted: list[overrides.Wanted], out: pathlib.Path, *, logs: int,
@@ -79,10 +102,6 @@ def _run(
   from dfiv_ope.launch import rows as rows_lib
   assert made.metadata.truth is not None
   have = results.keys(out)
-  # The logs are new ones: only what they are drawn from is that of the dataset.
-  described = rows_lib.describe(made.metadata, target_epsilon=0.)
-  asked = {name: described[name] for name in (
-      'task', 'action_noise', 'epsilon', 'discount', 'actions', 'target')}
   with console.progress('Logs', logs) as update:
     for number in range(logs):
       update(number, f'{spec.task} log {number}')
@@ -91,10 +110,8 @@ def _run(
         config = overrides.apply(
             agents.load(name).CONFIGS['default'], settings)
         truth = made.metadata.truth.mean
-        problem = {
-            **asked, 'name': 'coverage', 'dataset': spec.id,
-            'size': spec.transitions, 'first_seed': _FIRST_SEED,
-            'log': number, 'seeds': seeds, 'level': level, 'truth': truth}
+        problem = describe(
+            made.metadata, log=number, seeds=seeds, level=level)
         encoded, version = configs.encode(config), {
             'code': rows_lib.code(name), 'inference': rows_lib.inference(name)}
         if results.key(problem, name, encoded, 0, **version) in have:

@@ -111,7 +111,7 @@ def evaluate(
     keys = _run(question, naive, wanted, out)
     rows = [row for row in results.latest(results.read(out))
             if row.key in keys]
-  answers.print_tables(rows, level=interval)
+  answers.print_table(rows, level=interval)
   if any(row.failure for row in rows):
     raise typer.Exit(1)
 

@@ -136,7 +136,7 @@ def _print_tables(out: pathlib.Path) -> None:
           if row.problem['name'] == 'ope'
           and row.problem.get('truth') is not None]
   if len(answers.by_question(rows)) <= _TABLES:
-    answers.print_tables(rows)
+    answers.print_table(rows)
 
 
 def _cores() -> int:

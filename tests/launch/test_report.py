@@ -319,8 +319,9 @@ def test_rows_of_the_demand_design_show_errors_and_effects(tmp_path):
     ({'problem': {'name': 'chess'}}, "rows of the problem 'chess', which no"),
     ({'problem': {'name': 'ope', 'task': 'catch'}},
      'does not say its dataset, digest, action_noise'),
-    ({'problem': {'name': 'demand'}}, 'does not say its n, rho'),
-    ({'metrics': [1]}, r'has the metrics \[1\], so it was written by another'),
+    ({'problem': {'name': 'demand'}, 'metrics': {'mse': 1.}},
+     'does not say its n, rho'),
+    ({'metrics': [1]}, r'Line 1 .*its metrics must be names and values'),
 ])
 def test_rows_that_cannot_be_shown_are_named(
     command, ope_row, tmp_path, change, message):
