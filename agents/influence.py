@@ -7,11 +7,12 @@ every method's Q-function.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import bellman, poles, ridge, types, uncertainty
+from dfiv_ope import bellman, configs, poles, ridge, types, uncertainty
 from dfiv_ope.agents import base, first_stage, fixed_features, lstd
 
 # A longer log is thinned to about as many rows to solve for the weights.
@@ -119,3 +120,12 @@ def _only(parts: base.Parts, chosen: Sequence[int]) -> base.Parts:
   wanted = set(chosen)
   return lambda: (
       rows for index, rows in enumerate(parts()) if index in wanted)
+
+
+def settings() -> dict[str, Any]:
+  """Returns all that an interval depends on besides the log and the run.
+
+  They are part of the key of a result row, as JSON data.
+  """
+  return {'features': configs.encode(lstd.CONFIGS['default']),
+          'dual_rows': _DUAL_ROWS, 'resamples': uncertainty.RESAMPLES}

@@ -50,7 +50,7 @@ class Spec:
     """A name for people and file systems; dots are written as p."""
     name = (
         f'{self.task}-noise-{self.action_noise:g}-epsilon-{self.epsilon:g}-'
-        f'{self.transitions}-seed-{self.seed}')
+        f'discount-{self.discount:g}-{self.transitions}-seed-{self.seed}')
     return name.replace('.', 'p')
 
 

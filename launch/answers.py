@@ -1,7 +1,7 @@
 """The table that `dfiv-ope evaluate` prints, and what to beware of."""
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import math
 import re
 import statistics
@@ -15,20 +15,38 @@ from dfiv_ope.launch import console, intervals
 from dfiv_ope.launch.reporting import frames
 
 
+def by_question(
+    rows: Iterable[results.ResultRow]) -> list[list[results.ResultRow]]:
+  """Returns the rows of each question; those of two truths stand apart."""
+  parts: dict[tuple[str, float | None], list[results.ResultRow]] = (
+      collections.defaultdict(list))
+  for row in rows:
+    parts[results.question(row.problem), row.problem.get('truth')].append(row)
+  return list(parts.values())
+
+
 def print_table(
-    rows: list[results.ResultRow], *, level: float = 0.95) -> None:
+    rows: Iterable[results.ResultRow], *, level: float = 0.95) -> None:
+  """Prints a table, one for each question where there are several."""
+  for part in by_question(rows):
+    _print_one(part, level=level)
+
+
+def _print_one(rows: list[results.ResultRow], *, level: float) -> None:
   """Prints each setting with its errors, averaged over seeds."""
   groups: dict[tuple[str, str, str], list[results.ResultRow]] = (
       collections.defaultdict(list))
   order = ('log', *agents.NAMES)
-  rows = sorted(rows, key=lambda row: order.index(row.method))
+  rows = sorted(rows, key=lambda row: order.index(row.method)
+                if row.method in order else len(order))
   for row, label in zip(rows, _labels(rows), strict=True):
     groups[row.method, label, repr(row.config)].append(row)
   problem = rows[0].problem
   truth = problem.get('truth')
   table = rich_table.Table(
       box=box.SIMPLE, padding=(0, 1, 0, 0), title_justify='left',
-      title=f'Value of {_target(problem)} on\n{problem["dataset"]}',
+      title=f'Value of {_target(problem)} on\n{problem["dataset"]}'
+            + _discount(problem),
       caption=_caption(problem, level), caption_justify='left')
   diverged = any(row.failure for row in rows)
   for column in ('method', 'config', 'seeds', *(['div.'] if diverged else []),
@@ -37,6 +55,7 @@ def print_table(
                  'CPU s'):
     table.add_column(
         column, justify='left' if column in ('method', 'config') else 'right')
+  ends: Sequence[float]
   for (method, label, _), group in groups.items():
     sound = [row.metrics for row in group if not row.failure]
     errors = _errors(sound, truth)
@@ -44,11 +63,14 @@ def print_table(
         _number(statistics.mean(each['estimate'] for each in sound))
         if sound else '-')
     if method == 'log':
-      half = _quantile(level) * problem['log_standard_error']
-      mean = problem['log_return']
+      error = problem.get('log_standard_error')
+      # One episode tells nothing of how much episodes differ.
+      half = None if error is None else _quantile(level) * error
+      ends = [sound[0]['estimate'] + sign * half for sign in (-1., 1.)
+              ] if sound and half is not None else []
       table.add_row(
           '(log)', '', '', *([''] if diverged else []), estimate,
-          _number(mean - half, 4), _number(mean + half, 4), *errors)
+          *([_number(end, 4) for end in ends] or ['', '']), *errors)
       continue
     found = intervals.of(group, level=level)
     seconds = statistics.mean(row.cpu_seconds for row in group)
@@ -65,8 +87,8 @@ def print_table(
           f'{row.method} seed {row.seed}: {row.failure}; it is in no average.',
           highlight=False, soft_wrap=True)
   if isinstance(problem.get('overlap'), Mapping):
-    for words in (problem['overlap']['verdict'],
-                  *problem['overlap']['warnings']):
+    for words in (problem['overlap'].get('verdict', ''),
+                  *problem['overlap'].get('warnings', ())):
       console.OUTPUT.print(words, highlight=False, soft_wrap=True)
   for words in _first_stage(groups):
     console.OUTPUT.print(words, highlight=False, soft_wrap=True)
@@ -107,8 +129,14 @@ def _target(problem: Mapping[str, Any]) -> str:
   """Returns what a problem's policy is called."""
   if 'policy' in problem:
     return str(problem['policy'])
-  epsilon = problem['target_epsilon']
+  epsilon = problem.get('target_epsilon')
   return 'the target policy' + (f' with epsilon {epsilon:g}' if epsilon else '')
+
+
+def _discount(problem: Mapping[str, Any]) -> str:
+  """Returns the discount as the end of a title."""
+  known = problem.get('discount')
+  return '' if known is None else f', discount {known:.10g}'
 
 
 def _caption(problem: Mapping[str, Any], level: float) -> str:
@@ -116,8 +144,9 @@ def _caption(problem: Mapping[str, Any], level: float) -> str:
            'average return of the log.')
   if problem.get('truth') is None:
     return words
-  return (f'{words} The true value is {problem["truth"]:.4f} ± '
-          f'{problem["truth_standard_error"]:.4f}.')
+  error = problem.get('truth_standard_error')
+  return (f'{words} The true value is {problem["truth"]:.4f}'
+          + ('.' if error is None else f' ± {error:.4f}.'))
 
 
 def _number(value: float, digits: int = 5) -> str:
@@ -136,6 +165,5 @@ def _errors(
     return []
   if not sound:
     return ['-', '-']
-  error = statistics.mean(each['error'] for each in sound)
-  relative = statistics.mean(each['relative_error'] for each in sound)
-  return [f'{error:.3g}', f'{100 * relative:.2f}']
+  error = statistics.mean(abs(each['estimate'] - truth) for each in sound)
+  return [f'{error:.3g}', f'{100 * error / abs(truth):.2f}' if truth else '-']

@@ -47,7 +47,8 @@ def key_of(question: questions.Question, cell: Cell) -> str:
   """Returns the name of a cell of a question."""
   return results.key(
       question.description, cell.method, configs.encode(cell.config),
-      cell.seed, code=code_of(cell))
+      cell.seed, code=code_of(cell),
+      inference=rows_lib.inference(cell.method))
 
 
 def code_of(cell: Cell) -> str:
@@ -171,7 +172,7 @@ def _row(
               for name, values in history.items()},
       cpu_seconds=seconds, versions=versions.versions(), failure=failure,
       preset=cell.preset, command=cell.command, code=code_of(cell),
-      resamples=resamples)
+      resamples=resamples, inference=rows_lib.inference(cell.method))
 
 
 class _Reporter(loggers.Logger):

@@ -43,8 +43,10 @@ def choose(
     candidates.setdefault(
         results.key({}, cell.method, configs.encode(cell.config), 0), cell)
   # A score holds among these candidates only.
-  problem = {**question.description, 'name': 'selection', 'candidates':
-             results.key({'candidates': sorted(candidates)}, 'auto', {}, 0)}
+  problem = {
+      **question.description, 'name': 'selection', 'candidates': results.key(
+          {'candidates': sorted(candidates)}, 'auto', {}, 0),
+      'judge': {'rows': _JUDGED_ROWS, 'features': _JUDGE_FEATURES}}
   keys = {
       results.key(problem, cell.method, configs.encode(cell.config), cell.seed,
                   code=cells.code_of(cell)): cell

@@ -5,7 +5,7 @@ import dataclasses
 import pathlib
 import statistics
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich import table as rich_table
 import typer
@@ -64,9 +64,32 @@ def coverage(
         'other logs can be made like it. Take one of `dataset make`.')
   with workspace.exclusive(out):
     _run(made, spec, wanted, out, logs=logs, seeds=seeds, level=level)
-    rows = [row for row in results.read(out)
+    rows = [row for row in results.latest(results.read(out))
             if row.problem['name'] == 'coverage']
   _print(rows)
+
+
+def describe(
+    metadata: 'spec_lib.Metadata', *, log: int, seeds: int, level: float,
+) -> dict[str, Any]:
+  """Returns the problem of a row: all that an interval of a new log rests on.
+
+  Args:
+    metadata: of the dataset whose policy, task and size the log has.
+    log: number of the log.
+    seeds: runs of a method on it.
+    level: of the interval.
+  """
+  from dfiv_ope.launch import rows as rows_lib
+  assert metadata.truth is not None
+  described = rows_lib.describe(metadata, target_epsilon=0.)
+  # The dataset's own content is no part of it.
+  drawn_from = ('dataset', 'task', 'action_noise', 'epsilon', 'discount',
+                'actions', 'target')
+  return {
+      'name': 'coverage', **{name: described[name] for name in drawn_from},
+      'first_seed': _FIRST_SEED, 'log': log, 'seeds': seeds, 'level': level,
+      'truth': metadata.truth.mean}
 
 
 def _run(
@@ -87,12 +110,11 @@ def _run(
         config = overrides.apply(
             agents.load(name).CONFIGS['default'], settings)
         truth = made.metadata.truth.mean
-        problem = {
-            'name': 'coverage', 'dataset': spec.id, 'task': spec.task,
-            'action_noise': spec.action_noise, 'log': number, 'seeds': seeds,
-            'level': level, 'truth': truth}
-        encoded, code = configs.encode(config), rows_lib.code(name)
-        if results.key(problem, name, encoded, 0, code=code) in have:
+        problem = describe(
+            made.metadata, log=number, seeds=seeds, level=level)
+        encoded, version = configs.encode(config), {
+            'code': rows_lib.code(name), 'inference': rows_lib.inference(name)}
+        if results.key(problem, name, encoded, 0, **version) in have:
           continue
         drawn = drawn or _Drawn(made, spec, _FIRST_SEED + number)
         started = time.process_time()
@@ -105,7 +127,7 @@ def _run(
             problem=problem, method=name, config=encoded, seed=0,
             metrics={**metrics, 'diverged': diverged}, curves={},
             cpu_seconds=time.process_time() - started,
-            versions=versions.versions(), code=code,
+            versions=versions.versions(), **version,
             failure='' if metrics else 'diverged: all seeds'))
 
 
@@ -170,34 +192,41 @@ class _Drawn:
 
 
 def _print(rows: list['results.ResultRow']) -> None:
-  """Prints the share of intervals that hold the truth."""
-  groups: dict[tuple[str, ...], list[results.ResultRow]] = (
-      collections.defaultdict(list))
+  """Prints the share of intervals that hold the truth, a question a line."""
+  groups: dict[str, list[results.ResultRow]] = collections.defaultdict(list)
   for row in rows:
-    groups[row.method, row.problem['dataset'], repr(row.config),
-           f'{100 * row.problem["level"]:g} %'].append(row)
+    asked = {name: value for name, value in row.problem.items()
+             if name != 'log'}
+    groups[repr((sorted(asked.items()), row.method, row.config,
+                 row.inference))].append(row)
+  # What the names of datasets do not tell apart has a column.
+  datasets = {row.problem['dataset'] for row in rows}
+  extra = [name for name in ('target', 'truth', 'seeds') if len(
+      {(row.problem['dataset'], row.problem.get(name)) for row in rows}
+  ) > len(datasets)]
   table = rich_table.Table(title='Intervals that hold the true value')
-  for column in ('method', 'log', 'level', 'logs', 'held', 'mean error',
-                 'mean half width', 'data', 'training', 'diverged'):
+  for column in ('method', 'log', *extra, 'level', 'logs', 'held',
+                 'mean error', 'mean half width', 'data', 'training',
+                 'diverged'):
     table.add_column(
         column, justify='left' if column in ('method', 'log') else 'right')
-  for (method, log, _, level), group in groups.items():
+  for group in groups.values():
+    problem = group[0].problem
     sound = [row for row in group if not row.failure]
-
-    def mean(name: str, sound: list['results.ResultRow'] = sound) -> float:
-      return statistics.fmean(row.metrics[name] for row in sound)
-
     # A log without an interval does not hold the truth.
     held = sum(row.metrics['covered'] for row in sound) / len(group)
-    numbers = ['-'] * 4
-    if sound:
-      numbers = [f'{number:.4g}' for number in (
-          statistics.fmean(abs(row.metrics['estimate'] - row.problem['truth'])
-                           for row in sound),
-          (mean('high') - mean('low')) / 2., mean('data_error'),
-          mean('training_error'))]
+    width = [row.metrics['high'] - row.metrics['low'] for row in sound]
+    numbers = [
+        [abs(row.metrics['estimate'] - problem['truth']) for row in sound],
+        [each / 2. for each in width],
+        *([row.metrics[name] for row in sound if name in row.metrics]
+          for name in ('data_error', 'training_error'))]
     table.add_row(
-        method, log, level, str(len(group)), f'{100 * held:.0f} %', *numbers,
-        f'{sum(row.metrics["diverged"] for row in group):g}')
+        group[0].method, problem['dataset'],
+        *(str(problem.get(name))[:8] for name in extra),
+        f'{100 * problem["level"]:g} %', str(len(group)),
+        f'{100 * held:.0f} %',
+        *(f'{statistics.fmean(each):.4g}' if each else '-'
+          for each in numbers),
+        f'{sum(row.metrics.get("diverged", 0) for row in group):g}')
   console.OUTPUT.print(table)
-

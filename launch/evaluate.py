@@ -96,6 +96,7 @@ def evaluate(
       policy=policy)
   wanted = _cells(asked, seeds, config, command)
   with workspace.exclusive(out):
+    results.known(out)  # Says at once if it cannot go on with them.
     with console.progress('Opening the dataset'):
       question = questions.Question(
           dataset, target_epsilon=target_epsilon, out=out,

@@ -3,7 +3,7 @@
 Jobs are plain data, so that any process can run them (`jobs.run_job`). Each
 needs at most one other job first: policy -> dataset -> cells. Policies and
 datasets are named by a hash of all their settings; a cell is named by its row,
-`results.key` of the dataset's digest, the method, its config, code and seed.
+`results.key` of the question, the method, its config, code and seed.
 """
 
 from collections.abc import Iterator
@@ -121,6 +121,7 @@ class CellJob:
     config: what comes of both, as JSON.
     seed: of the method.
     code: version of the method's code.
+    inference: settings of its interval, as JSON.
     target_epsilon: the target policy's probability of a uniform action.
     first: the cell that finds out the value of this target policy, if that is
       not the dataset's own.
@@ -132,6 +133,7 @@ class CellJob:
   config: str
   seed: int
   code: str
+  inference: str
   target_epsilon: float
   first: 'CellJob | None' = None
 
@@ -160,16 +162,16 @@ class CellJob:
     updates = json.loads(self.config).get('updates', 0)
     return _SECONDS_OF_A_CLOSED_FORM + updates * _SECONDS_OF_AN_UPDATE
 
-  def key(self, digest: str) -> str:
+  def key(self, metadata: 'spec_lib.Metadata') -> str:
     """Returns the key of its row.
 
     Args:
-      digest: of the dataset.
+      metadata: of the dataset.
     """
-    problem = {'name': 'ope', 'digest': digest,
-               'target_epsilon': self.target_epsilon}
-    return results.key(problem, self.method, json.loads(self.config),
-                       self.seed, code=self.code)
+    return results.key(
+        rows.describe(metadata, target_epsilon=self.target_epsilon),
+        self.method, json.loads(self.config), self.seed, code=self.code,
+        inference=json.loads(self.inference))
 
 
 Job = PolicyJob | DatasetJob | CellJob
@@ -202,7 +204,8 @@ def expand(request: 'asked.Request') -> list[Job]:
     for target in request.target_epsilons:
       log = CellJob(
           dataset=made, method=rows.LOG, preset='default', settings=(), seed=0,
-          config=_json(rows.LOG_CONFIG), code='', target_epsilon=target)
+          config=_json(rows.LOG_CONFIG), code='', inference='{}',
+          target_epsilon=target)
       jobs[log] = None
       seen = set()
       for method in methods:
@@ -211,8 +214,8 @@ def expand(request: 'asked.Request') -> list[Job]:
               dataset=made, seed=seed, target_epsilon=target,
               first=log if target else None, **method)
           # Two presets may come to the same config.
-          if (key := cell.key('')) not in seen:
-            seen.add(key)
+          if (run := (cell.method, cell.config, seed)) not in seen:
+            seen.add(run)
             jobs[cell] = None
   return list(jobs)
 
@@ -225,7 +228,8 @@ def _methods(request: 'asked.Request') -> Iterator[dict[str, Any]]:
       settings = request.changes(name)
       config = overrides.apply(agents.load(name).CONFIGS[preset], settings)
       yield {'method': name, 'preset': preset, 'settings': settings,
-             'config': _json(configs.encode(config)), 'code': rows.code(name)}
+             'config': _json(configs.encode(config)), 'code': rows.code(name),
+             'inference': _json(rows.inference(name))}
 
 
 def _policies(request: 'asked.Request') -> Iterator[PolicyJob]:

@@ -20,6 +20,10 @@ def of(
   sound = [row for row in rows if not row.failure and len(row.resamples)]
   if not sound:
     return None
+  # Draws of other settings, by an older version, are not those of the last.
+  last = sound[-1]
+  sound = [row for row in sound if row.inference == last.inference
+           and len(row.resamples) == len(last.resamples)]
   return uncertainty.interval(
       [row.metrics['estimate'] for row in sound],
       np.array([row.resamples for row in sound]),

@@ -54,7 +54,7 @@ class Inventory:
   def row(self, job: grid.CellJob) -> results.ResultRow | None:
     """Returns the last row of a cell, if it has one."""
     metadata = self.metadata(job.dataset)
-    return self._rows.get(job.key(metadata.digest)) if metadata else None
+    return self._rows.get(job.key(metadata)) if metadata else None
 
   def add(self, row: results.ResultRow) -> None:
     """Takes in a new row."""
@@ -78,6 +78,6 @@ class Inventory:
     if not job.target_epsilon:
       return metadata.truth.mean if metadata.truth else None
     file = rows.truth_file(
-        self._out, metadata.digest, epsilon=job.target_epsilon,
+        self._out, rows.describe(metadata, target_epsilon=job.target_epsilon),
         max_episodes=job.dataset.truth_episodes)
     return json.loads(file.read_text())['mean'] if file.is_file() else None

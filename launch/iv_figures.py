@@ -188,7 +188,7 @@ def _joint(rows: Rows) -> Any:
       axes.plot(steps[1:], losses, label=label.replace('_', ' '))
     tests = sorted(
         (row.config['iterations'], row.metrics['mse']) for row in group
-        if row.problem == longest.problem)
+        if row.problem == longest.problem and not row.failure)
     # The losses are those of a standardised outcome; so is this.
     scale = np.var(demand.sample(
         longest.problem['n'], rho=longest.problem['rho'], seed=0).outcome)

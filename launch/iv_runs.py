@@ -2,6 +2,7 @@
 
 import collections
 from collections.abc import Mapping, Sequence
+import math
 import pathlib
 import statistics
 import time
@@ -149,7 +150,7 @@ def print_table(rows: Sequence[results.ResultRow]) -> None:
     table.add_column(column, justify=(
         'left' if column in ('design', 'method', 'config') else 'right'))
   for (name, design, method, preset, _), group in by_setting.items():
-    errors = [row.metrics['mse'] for row in group]
+    errors = [row.metrics.get('mse', math.inf) for row in group]
     table.add_row(
         f'{name} {design}', method, preset, str(len(group)),
         *(f'{each:.4g}' for each in (

@@ -15,6 +15,7 @@ from dfiv_ope.launch import (
   dataset,
   evaluate,
   iv,
+  once,
   policy,
   report,
   reproduce,
@@ -35,6 +36,7 @@ app.add_typer(iv.app, name='iv')
 app.command()(report.report)
 app.add_typer(reproduce.app, name='reproduce')
 app.add_typer(benchmark.app, name='benchmark')
+once.require(app)
 
 # Set to see where an error comes from.
 _DEBUG = 'DFIV_OPE_DEBUG'

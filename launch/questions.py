@@ -1,5 +1,6 @@
 """What is asked of a log: a dataset, a target policy, a true value if known."""
 
+from collections.abc import Mapping
 import dataclasses
 import json
 import pathlib
@@ -71,18 +72,18 @@ class Question:
           f'--policy. {targets.CHOICES}')
     self._policy = self.dataset.policy
     truth = metadata.truth
+    description = rows_lib.describe(metadata, target_epsilon=target_epsilon)
     if target_epsilon:
       self._policy = policies.Explore(
           self.dataset.policy, epsilon=target_epsilon)
-      truth = self._simulate(target_epsilon, out, truth_episodes)
+      truth = self._simulate(description, out, truth_episodes)
     transitions = self.dataset.transitions
     agreement = overlap.agreement(
         self._policy.action_probabilities(transitions.observation).numpy(),
         transitions.action.numpy())
-    self.description: dict[str, Any] = {
-        **rows_lib.describe(metadata, target_epsilon=target_epsilon),
-        'overlap': round(agreement, 4),
-        'truth': truth.mean, 'truth_standard_error': truth.standard_error}
+    self.description: dict[str, Any] = rows_lib.finite({
+        **description, 'overlap': round(agreement, 4),
+        'truth': truth.mean, 'truth_standard_error': truth.standard_error})
 
   def _ask(self, policy: str) -> None:
     """Takes a user's policy and describes how the log overlaps with it."""
@@ -96,10 +97,10 @@ class Question:
     self.description = rows_lib.describe_log(
         metadata, target=target.digest, policy=target.description)
     found = self._overlap()
-    self.description |= {
+    self.description |= rows_lib.finite({
         'overlap': {**dataclasses.asdict(found), 'grade': found.grade,
                     'verdict': found.verdict,
-                    'warnings': found.warnings(metadata.action_labels)}}
+                    'warnings': found.warnings(metadata.action_labels)}})
 
   def pose(self) -> tuple[bellman.Problem, types.IVBatch]:
     """Returns the problem and its rows; made when first asked for."""
@@ -153,20 +154,20 @@ class Question:
     return self._influence
 
   def _simulate(
-      self, epsilon: float, out: pathlib.Path, max_episodes: int,
+      self, description: Mapping[str, Any], out: pathlib.Path,
+      max_episodes: int,
   ) -> statistics.MonteCarlo:
     """Simulates the value of the target policy, or reads it back."""
-    metadata = self.dataset.metadata
-    if not isinstance(metadata.spec, spec_lib.Spec):
+    spec = self.dataset.metadata.spec
+    if not isinstance(spec, spec_lib.Spec):
       raise ValueError('An imported log has no task to simulate.')
-    path = rows_lib.truth_file(
-        out, metadata.digest, epsilon=epsilon, max_episodes=max_episodes)
+    path = rows_lib.truth_file(out, description, max_episodes=max_episodes)
     if not path.is_file():
+      epsilon = description['target_epsilon']
       truth = evaluation.monte_carlo(
-          envs.maker(
-              metadata.spec.task, action_noise=metadata.spec.action_noise),
-          self._policy, discount=metadata.spec.discount,
-          seed=rollout.stream(metadata.spec.seed, f'truth {epsilon:g}'),
+          envs.maker(spec.task, action_noise=spec.action_noise), self._policy,
+          discount=spec.discount,
+          seed=rollout.stream(spec.seed, f'truth {epsilon:g}'),
           max_episodes=max_episodes)
       path.parent.mkdir(parents=True, exist_ok=True)
       workspace.write_record(path, json.dumps(dataclasses.asdict(truth)))

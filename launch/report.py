@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 import json
 import pathlib
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dfiv_ope.launch import console, workspace
-
-if TYPE_CHECKING:
-  from dfiv_ope import results
 
 # Says that a directory is a report, and which files of it are ours.
 _RECORD = 'report.json'
@@ -33,25 +30,16 @@ def report(
     raise ValueError(
         f'{runs} has no complete result row yet. Wait for the first run to '
         'end, or name another directory.')
-  _check(rows, runs)
+  if any(row.outdated for row in rows):
+    console.NOTES.print(
+        f'The rows in {runs} were written by an older version of dfiv-ope, '
+        'which could go on from a run at another discount. If runs at several '
+        'discounts or policies share the directory, evaluate again into a new '
+        'one.', highlight=False, markup=False, soft_wrap=True)
   from dfiv_ope.launch.reporting import build
   _publish(out, build.files(rows, runs), old)
   console.OUTPUT.print(
       str(out / 'index.html'), highlight=False, soft_wrap=True)
-
-
-def _check(rows: list['results.ResultRow'], runs: pathlib.Path) -> None:
-  """Refuses rows whose fields are of other types than ours."""
-  for row in rows:
-    for name, kind in (
-        ('problem', Mapping), ('config', Mapping), ('metrics', Mapping),
-        ('curves', Mapping), ('versions', Mapping), ('method', str),
-        ('failure', str), ('preset', str), ('command', str), ('seed', int)):
-      if not isinstance(getattr(row, name), kind):
-        raise ValueError(
-            f'A row in {runs} has the {name} {getattr(row, name)!r}, so it '
-            'was written by another version. Run it again into a new '
-            'directory.')
 
 
 def _claimed(out: pathlib.Path) -> list[str]:

@@ -4,11 +4,13 @@ Nothing here needs TensorFlow, so a driver can plan without it.
 """
 
 from collections.abc import Mapping, Sequence
+import hashlib
+import json
 import pathlib
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import agents, results, versions
+from dfiv_ope import agents, result_checks, results, versions
 from dfiv_ope.launch import workspace
 
 if TYPE_CHECKING:
@@ -28,6 +30,17 @@ def code(method: str) -> str:
       'dfiv_ope.datasets.sampling')
 
 
+def inference(method: str) -> dict[str, Any]:
+  """Returns the settings of a method's interval, which are part of its key.
+
+  This imports TensorFlow, for the features of the influence.
+  """
+  if method == LOG:
+    return {}
+  from dfiv_ope.agents import influence
+  return influence.settings()
+
+
 def describe(
     metadata: 'spec_lib.Metadata', *, target_epsilon: float) -> dict[str, Any]:
   """Returns what a made dataset's record says of a row's problem."""
@@ -37,7 +50,7 @@ def describe(
   return {
       'name': 'ope', **_content(metadata), 'task': spec.task,
       'action_noise': spec.action_noise, 'epsilon': spec.epsilon,
-      'target_epsilon': target_epsilon}
+      'target': _own_policy(metadata), 'target_epsilon': target_epsilon}
 
 
 def describe_log(
@@ -55,21 +68,48 @@ def describe_log(
 
 
 def _content(metadata: 'spec_lib.Metadata') -> dict[str, Any]:
-  return {
+  return finite({
       'dataset': metadata.spec.id, 'digest': metadata.digest,
-      'discount': metadata.spec.discount, 'transitions': metadata.transitions,
-      'episodes': metadata.episodes, 'log_return': metadata.behaviour.mean,
-      'log_standard_error': metadata.behaviour.standard_error}
+      'discount': metadata.spec.discount, 'actions': metadata.num_actions,
+      'transitions': metadata.transitions, 'episodes': metadata.episodes,
+      'log_return': metadata.behaviour.mean,
+      'log_standard_error': metadata.behaviour.standard_error})
+
+
+def _own_policy(metadata: 'spec_lib.Metadata') -> str:
+  """Returns a digest of the policy that lies beside a made dataset.
+
+  It is that of the network's config and weights: TensorFlow writes the same
+  graph differently each time.
+  """
+  weights = {
+      name: record['sha256'] for name, record in metadata.files.items()
+      if name.startswith('policy/variables/')}
+  config = (metadata.policy or {}).get('dqn')
+  text = json.dumps([config, weights], sort_keys=True)
+  return hashlib.sha256(text.encode()).hexdigest()
+
+
+def finite(data: Any) -> Any:
+  """Returns data as JSON gives it back, with None for nan and infinity."""
+  if isinstance(data, Mapping):
+    return {str(name): finite(each) for name, each in data.items()}
+  if isinstance(data, list | tuple):
+    return [finite(each) for each in data]
+  if isinstance(data, float) and not result_checks.is_finite(data):
+    return None
+  return data
 
 
 def errors(
     estimate: float, description: Mapping[str, Any]) -> dict[str, float]:
   """Returns an estimate and its distance from the truth, if that is known."""
-  if description.get('truth') is None:
+  truth = description.get('truth')
+  if truth is None:
     return {'estimate': estimate}
-  error = abs(estimate - description['truth'])
+  error = abs(estimate - truth)
   return {'estimate': estimate, 'error': error,
-          'relative_error': error / abs(description['truth'])}
+          **({'relative_error': error / abs(truth)} if truth else {})}
 
 
 def preset(name: str, settings: Sequence[str]) -> str:
@@ -112,11 +152,18 @@ def command(
 
 
 def truth_file(
-    out: pathlib.Path, digest: str, *, epsilon: float, max_episodes: int,
+    out: pathlib.Path, description: Mapping[str, Any], *, max_episodes: int,
 ) -> pathlib.Path:
-  """Returns where a run directory keeps the value of a target policy."""
+  """Returns where a run directory keeps the value of a target policy.
+
+  Args:
+    out: run directory.
+    description: of `describe`: the policy, its epsilon, the task, the discount.
+    max_episodes: how many episodes the simulation may take.
+  """
   return out / 'truths' / (
-      f'{digest[:16]}-epsilon-{epsilon:g}-{max_episodes}.json')
+      f'{results.question(description)}-epsilon-'
+      f'{description["target_epsilon"]:g}-{max_episodes}.json')
 
 
 def checkpoints(out: pathlib.Path, key: str) -> pathlib.Path:

@@ -132,15 +132,11 @@ def _print_tables(out: pathlib.Path) -> None:
   """Prints the table of each problem, where there are few enough to read."""
   from dfiv_ope import results
   from dfiv_ope.launch import answers
-  problems: dict[tuple[str, float], list[results.ResultRow]] = (
-      collections.defaultdict(list))
-  for row in results.latest(results.known(out)):
-    if row.problem['name'] == 'ope' and row.problem.get('truth') is not None:
-      problems[row.problem['digest'], row.problem['target_epsilon']].append(
-          row)
-  if len(problems) <= _TABLES:
-    for rows in problems.values():
-      answers.print_table(rows)
+  rows = [row for row in results.latest(results.known(out))
+          if row.problem['name'] == 'ope'
+          and row.problem.get('truth') is not None]
+  if len(answers.by_question(rows)) <= _TABLES:
+    answers.print_table(rows)
 
 
 def _cores() -> int:

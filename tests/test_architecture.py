@@ -22,7 +22,8 @@ _ARROWS = {
 _CORE_ARROWS = {
     'configs': set(),
     'optimizers': set(),
-    'results': set(),
+    'result_checks': set(),
+    'results': {'result_checks'},
     'rollout': set(),
     'statistics': set(),
     'strength': set(),

@@ -8,6 +8,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
+import math
 import time
 from typing import Any, Protocol
 
@@ -101,9 +102,11 @@ def row(
     curves: Mapping[str, Sequence[float]] | None = None,
 ) -> results.ResultRow:
   """Returns the row of a structural function, measured on its design."""
+  measured = {**design.metrics(predict), **(metrics or {})}
+  finite = math.isfinite(measured['mse'])
   return results.ResultRow(
       problem=design.problem, method=method, config=config, seed=seed,
-      preset=preset,
-      metrics={**design.metrics(predict), **(metrics or {})},
+      preset=preset, metrics=measured if finite else {},
+      failure='' if finite else 'diverged: its error is not finite',
       curves={**design.curves(predict), **(curves or {})},
       cpu_seconds=cpu_seconds, versions=versions.versions())

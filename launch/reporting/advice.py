@@ -57,7 +57,7 @@ def next_steps(case: cases.Case) -> list[str]:
 
 def headline(case: cases.Case) -> str:
   """Returns the answer, what to compare it with, and how far to trust it."""
-  policy, best = case.problem.get('policy', 'the policy'), case.preferred
+  policy, best = case.policy, case.preferred
   mean, low, high = case.log
   naive = (f'the average return of the log, {tables.digits(mean)} '
            f'({tables.digits(low)} to {tables.digits(high)})')
@@ -100,10 +100,10 @@ def first_stage(case: cases.Case) -> list[str]:
       words.append(
           f'{result.variant}: states and actions explain '
           f'{_percent(max(share, 0.))} of the value that follows on held-out '
-          f'rows (effective F {result.metrics["first_stage_f"]:,.0f})'
+          f'rows{_effective(result.metrics)}'
           + (', which is weak: what an action leads to is mostly chance, or '
              'not in the observations.'
-             if strength.weak_values({'': result.metrics}) else '.'))
+             if _weak({'': result.metrics}) else '.'))
     share = result.metrics.get('stage1_held_out_r2')
     if share is not None:
       words.append(
@@ -125,6 +125,19 @@ def first_stage(case: cases.Case) -> list[str]:
         'reward lies along directions that stage 1 hardly keeps (singular '
         f'values below {strength.LOW_VALUE:g}).')
   return words
+
+
+def _weak(named: Mapping[str, Mapping[str, float]]) -> str:
+  """Returns `strength.weak_values`, where some may not be known."""
+  return strength.weak_values({
+      name: {'first_stage_r2': math.nan, 'first_stage_f': math.nan, **metrics}
+      for name, metrics in named.items()})
+
+
+def _effective(metrics: Mapping[str, float]) -> str:
+  """Returns the effective F in brackets, if it is known."""
+  known = metrics.get('first_stage_f')
+  return '' if known is None else f' (effective F {known:,.0f})'
 
 
 def _order(case: cases.Case) -> str | None:
@@ -209,10 +222,10 @@ def _methods(case: cases.Case) -> Iterator[Advice]:
 def _first_stage(case: cases.Case) -> Iterator[Advice]:
   """Do states and actions say what follows?"""
   named = {each.variant: each.metrics for each in case.methods}
-  weak = strength.weak_values(named)
+  weak = _weak(named)
   if weak:
     best = case.preferred
-    own = best and strength.weak_values({best.variant: best.metrics})
+    own = best and _weak({best.variant: best.metrics})
     yield Advice(Doubt.SOME if own else Doubt.NONE, weak, _TELLING)
   if case.lost_share > strength.ILL_POSED_SHARE:
     yield Advice(

@@ -1,5 +1,6 @@
 """Makes all files of a report from result rows."""
 
+import dataclasses
 import math
 import pathlib
 
@@ -53,8 +54,15 @@ def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
   ope = [row for row in rows if row.problem['name'] == 'ope']
   if ope:
     frame = frames.ope(ope)
-    sections += _ope_sections(frame, ope, content)
-    headlines.append(_headline(frame, sections))
+    # Errors at two discounts are those of two problems: nothing averages them.
+    for number, (label, part) in enumerate(
+        frame.groupby(frames.discounts(frame)), start=1):
+      ours = [ope[index] for index in part.index]
+      made = _ope_sections(
+          part.reset_index(drop=True), ours, content, label=label,
+          mark=f'-at-{number}' if label else '')
+      headlines.append(_headline(part, made, label))
+      sections += made
     parts.append((_ope_lines(frame), ope))
   asked = [row for row in rows if row.problem['name'] in ('log', 'selection')]
   if asked:
@@ -92,8 +100,18 @@ def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
 
 
 def _ope_sections(
-    frame: pd.DataFrame, rows: Rows, content: dict[str, bytes],
+    frame: pd.DataFrame, rows: Rows, content: dict[str, bytes], *,
+    label: str, mark: str,
 ) -> list[page.Section]:
+  """Returns the sections of one discount; adds the files of figures.
+
+  Args:
+    frame: of `frames.ope`.
+    rows: those it was made of.
+    content: files of the report.
+    label: what tells the discount from others, if there are others.
+    mark: the same, for names.
+  """
   styles = figures.styles(
       frame.variant, dict(zip(frame.variant, frame.method, strict=True)))
   sections = []
@@ -102,13 +120,15 @@ def _ope_sections(
       name: str, title: str, text: str,
       drawn: list[figures.Figure | None], made: list[tables.Table | None],
   ) -> None:
-    shown = [figure for figure in drawn if figure and figure.panels]
+    shown = [dataclasses.replace(figure, name=f'{figure.name}{mark}')
+             for figure in drawn if figure and figure.panels]
     for figure in shown:
       content.update(figure.files())
     sections.append(page.Section(
-        name=name, title=title, text=text,
+        name=f'{name}{mark}', title=f'{title}{label}', text=text,
         pictures=[page.picture(figure) for figure in shown],
-        grids=[table for table in made if table]))
+        grids=[_marked(table, frame, label=label, mark=mark)
+               for table in made if table]))
 
   if frame.relative_error.notna().any():
     add('summary', 'Summary',
@@ -141,21 +161,37 @@ def _ope_sections(
   return sections
 
 
-def _headline(frame: pd.DataFrame, sections: list[page.Section]) -> str:
+def _marked(
+    table: tables.Table, frame: pd.DataFrame, *, label: str, mark: str,
+) -> tables.Table:
+  """Returns a table that says its discount, if there are others."""
+  if not label:
+    return table
+  discount = frame.discount.iloc[0]
+  return dataclasses.replace(
+      table, name=f'{table.name}{mark}',
+      caption=f'{label.removeprefix(", ").capitalize()}. {table.caption}',
+      links=[link and (link if math.isnan(discount) else
+                       {**link, 'discount': discount})
+             for link in table.links])
+
+
+def _headline(
+    frame: pd.DataFrame, sections: list[page.Section], label: str) -> str:
   failed = int(frame.failed.sum())
   ending = (f'{failed} of {len(frame)} runs diverged.' if failed
             else f'None of {len(frame)} runs diverged.')
   best = [table for section in sections for table in section.grids
-          if table.name == 'best']
+          if table.name.startswith('best')]
   if not best:
     return (
-        'No true value is known, so there are estimates but no errors: see '
-        f'whether the families of estimators agree. {ending}')
+        f'No true value is known{label}, so there are estimates but no errors: '
+        f'see whether the families of estimators agree. {ending}')
   scope, first, error, _, _, _, log = [
       cell.text for cell in best[0].rows[-1]]
   naive = '' if log == '–' else f', where the log itself is off by {log}'
   return (
-      f'Smallest relative error on {scope}: {first}, {error} '
+      f'Smallest relative error on {scope}{label}: {first}, {error} '
       f'(interquartile mean{", 95 % interval" * ("[" in error)}){naive}. '
       f'{ending}')
 
@@ -164,9 +200,14 @@ def _facts(rows: Rows, runs: pathlib.Path) -> list[tuple[str, str]]:
   versions = sorted({row.versions.get('dfiv-ope', '?') for row in rows})
   digests = {
       str(row.problem['digest']) for row in rows if 'digest' in row.problem}
+  discounts = sorted({
+      frames.number(row.problem.get('discount')) for row in rows
+      if row.problem.get('discount') is not None})
   facts = [
       ('rows', f'{len(rows):,}'),
       ('datasets', f'{len(digests):,}'),
+      *([('discounts', ', '.join(f'{each:.10g}' for each in discounts))]
+        if len(discounts) > 1 else []),
       ('methods', str(len({row.method for row in rows}))),
       ('seeds', str(len({row.seed for row in rows}))),
       ('failed', str(sum(bool(row.failure) for row in rows))),

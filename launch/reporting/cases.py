@@ -60,7 +60,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Case:
-  """One policy on one log.
+  """One question: a policy on a log, at a discount.
 
   Attributes:
     problem: what rows say of the two.
@@ -72,6 +72,16 @@ class Case:
   frame: pd.DataFrame
   methods: list[Result]
   selection: pd.DataFrame
+
+  @property
+  def policy(self) -> str:
+    """What the policy is called, and what tells the case from others."""
+    return f'{self.problem.get("policy", "the policy")}{self.note}'
+
+  @property
+  def note(self) -> str:
+    """What tells the case from others of the same name; often empty."""
+    return str(self.frame.note.iloc[0])
 
   @property
   def log(self) -> tuple[float, float, float]:
@@ -121,14 +131,13 @@ def collect(frame: pd.DataFrame, rows: list[results.ResultRow]) -> list[Case]:
     rows: those it was made of.
   """
   cases = []
-  for _, lines in frame.groupby(['digest', 'target'], sort=False):
+  for _, lines in frame.groupby('question', sort=False):
     ours = {index: rows[index] for index in lines.index}
     runs = lines[lines.kind == 'log']
     if runs.empty:  # A selection alone.
       continue
     selections = lines[lines.kind == 'selection']
-    last = selections[selections.candidates.isin(
-        selections.candidates.tail(1))]
+    last = selections[selections.choice.isin(selections.choice.tail(1))]
     cases.append(Case(
         problem=ours[runs.index[0]].problem, frame=runs,
         methods=[

@@ -7,7 +7,7 @@ import statistics
 import pandas as pd
 
 from dfiv_ope import results
-from dfiv_ope.launch.reporting import cases, page, tables
+from dfiv_ope.launch.reporting import cases, frames, page, tables
 
 _Rows = list[results.ResultRow]
 # Relative errors of candidates by their label.
@@ -54,20 +54,18 @@ def sections(
     found: the cases among them.
     ope: rows of simulated datasets.
   """
-  answered = {(case.frame.digest.iloc[0], case.frame.target.iloc[0])
-              for case in found}
-  made, costs = [], []
-  rest = frame[[
-      line.kind == 'selection' and (line.digest, line.target) not in answered
-      for line in frame.itertuples()]]
+  answered = {case.frame.question.iloc[0] for case in found}
+  made: list[page.Section] = []
+  costs: dict[str, list[tuple[str, pd.DataFrame, _Errors]]] = {}
+  rest = frame[(frame.kind == 'selection') & ~frame.question.isin(answered)]
+  labels = frames.discounts(rest)
   for index, (_, part) in enumerate(rest.groupby(
-      ['digest', 'target', 'target_epsilon', 'candidates'], sort=False,
-      dropna=False), start=1):
+      ['question', 'choice'], sort=False), start=1):
     ours = [rows[each] for each in part.index]
     scores = cases.scores(part, ours)
     errors = _errors(list(part.variant), ours, ope)
     first = part.iloc[0]
-    title = first.panel if first.target else first.dataset
+    title = first.dataset + first.note if first.own_policy else first.panel
     if first.target_epsilon > 0.:
       title += f', target with epsilon {first.target_epsilon:g}'
     made.append(page.Section(
@@ -75,7 +73,8 @@ def sections(
         grids=[table(scores, f'-of-{index}', errors)]))
     if (scores.chosen.any() and set(scores.index) <= set(errors)
         and any(map(math.isfinite, errors.values()))):
-      costs.append((title, scores, errors))
+      costs.setdefault(labels[part.index[0]], []).append(
+          (title, scores, errors))
   if costs:
     made.insert(0, page.Section(
         name='regret', title='What choosing without the truth costs',
@@ -84,30 +83,35 @@ def sections(
 
 
 def regret(
-    costs: Sequence[tuple[str, pd.DataFrame, _Errors]]) -> tables.Table:
+    costs: Mapping[str, Sequence[tuple[str, pd.DataFrame, _Errors]]],
+) -> tables.Table:
   """Returns what choices cost against the candidate of least error.
 
   Args:
-    costs: for each dataset its name, `cases.scores` and all errors.
+    costs: for each discount, in words, and each of its datasets the name,
+      `cases.scores` and all errors.
   """
-  lines, losses = [], []
-  for name, scores, errors in costs:
-    least = min(errors, key=errors.__getitem__)
-    picked = [scores.chosen.idxmax(), scores.projected_bellman_error.idxmin()]
-    finite = [each for each in errors.values() if math.isfinite(each)]
-    losses.append([
-        *(errors[each] - errors[least] for each in picked),
-        statistics.mean(finite) - errors[least]])
-    lines.append([
-        tables.text(name), *map(tables.percent, losses[-1]),
-        *(cell for each in (picked[0], least, picked[1])
-          for cell in (tables.text(each), tables.percent(errors[each])))])
-  if len(costs) > 1:
-    lines.append([
-        tables.text('mean'), *(
-            tables.percent(statistics.mean(column))
-            for column in zip(*losses, strict=True)),
-        *[tables.text('–')] * 6])
+  lines = []
+  for label, group in costs.items():
+    losses = []
+    for name, scores, errors in group:
+      least = min(errors, key=errors.__getitem__)
+      picked = [
+          scores.chosen.idxmax(), scores.projected_bellman_error.idxmin()]
+      finite = [each for each in errors.values() if math.isfinite(each)]
+      losses.append([
+          *(errors[each] - errors[least] for each in picked),
+          statistics.mean(finite) - errors[least]])
+      lines.append([
+          tables.text(name), *map(tables.percent, losses[-1]),
+          *(cell for each in (picked[0], least, picked[1])
+            for cell in (tables.text(each), tables.percent(errors[each])))])
+    if len(group) > 1:
+      lines.append([
+          tables.text(f'mean{label}'), *(
+              tables.percent(statistics.mean(column))
+              for column in zip(*losses, strict=True)),
+          *[tables.text('–')] * 6])
   return tables.Table(
       name='selection-regret',
       caption=(
@@ -129,11 +133,11 @@ def _errors(labels: list[str], rows: _Rows, ope: _Rows) -> dict[str, float]:
     rows: of the selection, one a candidate.
     ope: rows of simulated datasets, some of which are the candidates' runs.
   """
-  problem = rows[0].problem
+  asked, truth = results.question(rows[0].problem), rows[0].problem.get('truth')
   runs: dict[str, list[float]] = {}
   for row in ope:
-    if all(row.problem.get(name) == problem.get(name)
-           for name in ('digest', 'target_epsilon')):
+    if (results.question(row.problem) == asked
+        and row.problem.get('truth') == truth):
       runs.setdefault(_setting(row), []).append(
           math.inf if row.failure
           else row.metrics.get('relative_error', math.nan))

@@ -53,9 +53,9 @@ def families(frame: pd.DataFrame) -> tables.Table:
   names = [name for name in _FAMILIES if (frame.family == name).any()]
   lines: list[list[tables.Cell]] = []
   links: list[tables.Link] = []
-  for (panel, noise, target, dataset, digest), part in sound.groupby(
-      ['panel', 'action_noise', 'target_epsilon', 'dataset', 'digest'],
-      dropna=False):
+  for (panel, noise, target, dataset, digest, _), part in sound.groupby(
+      ['panel', 'action_noise', 'target_epsilon', 'dataset', 'digest',
+       'question'], dropna=False):
     found = medians(part)
     if found.empty:
       continue
@@ -98,18 +98,17 @@ def datasets(frame: pd.DataFrame) -> tables.Table:
   """Returns the datasets, their sizes and how far the policies overlap."""
   lines: list[list[tables.Cell]] = []
   links: list[tables.Link] = []
-  for (digest, _), part in frame.groupby(
-      ['digest', 'target_epsilon'], dropna=False, sort=False):
+  for _, part in frame.groupby('question', sort=False):
     row = part.iloc[0]
     lines.append([
-        tables.text(row.dataset), tables.text(digest[:12]),
+        tables.text(row.dataset), tables.text(row.digest[:12]),
         tables.text(row.task), tables.number(row.action_noise),
         tables.number(row.epsilon), tables.number(row.target_epsilon),
         tables.count(row.transitions), tables.count(row.episodes),
         tables.number(row.overlap),
         tables.spread(row.truth, row.truth_standard_error),
         tables.spread(row.log_return, row.log_standard_error)])
-    links.append({'digest': digest})
+    links.append({'digest': row.digest, 'panel': row.panel})
   return tables.Table(
       name='datasets',
       caption=(
@@ -131,13 +130,17 @@ def held_out(
   if extra.empty or not len(extra.columns):
     return None
   names = list(extra.columns)
-  both = pd.concat([frame[['variant', 'panel', 'action_noise']], extra], axis=1)
+  setting = ['panel', 'action_noise', 'target_epsilon']
+  both = pd.concat([frame[['variant', *setting]], extra], axis=1)
   both = both[both[names].notna().any(axis=1)]
-  medians = both.groupby(['panel', 'action_noise', 'variant'])[names].median()
+  medians = both.groupby([*setting, 'variant'], dropna=False)[names].median()
+  # Policies have a column where there are several.
+  several = frame.target_epsilon.nunique() > 1
   lines = [[
       tables.text(variant), tables.text(panel), tables.number(noise),
+      *([tables.number(target)] if several else []),
       *(tables.number(value) for value in row)]
-      for (panel, noise, variant), row in zip(
+      for (panel, noise, target, variant), row in zip(
           medians.index, medians.to_numpy(), strict=True)]
   return tables.Table(
       name='held-out',
@@ -146,10 +149,11 @@ def held_out(
           'losses, stage-1 R² and singular-value decay, where rows have '
           'them.'),
       columns=['method', 'task', 'noise',
+               *(['target epsilon'] if several else []),
                *(name.replace('_', ' ') for name in names)],
       rows=lines,
       links=[{'method': variant, 'panel': panel, 'noise': float(noise)}
-             for panel, noise, variant in medians.index])
+             for panel, noise, _, variant in medians.index])
 
 
 def divergences(
@@ -169,8 +173,8 @@ def divergences(
           tables.text(line.task), tables.number(line.action_noise),
           tables.count(row.seed), tables.text(line.failure)]
           for line, row in failed],
-      links=[{'method': line.variant, 'digest': line.digest}
-             for line, _ in failed])
+      links=[{'method': line.variant, 'digest': line.digest,
+              'panel': line.panel} for line, _ in failed])
 
 
 def paper_policy(frame: pd.DataFrame) -> pd.DataFrame:

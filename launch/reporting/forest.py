@@ -38,7 +38,9 @@ def figure(name: str, case: cases.Case) -> figures.Figure:
 
 def _title(case: cases.Case) -> str:
   words = str(case.problem['policy'])
-  return words if len(words) <= _LONGEST else f'{words[:_LONGEST]}…'
+  if len(words) > _LONGEST:
+    words = f'{words[:_LONGEST]}…'
+  return words + case.note
 
 
 def _words(result: cases.Result) -> str:

@@ -22,16 +22,15 @@ FAMILIES = {
     'two_sls': 'closed form', 'sieve': 'closed form', 'dfiv': 'neural IV',
     'deepgmm': 'neural IV', 'deepiv': 'neural IV', 'fqe': 'FQE'}
 
-# What a row of a user's log must say of it; a selection on a dataset with a
-# policy of its own says no policy.
-_NEEDED_OF_LOG = ('dataset', 'digest', 'target', 'policy')
+# A selection on a dataset with a policy of its own says no policy.
 _OWN_POLICY = {'target': '', 'policy': 'the target policy'}
-# What a row of off-policy evaluation must say of its dataset.
-_NEEDED = ('dataset', 'digest', 'task', 'action_noise')
-_OPTIONAL = (
+_NUMBERS = (
+    'action_noise',
     'epsilon', 'target_epsilon', 'discount', 'transitions', 'episodes',
     'truth', 'truth_standard_error', 'log_return', 'log_standard_error',
     'overlap')
+# Digits of a digest that tell two apart.
+_DIGITS = 8
 # Metrics that the report knows; all others are diagnostics.
 OUTCOMES = ('estimate', 'error', 'relative_error', 'mse')
 # Longest value of a setting in a method's label.
@@ -42,26 +41,27 @@ def ope(rows: list[results.ResultRow]) -> pd.DataFrame:
   """Returns rows of off-policy evaluation as a frame.
 
   A row that failed, or has no finite estimate, is `failed` and its errors are
-  inf. Errors are nan where the truth is not known. `cell` names the problem
+  inf. Errors are nan where the truth is not known. `question` tells the
+  numbers apart that are estimated, and their truths. `cell` names the problem
   that runs repeat, `panel` is the cell without noise and target policy.
-
-  Raises:
-    ValueError: a row does not say what it was run on.
   """
   lines = []
   for row, variant in zip(rows, variants(rows), strict=True):
-    _check(row, row.problem, _NEEDED)
     problem: dict[str, Any] = {
-        **{name: str(row.problem[name]) for name in _NEEDED[:3]},
-        **{name: number(row.problem.get(name))
-           for name in (_NEEDED[3], *_OPTIONAL)}}
+        **{name: str(row.problem[name])
+           for name in ('dataset', 'digest', 'task')},
+        'target': str(row.problem.get('target', '')),
+        **{name: number(row.problem.get(name)) for name in _NUMBERS}}
     lines.append({
-        **problem, **_outcome(row, problem['truth']), 'method': row.method,
+        **problem, 'asked': results.question(row.problem),
+        **_outcome(row, problem['truth']), 'method': row.method,
         'variant': variant, 'preset': row.preset, 'family': FAMILIES.get(
             row.method, 'other'),
         'seed': row.seed, 'cpu_seconds': number(row.cpu_seconds),
         'size': _size(problem)})
   frame = pd.DataFrame(lines)
+  frame['question'] = [f'{asked} {truth}' for asked, truth in zip(
+      frame.asked, frame.truth, strict=True)]
   frame['panel'] = _panels(frame)
   frame['cell'] = list(zip(
       frame.panel, frame.action_noise, frame.target_epsilon.fillna(-1.),
@@ -72,20 +72,20 @@ def ope(rows: list[results.ResultRow]) -> pd.DataFrame:
 def log(rows: list[results.ResultRow]) -> pd.DataFrame:
   """Returns rows of users' logs, and of selections on them, as a frame.
 
-  `panel` names a log and a policy; the overlap is the agreement of the two.
-
-  Raises:
-    ValueError: a row does not say what it was run on.
+  `question` tells apart what is asked, and `panel` names it: a log, a policy,
+  and the `note` of what else tells it from others. The overlap is the
+  agreement of log and policy.
   """
   lines = []
   for row, variant in zip(rows, variants(rows), strict=True):
     selection = row.problem['name'] == 'selection'
     said = {**(_OWN_POLICY if selection else {}), **row.problem}
-    _check(row, said, _NEEDED_OF_LOG)
-    problem = {name: str(said[name]) for name in _NEEDED_OF_LOG}
     overlap = row.problem.get('overlap')
     lines.append({
-        **problem,
+        **{name: str(said[name])
+           for name in ('dataset', 'digest', 'target', 'policy')},
+        'question': results.question(row.problem),
+        'own_policy': 'policy' not in row.problem,
         **{name: number(row.problem.get(name)) for name in (
             'discount', 'transitions', 'episodes', 'log_return',
             'log_standard_error', 'target_epsilon')},
@@ -94,13 +94,15 @@ def log(rows: list[results.ResultRow]) -> pd.DataFrame:
         **({'estimate': math.nan, 'failed': bool(row.failure),
             'failure': row.failure} if selection
            else _outcome(row, math.nan)),
-        'kind': row.problem['name'], 'candidates': str(
-            row.problem.get('candidates', '')),
+        'kind': row.problem['name'], 'choice': repr([
+            row.problem.get(name) for name in ('candidates', 'judge')]),
         'method': row.method, 'variant': variant,
         'family': FAMILIES.get(row.method, 'other'), 'seed': row.seed,
-        'cpu_seconds': number(row.cpu_seconds),
-        'panel': f'{problem["dataset"]}: {problem["policy"]}'})
-  return pd.DataFrame(lines)
+        'cpu_seconds': number(row.cpu_seconds)})
+  frame = pd.DataFrame(lines)
+  frame['note'] = _notes(frame)
+  frame['panel'] = frame.dataset + ': ' + frame.policy + frame.note
+  return frame
 
 
 def variants(rows: list[results.ResultRow]) -> list[str]:
@@ -157,18 +159,6 @@ def order(names: Any) -> list[str]:
   return sorted(set(names), key=place)
 
 
-def _check(
-    row: results.ResultRow, said: Mapping[str, Any], needed: tuple[str, ...],
-) -> None:
-  """Refuses a row that does not say what it was run on."""
-  missing = [name for name in needed if name not in said]
-  if missing:
-    raise ValueError(
-        f'A row of {row.method} with seed {row.seed} does not say its '
-        f'{", ".join(missing)}, so it was written by another version. '
-        'Evaluate again into a new directory.')
-
-
 def _outcome(row: results.ResultRow, truth: float) -> dict[str, Any]:
   """Returns estimate and errors, and why there are none."""
   estimate = number(row.metrics.get('estimate'))
@@ -216,17 +206,39 @@ def _size(problem: Mapping[str, Any]) -> str:
 
 
 def _panels(frame: pd.DataFrame) -> list[str]:
-  """Returns for each row its task, and the size and policy that vary."""
-  titles = []
+  """Returns for each row its task, and what else sets its problem apart."""
   by_task = frame.groupby('task')
-  sizes = by_task['size'].nunique()
-  epsilons = by_task.epsilon.nunique()
-  for task, size, epsilon in zip(
-      frame.task, frame['size'], frame.epsilon, strict=True):
-    title = task
-    if sizes[task] > 1:
-      title += f', {size} rows'
-    if epsilons[task] > 1:
-      title += f', log epsilon {epsilon:g}'
-    titles.append(title)
-  return titles
+  several = {
+      'size': by_task['size'].transform('nunique') > 1,
+      'epsilon': by_task.epsilon.transform('nunique') > 1,
+      # One log may be asked for several policies, a policy for several truths.
+      'target': frame.groupby(['digest', 'target_epsilon'], dropna=False)
+      .target.transform('nunique') > 1,
+      'truth': frame.groupby('asked').question.transform('nunique') > 1}
+  titles = frame.task + discounts(frame)
+  for name, words in (
+      ('size', ', {} rows'), ('epsilon', ', log epsilon {:g}'),
+      ('target', f', policy {{:.{_DIGITS}}}'), ('truth', ', truth {:.6g}')):
+    titles += pd.Series([
+        words.format(value) if needed else '' for value, needed in zip(
+            frame[name], several[name], strict=True)], frame.index)
+  return titles.tolist()
+
+
+def discounts(frame: pd.DataFrame) -> pd.Series:
+  """Returns the discount of each row in words, empty where all have one."""
+  if frame.discount.nunique(dropna=False) < 2:
+    return pd.Series('', frame.index)
+  return frame.discount.map(lambda value: (
+      ', discount unknown' if math.isnan(value)
+      else f', discount {value:.10g}'))
+
+
+def _notes(frame: pd.DataFrame) -> pd.Series:
+  """Returns what tells the question of each row from others of its name."""
+  notes = discounts(frame)
+  by_name = frame.groupby(['dataset', 'policy', 'discount'], dropna=False)
+  for name, word in (('digest', 'log'), ('target', 'policy')):
+    notes += (f', {word} ' + frame[name].str[:_DIGITS]).where(
+        by_name[name].transform('nunique') > 1, '')
+  return notes

@@ -113,7 +113,7 @@ def answers(found: list[cases.Case]) -> tables.Table:
     line = case.frame.iloc[0]
     ends = best.interval[:3] if best and best.interval else (None,) * 3
     lines.append([
-        tables.text(line.policy), tables.text(line.dataset),
+        tables.text(case.policy), tables.text(line.dataset),
         tables.text(best.variant if best else '–'),
         *map(tables.number, ends), tables.number(case.log[0]),
         tables.text(advice.trust(case))])

@@ -19,7 +19,8 @@ from dfiv_ope.launch.reporting import figures, frames, tables
 # Columns of the table of rows: name in a frame, heading, kind.
 _COLUMNS = (
     ('method', 'method', 'text'), ('task', 'task', 'text'),
-    ('noise', 'noise', 'number'), ('n', 'n', 'number'),
+    ('noise', 'noise', 'number'), ('discount', 'discount', 'number'),
+    ('n', 'n', 'number'),
     ('rho', 'rho', 'number'), ('seed', 'seed', 'number'),
     ('estimate', 'estimate', 'number'), ('truth', 'truth', 'number'),
     ('error', 'error', 'number'), ('relative', 'relative error', 'percent'),
@@ -69,10 +70,13 @@ def data(
     text = json.dumps(_clean(value), sort_keys=True)
     return pools[pool].setdefault(text, len(pools[pool]))
 
+  discounts = {value for frame, _ in parts if 'discount' in frame
+               for value in frame.discount.dropna()}
   present = [
       column for column in _COLUMNS
       if any(column[0] in frame and frame[column[0]].notna().any()
-             for frame, _ in parts)]
+             for frame, _ in parts)
+      and (column[0] != 'discount' or len(discounts) > 1)]
   lines = []
   for frame, rows in parts:
     values = {

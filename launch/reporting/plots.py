@@ -69,10 +69,10 @@ def curves_figure(
   main = details.paper_policy(frame[frame.panel.isin(frame.panel[has])])
   panels = []
   for (panel, noise), part in main.groupby(['panel', 'action_noise']):
-    counts = has[part.index].groupby(part.digest).sum()
+    counts = has[part.index].groupby(part.question).sum()
     if not counts.max():
       continue
-    part = part[part.digest == counts.idxmax()]
+    part = part[part.question == counts.idxmax()]
     dataset = part.dataset.iloc[0]
     panels.append(figures.Panel(
         f'{panel}, noise {noise:g}',

@@ -18,7 +18,7 @@ def test_a_spec_refuses_impossible_values(field, value):
 
 def test_the_id_is_a_file_name_without_dots():
   assert spec.Spec(task='catch', action_noise=0.25, epsilon=0.).id == (
-      'catch-noise-0p25-epsilon-0-20000-seed-0')
+      'catch-noise-0p25-epsilon-0-discount-0p99-20000-seed-0')
 
 
 def test_a_record_survives_json(written):

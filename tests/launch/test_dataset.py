@@ -22,7 +22,8 @@ def copy(dataset, tmp_path):
 def test_show_prints_a_card(command, dataset):
   result = command('dataset', 'show', dataset)
   assert result.returncode == 0
-  for words in ('catch-noise-0p2-epsilon-0p2-2000-seed-0', 'true value',
+  for words in ('catch-noise-0p2-epsilon-0p2-discount-0p99-2000-seed-0',
+                'true value',
                 '2,007 transitions in 223 episodes, 0 truncated'):
     assert words in result.stdout
 

@@ -5,8 +5,19 @@ import json
 
 import pytest
 
-from dfiv_ope import results, versions
-from dfiv_ope.launch import asked, driver, grid, inventory, jobs, pool, rows
+from dfiv_ope import results, statistics, uncertainty, versions
+from dfiv_ope.agents import influence, lstd
+from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.launch import (
+  asked,
+  coverage,
+  driver,
+  grid,
+  inventory,
+  jobs,
+  pool,
+  rows,
+)
 
 _TINY = {
     'tasks': 'catch', 'noises': '0.2', 'methods': 'lstd,dfiv', 'seeds': 2,
@@ -131,31 +142,108 @@ def test_another_target_policy_waits_for_its_true_value():
 def test_names_say_all_settings():
   policy, dataset, *_ = _plan()
   assert policy.name.startswith('catch-noise-0p2-seed-0-')
-  assert dataset.name.startswith('catch-noise-0p2-epsilon-0p2-1000-seed-0-')
-  for change in ({'policy': {'transitions': 3000}}, {'truth_episodes': 300}):
+  assert dataset.name.startswith(
+      'catch-noise-0p2-epsilon-0p2-discount-0p99-1000-seed-0-')
+  for change in ({'policy': {'transitions': 3000}}, {'truth_episodes': 300},
+                 {'discount': 0.5}):
     other_policy, other, *_ = _plan(**change)
     assert other.name != dataset.name
     assert (other_policy.name != policy.name) == ('policy' in change)
   assert [job.name for job in _plan()[:2]] == [policy.name, dataset.name]
 
 
-def test_a_cell_is_named_by_data_method_config_code_and_seed():
+_SPEC = spec_lib.Spec(task='catch', transitions=1000)
+
+
+def _metadata(**changes):
+  """Returns the record of a dataset; `spec` names changes of its spec."""
+  moments = statistics.MonteCarlo(
+      mean=0.5, standard_error=0.1, episodes=9, mean_length=9.)
+  spec = dataclasses.replace(_SPEC, **changes.pop('spec', {}))
+  return spec_lib.Metadata(**{
+      'spec': spec, 'num_observations': 50, 'num_actions': 3,
+      'transitions': 1007, 'episodes': 9, 'truncated': 0, 'digest': 'a digest',
+      'files': {
+          'policy/variables/variables.index': {'sha256': 'weights'},
+          'policy/saved_model.pb': {'sha256': 'written differently each time'},
+      }, 'truth': moments, 'behaviour': moments,
+      'policy': {'dqn': {'hidden': [50]}, 'cpu_seconds': 1.2}, 'versions': {},
+      **changes})
+
+
+# What defines the question of a dataset: its content, the value that is asked
+# for, where it is simulated, and the policy whose value it is.
+_OTHER_QUESTIONS = [
+    {'digest': 'another'}, {'spec': {'discount': 0.5}},
+    {'spec': {'action_noise': 0.1}}, {'num_actions': 4},
+    {'files': {'policy/variables/variables.index': {'sha256': 'others'}}},
+    {'policy': {'dqn': {'hidden': [9]}}}]
+
+
+@pytest.mark.parametrize('change', _OTHER_QUESTIONS)
+def test_another_question_has_other_rows_and_another_truth(change, tmp_path):
   *_, cell = _plan()
-  key = cell.key('a digest')
-  assert cell.key('another') != key
+  assert cell.key(_metadata(**change)) != cell.key(_metadata())
+  files = {
+      rows.truth_file(tmp_path, rows.describe(metadata, target_epsilon=0.2),
+                      max_episodes=100)
+      for metadata in (_metadata(), _metadata(**change))}
+  assert len(files) == 2
+
+
+@pytest.mark.parametrize('change', [
+    *_OTHER_QUESTIONS[1:], {'spec': {'transitions': 9}}])
+def test_an_interval_of_new_logs_is_keyed_by_what_they_are_drawn_from(change):
+  def key(metadata, **changes):
+    problem = coverage.describe(
+        metadata, **{'log': 0, 'seeds': 3, 'level': 0.95, **changes})
+    return results.key(problem, 'lstd', {}, 0)
+
+  first = key(_metadata())
+  assert key(_metadata(**change)) != first
+  assert key(_metadata(digest='another')) == first
+  for setting in ({'log': 1}, {'seeds': 2}, {'level': 0.9}):
+    assert key(_metadata(), **setting) != first
+
+
+def test_how_a_policy_is_written_is_not_what_it_is():
+  *_, cell = _plan()
+  files = {'policy/variables/variables.index': {'sha256': 'weights'},
+           'policy/saved_model.pb': {'sha256': 'otherwise'}}
+  again = _metadata(files=files, policy={
+      'dqn': {'hidden': [50]}, 'cpu_seconds': 3.4})
+  assert cell.key(again) == cell.key(_metadata())
+
+
+def test_a_cell_is_named_by_question_method_config_code_and_seed():
+  *_, cell = _plan()
+  key = cell.key(_metadata())
   for change in ({'seed': 7}, {'method': 'kiv'}, {'config': '{"a": 1}'},
-                 {'code': 'changed'}, {'target_epsilon': 0.2}):
-    assert dataclasses.replace(cell, **change).key('a digest') != key
+                 {'code': 'changed'}, {'target_epsilon': 0.2},
+                 {'inference': '{"resamples": 3}'}):
+    assert dataclasses.replace(cell, **change).key(_metadata()) != key
   for change in ({'preset': 'paper'}, {'settings': ()}):
-    assert dataclasses.replace(cell, **change).key('a digest') == key
+    assert dataclasses.replace(cell, **change).key(_metadata()) == key
+
+
+@pytest.mark.parametrize('module, name, value', [
+    (uncertainty, 'RESAMPLES', 7), (influence, '_DUAL_ROWS', 7),
+    (lstd, 'CONFIGS', {'default': lstd.Config(random_features=4)})])
+def test_the_settings_of_intervals_are_in_the_keys_of_rows(
+    monkeypatch, module, name, value):
+  before = rows.inference('kiv')
+  monkeypatch.setattr(module, name, value)
+  assert rows.inference('kiv') != before
+  assert rows.inference('log') == {}  # Its interval is not stored.
 
 
 def test_the_key_of_a_row_is_that_of_its_cell(ope_row):
   *_, cell = _plan()
   row = ope_row(
       cell.method, seed=cell.seed, config=json.loads(cell.config),
-      code=cell.code)
-  assert row.key == cell.key(row.problem['digest'])
+      code=cell.code, inference=json.loads(cell.inference),
+      problem=rows.describe(_metadata(), target_epsilon=0.))
+  assert row.key == cell.key(_metadata())
 
 
 def test_code_is_what_a_method_imports_and_not_how_it_is_written(

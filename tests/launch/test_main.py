@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def test_help_does_not_load_tensorflow(command):
   code = (
@@ -24,3 +26,27 @@ def test_every_option_is_explained(command):
   text = command('dataset', 'make', '--help').stdout
   for words in ('--action-noise', '--epsilon', '--policy', 'Same seed'):
     assert words in text
+
+
+@pytest.mark.parametrize('arguments, option', [
+    (('evaluate', 'data', '--method', 'lstd', '--out', 'runs', '--policy',
+      'uniform', '--policy', 'columns'), '--policy'),
+    (('dataset', 'check', 'data', '--policy=uniform', '--policy=uniform'),
+     '--policy'),
+    (('sweep', '--tasks', 'catch', '--out', 'runs', '--tasks', 'cartpole'),
+     '--tasks'),
+    (('report', 'runs', '--out', 'a', '--out', 'b'), '--out')])
+def test_an_option_of_one_value_is_taken_once(
+    command, tmp_path, arguments, option):
+  message = command.refuses(*arguments, cwd=tmp_path)
+  assert message.startswith(
+      f'Error: {option} was given 2 times, but takes one value.')
+  assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_of_several_values_is_taken_as_often_as_it_comes(
+    command, tmp_path):
+  message = command.refuses(
+      'evaluate', 'data', '--out', 'runs', '--method', 'lstd', '--method',
+      'kiv', '--set', 'a=1', '--set', 'b=2', cwd=tmp_path)
+  assert 'config of one method' in message

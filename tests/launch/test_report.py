@@ -12,7 +12,14 @@ import pytest
 
 from dfiv_ope import results
 from dfiv_ope.launch import workspace
-from dfiv_ope.launch.reporting import build, frames, ranking, svg, tables
+from dfiv_ope.launch.reporting import (
+  build,
+  details,
+  frames,
+  ranking,
+  svg,
+  tables,
+)
 
 HOSTILE = '[x](y) </script><script>alert(1)</script> | & $x_1$ 100%'
 ERRORS = {'kiv': 0.01, 'dfiv': 0.04, 'fqe': 0.1}
@@ -247,6 +254,110 @@ def test_several_policies_on_one_log_are_ranked(ope_row):
   assert ranking.policies(frames.ope(rows[:1])) is None
 
 
+@pytest.fixture(scope='module')
+def two_discounts(ope_row):
+  """KIV is better at 0.99, FQE at 0.5, on the same log."""
+  made = []
+  for discount, truth, errors in (
+      (0.99, 0.5, {'kiv': 0.01, 'fqe': 0.1}),
+      (0.5, 0.2, {'kiv': 0.3, 'fqe': 0.02})):
+    made += [
+        ope_row(method, seed=seed, problem={
+            'discount': discount, 'truth': truth}, metrics={
+                'estimate': truth * (1. + error), 'held_out_loss': discount},
+                curves={'updates': [1., 2.], 'estimate': [truth, truth]})
+        for method, error in errors.items() for seed in (0, 1)]
+  return made
+
+
+def test_rows_of_two_discounts_are_in_no_line_together(two_discounts):
+  files = build.files(two_discounts, pathlib.Path('runs'))
+
+  def lines(name):
+    text = files[f'tables/{name}.md'].decode()
+    return [line.strip('| ').split(' | ') for line in text.splitlines()
+            if line.startswith('| ')][1:]
+
+  # Half first: groups are in the order of their labels.
+  for number, best, error in ((1, 'FQE', '2 %'), (2, 'KIV', '1.00 %')):
+    (line,) = lines(f'best-at-{number}')
+    assert line[1] == f'**{best}**'
+    assert line[2].startswith(error.split()[0].rstrip('0').rstrip('.'))
+    assert {line[0]: line[3] for line in lines(f'methods-at-{number}')} == {
+        'KIV': '2', 'FQE': '2'}  # Two runs each, not four.
+    (line,) = lines(f'families-at-{number}')
+    assert len(lines(f'datasets-at-{number}')) == 1
+    assert {line[-1] for line in lines(f'held-out-at-{number}')} == {
+        ('0.5', '0.99')[number - 1]}
+  caption = files['tables/best-at-1.md'].decode()
+  assert caption.startswith('Discount 0.5. The method of smallest')
+  page = files['index.html'].decode()
+  assert '<dt>discounts</dt><dd>0.5, 0.99</dd>' in page
+  for label in ('0.5', '0.99'):
+    assert f'>Summary, discount {label}</h2>' in page
+    assert f'Smallest relative error on catch, discount {label}: ' in page
+  names = re.findall(r'\bid="([^"]+)"', page)
+  assert len(names) == len(set(names))
+  for number in (1, 2):
+    assert {f'figures/{name}-at-{number}.svg' for name in (
+        'error', 'curves', 'time')} <= set(files)
+  data = json.loads(re.search(
+      r'<script type="application/json" id="data">(.*?)</script>', page,
+      re.DOTALL)[1])
+  assert ['discount', 'discount', 'number'] in data['columns']
+  assert 'catch, discount 0.5' in json.dumps(data)
+
+
+def test_one_discount_has_no_label(report):
+  page = (report / 'index.html').read_text()
+  assert ', discount' not in page
+  assert '["discount","discount","number"]' not in page
+
+
+def test_two_truths_and_two_policies_are_in_no_line_together(ope_row):
+  truths = [
+      ope_row(method, problem={'truth': truth}, target_epsilon=0.2,
+              metrics={'estimate': 0.5})
+      for method, truth in (('kiv', 0.5), ('fqe', 0.4))]
+  policies = [
+      ope_row(method, noise=0.5, problem={'target': target},
+              metrics={'estimate': 0.5})
+      for method, target in (('kiv', 'a' * 64), ('fqe', 'b' * 64))]
+  frame = frames.ope([*truths, *policies])
+  assert frame.panel.tolist() == [
+      'catch, truth 0.5', 'catch, truth 0.4', 'catch, policy aaaaaaaa',
+      'catch, policy bbbbbbbb']
+  assert frame.question.nunique() == 4
+  table = details.families(frame)
+  assert len(table.rows) == 4
+  assert len(details.datasets(frame).rows) == 4
+  # None of them is a problem that two methods share.
+  assert {cell.text for line in ranking.improvement(frame).rows
+          for cell in line[1:]} == {'–'}
+
+
+def test_diagnostics_of_two_policies_are_in_no_line_together(ope_row):
+  rows = [
+      ope_row(target_epsilon=epsilon, metrics={
+          'estimate': 0.5, 'held_out_loss': epsilon})
+      for epsilon in (0., 0.5)]
+  table = details.held_out(frames.ope(rows), rows)
+  assert [[cell.text for cell in line[3:]] for line in table.rows] == [
+      ['0', '0'], ['0.5', '0.5']]
+
+
+def test_rows_of_an_older_version_are_shown_with_a_warning(
+    command, ope_row, tmp_path):
+  line = dataclasses.asdict(ope_row())
+  del line['format'], line['inference']
+  (tmp_path / 'rows.jsonl').write_text(json.dumps(line) + '\n')
+  result = command('report', tmp_path, '--out', tmp_path / 'report')
+  assert result.returncode == 0, result.stderr
+  assert 'written by an older version of dfiv-ope' in result.stderr
+  assert 'evaluate again into a new one' in result.stderr
+  assert 'KIV' in (tmp_path / 'report/index.html').read_text()
+
+
 def test_methods_are_told_apart_by_preset_and_settings(ope_row):
   rows = [
       ope_row('dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 1}),
@@ -319,8 +430,11 @@ def test_rows_of_the_demand_design_show_errors_and_effects(tmp_path):
     ({'problem': {'name': 'chess'}}, "rows of the problem 'chess', which no"),
     ({'problem': {'name': 'ope', 'task': 'catch'}},
      'does not say its dataset, digest, action_noise'),
-    ({'problem': {'name': 'demand'}}, 'does not say its n, rho'),
-    ({'metrics': [1]}, r'has the metrics \[1\], so it was written by another'),
+    ({'problem': {'name': 'demand'}, 'metrics': {'mse': 1.}},
+     'does not say its n, rho'),
+    ({'metrics': [1]}, r'Line 1 .*its metrics must be names and values'),
+    ({'metrics': {'estimate': 'abc'}}, r'Line 1 .*metric estimate .*Remove'),
+    ({'metrics': {'estimate': math.nan}}, r'Line 1 .*metric estimate .*Remove'),
 ])
 def test_rows_that_cannot_be_shown_are_named(
     command, ope_row, tmp_path, change, message):

@@ -379,9 +379,66 @@ def test_an_interval_far_off_does_not_hide_the_others():
   assert '>10<' in drawn['figures/log.svg'].decode()
 
 
-def test_a_row_that_does_not_say_its_policy_is_refused():
+def test_a_row_that_does_not_say_its_policy_is_refused(tmp_path):
   bad = row()
   bad = dataclasses.replace(bad, problem={
       name: value for name, value in bad.problem.items() if name != 'policy'})
-  with pytest.raises(ValueError, match='lstd with seed 0 does not say its pol'):
-    build.files([bad], pathlib.Path('runs'))
+  with pytest.raises(ValueError, match='lstd with seed 0 .*not say its policy'):
+    results.append(tmp_path, bad)
+
+
+def shorter(method='lstd', seed=0, **fields):
+  """Returns a row of the same log and policy at a discount of a half."""
+  return row(method, seed, problem={'discount': 0.5, 'log_return': 2.},
+             **fields)
+
+
+def test_two_discounts_are_two_answers():
+  rows = [*sweep(lstd={}), shorter('log', estimate=2.), *(
+      shorter(seed=seed, estimate=3.) for seed in range(3)),
+          *(dataclasses.replace(each, metrics={
+              'tournament': 1., 'projected_bellman_error': 1., 'chosen': 1.})
+            for each in (row(method, problem={
+                'name': 'selection', 'discount': discount})
+                         for method, discount in (('lstd', 0.95), ('kiv', 0.5),
+                                                  ('lstd', 0.5))))]
+  found = cases.collect(frames.log(rows), rows)
+  assert [(len(case.frame), case.log[0], list(case.selection.index))
+          for case in found] == [
+              (4, 8., ['LSTD-Q']), (4, 2., ['KIV', 'LSTD-Q'])]
+  files = build.files(rows, pathlib.Path('runs'))
+  lines = lines_of(files, 'answers')
+  policy = 'the Python function offers:generous, discount'
+  assert [lines[f'{policy} {discount}']['estimate'] for discount in (
+      '0.95', '0.5')] == ['10', '3']
+  assert lines_of(files, 'log-methods-2')['LSTD-Q']['seeds'] == '3'
+  page = files['index.html'].decode()
+  assert f'The value of {policy} 0.95 is estimated at 10' in page
+  assert f'The value of {policy} 0.5 is estimated at 3' in page
+  assert '<dt>discounts</dt><dd>0.5, 0.95</dd>' in page
+  assert '["discount","discount","number"]' in page
+  assert 'discount 0.5' in files['figures/log-2.svg'].decode()
+
+
+def test_one_discount_needs_no_label(files):
+  page = files['index.html'].decode()
+  assert ', discount' not in page
+  assert '"discount","number"' not in page
+
+
+def test_a_policy_or_a_log_that_changed_under_its_name_is_another():
+  changed = {'target': 'b2' * 8}
+  other = {'digest': 'e' * 64}
+  rows = [row(problem={'target': 'a1' * 8}), row(problem={
+      'target': 'a1' * 8, **other}), row(estimate=5., problem=changed)]
+  found = cases.collect(frames.log(rows), rows)
+  assert [case.policy.split('generous')[1] for case in found] == [
+      ', log dddddddd, policy a1a1a1a1', ', log eeeeeeee, policy a1a1a1a1',
+      ', log dddddddd, policy b2b2b2b2']
+
+
+def test_resamples_of_an_older_number_are_not_mixed_with_others():
+  old = row(seed=0, resamples=CHANGES[::2], inference={'resamples': 101})
+  case = case_of([old, row(seed=1, estimate=12.), row(seed=2, estimate=12.)])
+  (result,) = case.methods
+  assert result.interval.estimate == 12.

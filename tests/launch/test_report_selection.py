@@ -103,3 +103,21 @@ def test_candidates_that_diverged_on_the_whole_log_have_no_error(
     assert 'tables/selection-regret.md' not in files
   else:
     assert _cells(files, 'selection-regret')[0][1:6] == cost
+
+
+def test_costs_at_two_discounts_are_not_averaged(ope_row):
+  rows = []
+  for discount, relative in ((0.99, 0.05), (0.5, 0.09)):
+    for task in ('catch', 'cartpole'):
+      rows += [
+          dataclasses.replace(row, problem={
+              **row.problem, 'discount': discount})
+          for row in _selection(ope_row, task, {
+              ('kiv', 50): (0.1, 0.1, relative),
+              ('fqe', 50): (0.3, 0.2, 0.01)})]
+  lines = _cells(build.files(rows, pathlib.Path('runs')), 'selection-regret')
+  assert [(line[0].split(', ')[-1], line[1]) for line in lines] == [
+      ('discount 0.99', '4 %'), ('discount 0.99', '4 %'),
+      ('discount 0.99', '4 %'), ('discount 0.5', '8 %'),
+      ('discount 0.5', '8 %'), ('discount 0.5', '8 %')]
+  assert lines[2][0] == 'mean, discount 0.99'

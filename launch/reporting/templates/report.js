@@ -76,9 +76,10 @@
   const [PANEL, PROBLEM, CONFIG, VERSIONS, KEY, PRESET, COMMAND, FAILURE,
     METRICS] = [...Array(9).keys()].map((index) => width + index);
   const at = {panel: PANEL};
-  ['method', 'noise', 'outcome', 'n', 'rho', 'task'].forEach((name) => {
-    at[name] = place(name);
-  });
+  ['method', 'noise', 'outcome', 'n', 'rho', 'task', 'discount'].forEach(
+      (name) => {
+        at[name] = place(name);
+      });
   const words = data.rows.map((row) => [
     ...row.slice(0, width), row[KEY], row[PRESET], row[FAILURE], row[COMMAND],
     data.problems[row[PROBLEM]].digest].join(' ').toLowerCase());
@@ -220,7 +221,7 @@
         byId(`filter-${name}`).value =
             name in wanted ? String(wanted[name]) : '';
       });
-      ['task', 'n', 'rho'].forEach((name) => {
+      ['task', 'n', 'rho', 'discount'].forEach((name) => {
         if (name in wanted) only[name] = wanted[name];
       });
       filter();
