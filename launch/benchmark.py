@@ -10,7 +10,6 @@ import json
 import time
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from rich import table as rich_table
 import typer
 
 from dfiv_ope import agents
@@ -115,15 +114,15 @@ def learners(
           label, name, changes, log, updates=updates, batch_size=batch_size))
       update(done + 1, label)
   if as_json:
-    console.OUTPUT.print_json(
-        json.dumps([dataclasses.asdict(cost) for cost in costs]))
+    console.say_json(json.dumps(
+        [dataclasses.asdict(cost) for cost in costs], indent=2))
   else:
     _print_table(costs, batch_size)
 
 
 def _print_table(costs: list[Cost], batch_size: int) -> None:
-  table = rich_table.Table(
-      title=f'CPU time on one thread, batches of {batch_size}')
+  table = console.Table(
+      f'CPU time on one thread, batches of {batch_size}')
   for column in (
       'learner', 'unit', 'one graph', 'a call each', 'bare products', 'Mflop'):
     table.add_column(
@@ -133,7 +132,7 @@ def _print_table(costs: list[Cost], batch_size: int) -> None:
         cost.learner, cost.unit, f'{cost.one_graph:.2f}',
         '-' if cost.call_each is None else f'{cost.call_each:.2f}',
         f'{cost.bare_products:.2f}', f'{cost.megaflop:.1f}')
-  console.OUTPUT.print(table)
+  table.show()
 
 
 def _make_log(count: int, num_observations: int, num_actions: int) -> Log:

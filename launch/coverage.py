@@ -7,7 +7,6 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Annotated
 
-from rich import table as rich_table
 import typer
 
 from dfiv_ope import agents
@@ -176,7 +175,7 @@ def _print(rows: list['results.ResultRow']) -> None:
   for row in rows:
     groups[row.method, row.problem['dataset'], repr(row.config),
            f'{100 * row.problem["level"]:g} %'].append(row)
-  table = rich_table.Table(title='Intervals that hold the true value')
+  table = console.Table('Intervals that hold the true value')
   for column in ('method', 'log', 'level', 'logs', 'held', 'mean error',
                  'mean half width', 'data', 'training', 'diverged'):
     table.add_column(
@@ -199,5 +198,5 @@ def _print(rows: list['results.ResultRow']) -> None:
     table.add_row(
         method, log, level, str(len(group)), f'{100 * held:.0f} %', *numbers,
         f'{sum(row.metrics["diverged"] for row in group):g}')
-  console.OUTPUT.print(table)
+  table.show()
 

@@ -120,10 +120,9 @@ def make_into(
       update(collected, f'{collected:,} transitions')
   contents = writer.finish()
   seconds = time.process_time() - started
-  console.NOTES.print(
+  console.note(
       f'Collected and wrote {contents.transitions:,} transitions in '
-      f'{seconds:.1f} CPU s, {contents.transitions / seconds:,.0f} a second.',
-      highlight=False)
+      f'{seconds:.1f} CPU s, {contents.transitions / seconds:,.0f} a second.')
 
   with console.progress('Simulating the true value') as update:
     truth = evaluation.monte_carlo(
@@ -152,7 +151,7 @@ def show(
   from dfiv_ope.datasets import spec as spec_lib
   metadata = spec_lib.read_metadata(path)
   if as_json:
-    print(metadata.to_json(), end='')
+    console.say_json(metadata.to_json())
   else:
     console.card(f'Dataset {path}', card_rows(metadata))
 
@@ -215,10 +214,9 @@ def serve(
              'num_annotations': len(metadata.annotations)}
     reading.probe(path, **sizes)
     server = reading.restore(path, port=port, **sizes)
-  console.NOTES.print(
+  console.note(
       f'Serving {metadata.spec.id} on port {server.port}. Reverb has no '
-      'authentication and listens on all interfaces. Stop with Ctrl-C.',
-      highlight=False, soft_wrap=True)
+      'authentication and listens on all interfaces. Stop with Ctrl-C.')
   try:
     server.wait()
   finally:

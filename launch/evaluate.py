@@ -151,9 +151,9 @@ def _run(
     workspace.remove(rows_lib.checkpoints(out, key))
   missing = [cell for key, cell in by_key.items() if key not in have]
   if len(missing) < len(by_key):
-    console.NOTES.print(
+    console.note(
         f'{len(by_key) - len(missing)} of {len(by_key)} runs have their rows '
-        f'in {out} and are not run again.', highlight=False)
+        f'in {out} and are not run again.')
   with console.progress('Evaluating', len(missing)) as update:
     for done, cell in enumerate(missing):
       name = f'{cell.method} seed {cell.seed}'

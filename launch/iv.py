@@ -83,7 +83,7 @@ def demand(
   if figure is not None:
     from dfiv_ope.launch import iv_figures
     for path in iv_figures.draw(figure, results.read(out), out):
-      console.OUTPUT.print(str(path), highlight=False)
+      console.say(path)
 
 
 @app.command()

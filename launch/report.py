@@ -36,8 +36,7 @@ def report(
   _check(rows, runs)
   from dfiv_ope.launch.reporting import build
   _publish(out, build.files(rows, runs), old)
-  console.OUTPUT.print(
-      str(out / 'index.html'), highlight=False, soft_wrap=True)
+  console.say(out / 'index.html')
 
 
 def _check(rows: list['results.ResultRow'], runs: pathlib.Path) -> None:
