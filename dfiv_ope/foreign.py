@@ -127,9 +127,10 @@ def as_probabilities(
     return np.eye(num_actions, dtype=np.float32)[
         _indices(array, num_actions, labels)]
   if shape != (rows, num_actions) or kind not in 'fiub':
+    entries = '' if kind in 'fiubU' else f' with entries of type {array.dtype}'
     raise ValueError(
-        f'returned {type(answer).__name__} of shape {list(shape)} and type '
-        f'{array.dtype}, but {wanted}')
+        f'returned {type(answer).__name__} of shape {list(shape)}{entries}, '
+        f'but {wanted}')
   sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
   wrong = ~((np.abs(sums - 1.) <= SUM_SLACK) & (array >= 0))  # or nan
   if wrong.any():

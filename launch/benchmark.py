@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, coverage, products, runtime
+from dfiv_ope.launch import console, coverage, limits, products, runtime
 
 if TYPE_CHECKING:
   from dfiv_ope import bellman, types
@@ -89,12 +89,14 @@ def learners(
   are the matrix products of an update in numpy and nothing else. Of the
   closed forms it is the time of a solve.
   """
+  limits.count('--updates', updates, most=limits.UPDATES)
+  limits.count('--actions', actions, least=2, most=limits.ACTIONS)
+  limits.count('--observations', observations, most=limits.OBSERVATIONS)
   for name, value, least in (
-      ('--updates', updates, 1), ('--batch-size', batch_size, 1),
-      ('--observations', observations, 1), ('--actions', actions, 2),
-      ('--rows', rows, 2)):
-    if value < least:
-      raise ValueError(f'{name} must be at least {least}, got {value}.')
+      ('--batch-size', batch_size, 1), ('--rows', rows, 2)):
+    limits.count(
+        name, value, least=least,
+        most=limits.ENTRIES // max(observations, actions))
   wanted = method or list(agents.NAMES)
   for name in wanted:
     if name not in agents.NAMES:

@@ -40,6 +40,10 @@ def choose(
   for cell in wanted:
     candidates.setdefault(
         results.key({}, cell.method, configs.encode(cell.config), 0), cell)
+  if len(candidates) < 2:
+    raise ValueError(
+        'auto chooses between methods and settings, but those that are named '
+        'are all the same. Name another beside them.')
   # A score holds among these candidates only.
   problem = {**question.description, 'name': 'selection', 'candidates':
              results.key({'candidates': sorted(candidates)}, 'auto', {}, 0)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, overrides, runtime, workspace
+from dfiv_ope.launch import console, limits, overrides, runtime, workspace
 
 if TYPE_CHECKING:
   from dfiv_ope import results
@@ -49,8 +49,9 @@ def coverage(
       dfiv-ope benchmark coverage data/catch --method lstd --out runs
   """
   wanted = overrides.methods(method or ['lstd'], agents.NAMES, settings or [])
-  if not 0. < level < 1.:
-    raise ValueError(f'--level must lie in (0, 1), got {level:g}.')
+  limits.share('--level', level, open_ends=True)
+  limits.count('--logs', logs, most=limits.LOGS)
+  limits.count('--seeds', seeds, most=limits.SEEDS)
   runtime.start()
   from dfiv_ope import results
   from dfiv_ope.datasets import reading

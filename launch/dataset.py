@@ -11,6 +11,7 @@ from dfiv_ope.launch import (
   checking,
   console,
   importing,
+  limits,
   policy,
   runtime,
   workspace,
@@ -64,6 +65,11 @@ def make(
   if target is not None and settings:
     raise ValueError('--set changes the training of a policy, so it cannot go '
                      'with --policy.')
+  if transitions is not None:
+    limits.count('--transitions', transitions, most=limits.TRANSITIONS)
+  limits.count(
+      '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
+  limits.count('--seed', seed, least=0, most=limits.SEED)
   config = policy.configure(task, action_noise, settings)
   from dfiv_ope.datasets import spec as spec_lib
   spec = spec_lib.Spec(

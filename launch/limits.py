@@ -10,7 +10,10 @@ TRANSITIONS = 100_000_000
 TRUTH_EPISODES = 100_000_000
 RUNS = 1_000_000
 SAMPLE = 10_000_000
+PICTURES = 200_000
 UPDATES = 100_000_000
+OBSERVATIONS = 100_000
+ACTIONS = 10_000
 # Numbers of a made-up log, or of a batch of it: 2 GB in float32.
 ENTRIES = 500_000_000
 # Seeds of generators fit into 64 bits.

@@ -50,6 +50,7 @@ def main() -> None:
   console.accept_all_characters()
   runtime.tell_interrupts_apart()
   try:
+    _refuse_empty(sys.argv[1:])
     code = app(standalone_mode=False)
   except Exception as error:
     if type(error).__name__ == _HELP_WAS_SHOWN:
@@ -62,6 +63,23 @@ def main() -> None:
   if code == _INTERRUPTED:  # Typer makes this of Ctrl-C.
     console.fail('Interrupted. The same command goes on where it stopped.')
   sys.exit(code)
+
+
+def _refuse_empty(arguments: list[str]) -> None:
+  """Refuses empty arguments: a path without a name is the current directory.
+
+  Raises:
+    ValueError: an argument or the value of an option is empty.
+  """
+  for place, argument in enumerate(arguments):
+    name, equals, value = argument.partition('=')
+    if not argument:
+      before = f' after {arguments[place - 1]}' if place else ''
+      raise ValueError(
+          f'The argument{before} is empty. Is a variable of the shell not set?')
+    if name.startswith('--') and equals and not value:
+      raise ValueError(
+          f'{name} is empty. Is a variable of the shell not set?')
 
 
 def _sentence(error: Exception) -> str | None:

@@ -41,11 +41,13 @@ def apply(config: Config, settings: Iterable[str]) -> Config:
     ValueError: a text has no '=', names no field or one that means nothing
       here, comes twice, or its value is of another type than the field.
   """
-  closed = getattr(config, 'updates', None) == 0
   fields = {
       field.name: field
-      for field in dataclasses.fields(config)  # type: ignore[arg-type]
-      if not closed or field.name not in _TRAINING}
+      for field in dataclasses.fields(config)}  # type: ignore[arg-type]
+  closed = 'updates' in fields and getattr(config, 'updates', 1) == 0
+  if closed:
+    fields = {name: field for name, field in fields.items()
+              if name not in _TRAINING}
   changes: dict[str, Any] = {}
   for setting in settings:
     name, equals, text = setting.partition('=')

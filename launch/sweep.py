@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, runtime, workspace
+from dfiv_ope.launch import console, limits, runtime, workspace
 
 if TYPE_CHECKING:
   from dfiv_ope.launch import asked, driver, grid, inventory
@@ -88,6 +88,8 @@ def carry_out(
     ray: address of a Ray cluster, or None.
   """
   from dfiv_ope.launch import cluster
+  if jobs is not None:
+    limits.count('--jobs', jobs, most=limits.JOBS)
   if ray:
     cluster.check(ray)
   runtime.start()

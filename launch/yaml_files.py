@@ -61,7 +61,8 @@ def read(path: pathlib.Path) -> dict[str, Any]:
   except UnicodeDecodeError as error:
     raise ValueError(f'{path} is not YAML: not UTF-8 ({error}).') from error
   except Exception as error:  # odd tags make it raise several types
-    words = ' '.join(str(error).split()).replace('in "<unicode string>", ', '')
+    words = ' '.join(str(error).split()).replace(
+        'in "<unicode string>", ', 'at ')
     raise ValueError(f'{path} is not YAML as wanted here: {words}.') from error
   if data is None:
     return {}
