@@ -66,6 +66,15 @@ class Config:
       if getattr(self, name) < 1:
         raise ValueError(
             f'{name} must be at least 1, got {getattr(self, name)}.')
+    if min(self.hidden, default=1) < 1:
+      raise ValueError(f'hidden must hold widths from 1, got {self.hidden}.')
+    for name in ('learning_rate', 'window'):
+      if not getattr(self, name) > 0.:
+        raise ValueError(
+            f'{name} must be positive, got {getattr(self, name)}.')
+    if self.warmup_rounds < 0:
+      raise ValueError(
+          f'warmup_rounds must not be negative, got {self.warmup_rounds}.')
     for name in ('discount', 'epsilon', 'hold'):
       if not 0. <= getattr(self, name) <= 1.:
         raise ValueError(

@@ -29,6 +29,8 @@ class Config(base.Config):
   def __post_init__(self) -> None:
     super().__post_init__()
     fixed_features.check(self)
+    if not self.penalty > 0.:
+      raise ValueError(f'penalty must be positive, got {self.penalty}.')
 
 
 # The default was chosen on the three tasks at noise 0.2 by how well the

@@ -7,9 +7,6 @@ import re
 import statistics
 from typing import Any
 
-from rich import box
-from rich import table as rich_table
-
 from dfiv_ope import agents, results, strength
 from dfiv_ope.launch import console, intervals
 from dfiv_ope.launch.reporting import frames
@@ -43,11 +40,10 @@ def _print_one(rows: list[results.ResultRow], *, level: float) -> None:
     groups[row.method, label, repr(row.config)].append(row)
   problem = rows[0].problem
   truth = problem.get('truth')
-  table = rich_table.Table(
-      box=box.SIMPLE, padding=(0, 1, 0, 0), title_justify='left',
-      title=f'Value of {_target(problem)} on\n{problem["dataset"]}'
-            + _discount(problem),
-      caption=_caption(problem, level), caption_justify='left')
+  table = console.Table(
+      f'Value of {_target(problem)} on\n{problem["dataset"]}'
+      + _discount(problem),
+      caption=_caption(problem, level), boxed=False)
   diverged = any(row.failure for row in rows)
   for column in ('method', 'config', 'seeds', *(['div.'] if diverged else []),
                  'estimate', 'low', 'high',
@@ -80,18 +76,17 @@ def _print_one(rows: list[results.ResultRow], *, level: float) -> None:
         *([str(len(group) - len(sound))] if diverged else []), estimate,
         *([_number(end, 4) for end in ends] or ['', '']), *errors,
         f'{seconds:.1f}')
-  console.OUTPUT.print(table)
+  table.show()
   for row in rows:
     if row.failure:
-      console.OUTPUT.print(
-          f'{row.method} seed {row.seed}: {row.failure}; it is in no average.',
-          highlight=False, soft_wrap=True)
+      console.say(
+          f'{row.method} seed {row.seed}: {row.failure}; it is in no average.')
   if isinstance(problem.get('overlap'), Mapping):
     for words in (problem['overlap'].get('verdict', ''),
                   *problem['overlap'].get('warnings', ())):
-      console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+      console.say(words)
   for words in _first_stage(groups):
-    console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+    console.say(words)
 
 
 def _labels(rows: list[results.ResultRow]) -> list[str]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
-import pathlib
+import math
 from typing import Any
 
 from dfiv_ope import agents, envs
-from dfiv_ope.launch import evaluate
+from dfiv_ope.launch import evaluate, limits
 
 BUDGETS = ('full', 'quick')
 
@@ -20,6 +20,12 @@ _QUICK = {
     'deepgmm': ('checks=3', 'updates=1500'),
     'deepiv': ('checks=3', 'updates=600'),
 }
+
+# Name, least, most.
+_COUNTS = (
+    ('seeds', 1, limits.SEEDS), ('dataset_seeds', 1, limits.SEEDS),
+    ('transitions', 1, limits.TRANSITIONS),
+    ('truth_episodes', 2, limits.TRUTH_EPISODES))
 
 _KNOWN = {'tasks': envs.TASKS, 'methods': agents.NAMES,
           'configs': evaluate.PRESETS}
@@ -73,15 +79,12 @@ class Request:
     for name in ('noises', 'target_epsilons', 'epsilon'):
       value = getattr(self, name)
       for each in value if isinstance(value, tuple) else (value,):
-        if not 0. <= each <= 1.:
-          raise ValueError(f'{name} must lie in [0, 1], got {each:g}.')
-    if not 0. <= self.discount < 1.:
-      raise ValueError(f'discount must lie in [0, 1), got {self.discount:g}.')
-    for name, least in (('seeds', 1), ('dataset_seeds', 1),
-                        ('transitions', 1), ('truth_episodes', 2)):
+        limits.share(name, each)
+    limits.share('discount', self.discount, below_one=True)
+    for name, least, most in _COUNTS:
       number = getattr(self, name)
-      if number is not None and number < least:
-        raise ValueError(f'{name} must be at least {least}, got {number}.')
+      if number is not None:
+        limits.count(name, number, least=least, most=most)
     for name in ('tasks', 'noises', 'methods', 'configs', 'target_epsilons'):
       if not getattr(self, name):
         raise ValueError(f'{name} must name at least one.')
@@ -90,6 +93,14 @@ class Request:
       raise ValueError(
           f'There are settings of {", ".join(sorted(idle))}, but the methods '
           f'are only {", ".join(self.methods)}.')
+    runs = math.prod((
+        len(self.tasks), len(self.noises), self.dataset_seeds,
+        len(self.target_epsilons), len(self.methods), len(self.configs),
+        self.seeds))
+    if runs > limits.RUNS:
+      raise ValueError(
+          f'This sweep has {runs:,} runs, but at most {limits.RUNS:,} are '
+          'allowed at once. Ask for fewer seeds, noises or datasets.')
 
   def changes(self, method: str) -> tuple[str, ...]:
     """Returns the changes of a method's configs: the budget's, then its own."""
@@ -126,34 +137,19 @@ def parse(data: Mapping[str, Any]) -> Request:
     elif name == 'policy':
       values[name] = _settings(name, value)
     elif name in ('tasks', 'methods', 'configs'):
-      names = tuple(str(each) for each in _list(value))
-      values[name] = _KNOWN[name] if 'all' in names else tuple(
-          dict.fromkeys(names))
+      names = tuple(dict.fromkeys(str(each) for each in _list(value)))
+      named = tuple(each for each in names if each != 'all')
+      _check_known(name, named, _KNOWN[name])
+      values[name] = named if named == names else _KNOWN[name]
     elif name in ('noises', 'target_epsilons'):
       values[name] = tuple(dict.fromkeys(
           _number(name, each, float) for each in _list(value)))
     elif name == 'budget':
       values[name] = str(value)
-    elif value is not None:
+    elif value is not None or name != 'transitions':
       kind = float if name in ('epsilon', 'discount') else int
       values[name] = _number(name, value, kind)
   return Request(**values)
-
-
-def read_yaml(path: pathlib.Path) -> dict[str, Any]:
-  """Reads the request in a YAML file.
-
-  Raises:
-    FileNotFoundError: there is no such file.
-    ValueError: it is not YAML, or not a mapping.
-  """
-  import yaml
-  try:
-    data = yaml.safe_load(path.read_text(encoding='utf-8'))
-  except (yaml.YAMLError, UnicodeDecodeError) as error:
-    words = ' '.join(str(error).split())
-    raise ValueError(f'{path} is not YAML: {words}.') from error
-  return dict(_mapping(str(path), {} if data is None else data))
 
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
@@ -166,11 +162,15 @@ def _settings(name: str, value: Any) -> tuple[str, ...]:
   """Returns a mapping as texts name=value, which `overrides` takes."""
   texts = []
   for key, each in _mapping(name, value).items():
-    if isinstance(each, list):
-      each = tuple(each)
-    # YAML reads 1e-5 as a string; as it is written, it is a number.
-    texts.append(f'{key}={each if isinstance(each, str) else repr(each)}')
+    text = (f'({"".join(f"{_written(part)}, " for part in each)})'
+            if isinstance(each, list) else _written(each))
+    texts.append(f'{key}={text}')
   return tuple(sorted(texts))
+
+
+def _written(value: Any) -> str:
+  # YAML reads 1e-5 as a string; as it is written, it is a number.
+  return value if isinstance(value, str) else repr(value)
 
 
 def _list(value: Any) -> Sequence[Any]:
@@ -185,7 +185,7 @@ def _number(name: str, value: Any, kind: type[float] | type[int]) -> float:
     number = kind(value)
     if isinstance(value, bool) or float(value) != number:
       raise ValueError
-  except (TypeError, ValueError) as error:
+  except (TypeError, ValueError, OverflowError) as error:
     wanted = 'numbers' if kind is float else 'a whole number'
     raise ValueError(f'{name} should be {wanted}, got {value!r}.') from error
   return number

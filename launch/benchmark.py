@@ -10,11 +10,10 @@ import json
 import time
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from rich import table as rich_table
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, coverage, products, runtime
+from dfiv_ope.launch import console, coverage, limits, products, runtime
 
 if TYPE_CHECKING:
   from dfiv_ope import bellman, types
@@ -90,12 +89,14 @@ def learners(
   are the matrix products of an update in numpy and nothing else. Of the
   closed forms it is the time of a solve.
   """
+  limits.count('--updates', updates, most=limits.UPDATES)
+  limits.count('--actions', actions, least=2, most=limits.ACTIONS)
+  limits.count('--observations', observations, most=limits.OBSERVATIONS)
   for name, value, least in (
-      ('--updates', updates, 1), ('--batch-size', batch_size, 1),
-      ('--observations', observations, 1), ('--actions', actions, 2),
-      ('--rows', rows, 2)):
-    if value < least:
-      raise ValueError(f'{name} must be at least {least}, got {value}.')
+      ('--batch-size', batch_size, 1), ('--rows', rows, 2)):
+    limits.count(
+        name, value, least=least,
+        most=limits.ENTRIES // max(observations, actions))
   wanted = method or list(agents.NAMES)
   for name in wanted:
     if name not in agents.NAMES:
@@ -115,15 +116,15 @@ def learners(
           label, name, changes, log, updates=updates, batch_size=batch_size))
       update(done + 1, label)
   if as_json:
-    console.OUTPUT.print_json(
-        json.dumps([dataclasses.asdict(cost) for cost in costs]))
+    console.say_json(json.dumps(
+        [dataclasses.asdict(cost) for cost in costs], indent=2))
   else:
     _print_table(costs, batch_size)
 
 
 def _print_table(costs: list[Cost], batch_size: int) -> None:
-  table = rich_table.Table(
-      title=f'CPU time on one thread, batches of {batch_size}')
+  table = console.Table(
+      f'CPU time on one thread, batches of {batch_size}')
   for column in (
       'learner', 'unit', 'one graph', 'a call each', 'bare products', 'Mflop'):
     table.add_column(
@@ -133,7 +134,7 @@ def _print_table(costs: list[Cost], batch_size: int) -> None:
         cost.learner, cost.unit, f'{cost.one_graph:.2f}',
         '-' if cost.call_each is None else f'{cost.call_each:.2f}',
         f'{cost.bare_products:.2f}', f'{cost.megaflop:.1f}')
-  console.OUTPUT.print(table)
+  table.show()
 
 
 def _make_log(count: int, num_observations: int, num_actions: int) -> Log:

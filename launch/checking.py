@@ -60,11 +60,10 @@ def _check_dataset(path: pathlib.Path) -> None:
   if found:
     raise ValueError(f'{path} is not sound. ' + ' '.join(found))
   console.card(f'Dataset {path}', checks.summarise(dataset).rows())
-  console.OUTPUT.print(
+  console.say(
       f'{path} is sound: {metadata.transitions:,} transitions in '
       f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '
-      f'{len(metadata.files)} files as written.', highlight=False,
-      soft_wrap=True)
+      f'{len(metadata.files)} files as written.')
 
 
 def _check_policy(path: pathlib.Path, policy: str) -> None:
@@ -90,4 +89,4 @@ def _check_policy(path: pathlib.Path, policy: str) -> None:
         + (' (with estimated probabilities)' if weights['estimated'] else '')))
   console.card('Overlap', rows)
   for words in (found['verdict'], *found['warnings']):
-    console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+    console.say(words)

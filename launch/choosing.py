@@ -5,8 +5,6 @@ import pathlib
 import time
 
 import numpy as np
-from rich import box
-from rich import table as rich_table
 import tensorflow as tf
 
 from dfiv_ope import (
@@ -42,6 +40,10 @@ def choose(
   for cell in wanted:
     candidates.setdefault(
         results.key({}, cell.method, configs.encode(cell.config), 0), cell)
+  if len(candidates) < 2:
+    raise ValueError(
+        'auto chooses between methods and settings, but those that are named '
+        'are all the same. Name another beside them.')
   # A score holds among these candidates only.
   problem = {
       **question.description, 'name': 'selection', 'candidates': results.key(
@@ -142,11 +144,9 @@ def _take(rows: types.IVBatch, index: np.ndarray) -> types.IVBatch:
 
 def _print(rows: list[results.ResultRow]) -> None:
   """Prints the scores and says which candidate won."""
-  table = rich_table.Table(
-      box=box.SIMPLE, padding=(0, 1, 0, 0), title_justify='left',
-      title='Candidates, fitted on half of the episodes and judged on the '
-            'other', caption='Less is better; the tournament decides.',
-      caption_justify='left')
+  table = console.Table(
+      'Candidates, fitted on half of the episodes and judged on the other',
+      caption='Less is better; the tournament decides.', boxed=False)
   for column in ('method', 'tournament', 'projected Bellman error', 'CPU s'):
     table.add_column(
         column, justify='left' if column == 'method' else 'right')
@@ -158,9 +158,8 @@ def _print(rows: list[results.ResultRow]) -> None:
         f'{row.metrics[name]:.3g}'
         for name in ('tournament', 'projected_bellman_error')]
     table.add_row(label, *scores, f'{row.cpu_seconds:.1f}')
-  console.OUTPUT.print(table)
+  table.show()
   chosen = next(label for label, row in labelled if row.metrics.get('chosen'))
-  console.OUTPUT.print(
+  console.say(
       f'Chosen: {chosen}. Its Bellman error on held-out episodes goes least '
-      'with the values that any candidate claims.', highlight=False,
-      soft_wrap=True)
+      'with the values that any candidate claims.')

@@ -1,18 +1,155 @@
-"""What a person sees: progress, tables, one-sentence errors."""
+"""What a person sees: progress, tables, one-sentence errors.
+
+Everything that is printed goes through here as text: what came from a user (a
+label, a path, an error of foreign code) is never markup, holds no control
+characters that a terminal would obey, and is cut where it is very long.
+"""
 
 from collections.abc import Callable, Iterator
 import contextlib
+import io
+import json
+import re
+import sys
+from typing import Literal
 
+from rich import box
 from rich import console as rich_console
 from rich import progress as rich_progress
 from rich import table as rich_table
+from rich import text as rich_text
 
 # Results go to standard output, everything about the work to standard error.
-OUTPUT = rich_console.Console()
-NOTES = rich_console.Console(stderr=True)
+_OUTPUT = rich_console.Console()
+_NOTES = rich_console.Console(stderr=True)
 
 # How often a log without a terminal hears of long work.
 _LOG_LINES = 5
+# Characters of a text that anyone reads.
+_LONGEST = 2_000
+# C0, C1, ends of lines, what turns the direction of text, lone surrogates.
+_CONTROL = re.compile(
+    '[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069'
+    '\ud800-\udfff]')
+
+
+def accept_all_characters() -> None:
+  """Makes streams write what their encoding lacks as escapes, not fail."""
+  for stream in (sys.stdout, sys.stderr):
+    if isinstance(stream, io.TextIOWrapper):
+      stream.reconfigure(errors='backslashreplace')
+
+
+def visible(text: object) -> str:
+  """Returns a text as it may be printed: one line without control characters.
+
+  Args:
+    text: anything; what is longer than 2,000 characters is cut in the middle.
+  """
+  words = str(text)
+  if len(words) > _LONGEST:
+    half = _LONGEST // 2
+    words = (f'{words[:half]} [... {len(words) - 2 * half:,} characters ...] '
+             f'{words[-half:]}')
+  return _CONTROL.sub(_escape, words)
+
+
+def _escape(found: re.Match[str]) -> str:
+  return found[0].encode('unicode_escape', 'surrogatepass').decode()
+
+
+def say(text: object) -> None:
+  """Prints a line of the result."""
+  _print(_OUTPUT, text)
+
+
+def note(text: object) -> None:
+  """Prints a line about the work."""
+  _print(_NOTES, text)
+
+
+def _print(
+    console: rich_console.Console, text: object, style: str = '') -> None:
+  console.print(
+      rich_text.Text(visible(text), style=style), highlight=False,
+      soft_wrap=True)
+
+
+def say_json(text: str) -> None:
+  """Prints JSON in ASCII, whole, so that programs can read it."""
+  ascii_only = re.sub(
+      '[^\n -\x7f]', lambda found: json.dumps(found[0])[1:-1], text)
+  _OUTPUT.print(
+      rich_text.Text(ascii_only.replace('\x7f', r'\u007f').rstrip('\n')),
+      highlight=False, soft_wrap=True)
+
+
+def fail(sentence: object) -> None:
+  """Says what went wrong, on one line."""
+  _NOTES.print(
+      rich_text.Text.assemble(
+          ('Error:', 'bold red'), f' {visible(" ".join(str(sentence).split()))}'
+      ), highlight=False, soft_wrap=True)
+
+
+class Table:
+  """A table whose title, names and cells are texts."""
+
+  def __init__(
+      self, title: str = '', *, caption: str = '', boxed: bool = True):
+    """Makes an empty table.
+
+    Args:
+      title: stands above it; may have several lines.
+      caption: stands below it.
+      boxed: whether it has lines at its sides.
+    """
+    style = {} if boxed else {
+        'box': box.SIMPLE, 'padding': (0, 1, 0, 0), 'title_justify': 'left',
+        'caption_justify': 'left'}
+    self._table = rich_table.Table(
+        title=_lines(title, 'table.title'),
+        caption=_lines(caption, 'table.caption'), **style)  # type: ignore[arg-type]
+
+  def add_column(
+      self, name: str, *, justify: Literal['left', 'right'] = 'left',
+      no_wrap: bool = False) -> None:
+    """Adds a column."""
+    self._table.add_column(
+        rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap)
+
+  def add_row(self, *cells: str) -> None:
+    """Adds a row, a cell for each column."""
+    self._table.add_row(*(rich_text.Text(visible(cell)) for cell in cells))
+
+  def show(self) -> None:
+    """Prints the table as a result."""
+    _OUTPUT.print(self._table, highlight=False)
+
+
+def _lines(text: str, style: str) -> rich_text.Text | None:
+  """Returns lines of ours, in which texts of others may stand."""
+  if not text:
+    return None
+  return rich_text.Text(
+      '\n'.join(visible(line) for line in text.split('\n')), style=style)
+
+
+def card(title: str, rows: list[tuple[str, str]]) -> None:
+  """Prints names and values below a title."""
+  table = rich_table.Table(
+      title=_lines(title, 'table.title'), title_justify='left',
+      show_header=False, box=None, padding=(0, 2, 0, 0))
+  table.add_column(style='bold', no_wrap=True)
+  table.add_column(overflow='fold')
+  for name, value in rows:
+    table.add_row(*(rich_text.Text(visible(each)) for each in (name, value)))
+  _OUTPUT.print(table, highlight=False)
+
+
+def on_terminal() -> bool:
+  """Returns whether notes are seen as they come, rather than written down."""
+  return _NOTES.is_terminal
 
 
 @contextlib.contextmanager
@@ -28,51 +165,31 @@ def progress(
   Yields:
     A function `update(done, note='')`.
   """
-  if not NOTES.is_terminal:
+  if not on_terminal():
     yield _log_lines(title, total)
     return
   with rich_progress.Progress(
-      '[bold]{task.description}', rich_progress.BarColumn(),
-      rich_progress.TaskProgressColumn(),
+      rich_progress.TextColumn(
+          '{task.description}', style='bold', markup=False),
+      rich_progress.BarColumn(), rich_progress.TaskProgressColumn(),
       rich_progress.TimeRemainingColumn(),
-      '{task.fields[note]}', console=NOTES) as bar:
-    task = bar.add_task(title, total=total, note='')
-    yield lambda done, note='': bar.update(task, completed=done, note=note)
+      rich_progress.TextColumn('{task.fields[note]}', markup=False),
+      console=_NOTES) as bar:
+    task = bar.add_task(visible(title), total=total, note='')
+    yield lambda done, note='': bar.update(
+        task, completed=done, note=visible(note))
     bar.update(task, total=total or 1., completed=total or 1.)
 
 
 def _log_lines(title: str, total: float | None) -> Callable[..., None]:
   shown = 0
 
-  def update(done: float, note: str = '') -> None:
+  def update(done: float, words: str = '') -> None:
     nonlocal shown
     share = min(done / total, 1.) if total else 0.
     if int(_LOG_LINES * share) > shown:
       shown = int(_LOG_LINES * share)
-      NOTES.print(
-          f'{title}: {100 * share:.0f} % {note}'.rstrip(), highlight=False)
+      note(f'{title}: {100 * share:.0f} % {words}'.rstrip())
 
-  NOTES.print(f'{title} ...', highlight=False)
+  note(f'{title} ...')
   return update
-
-
-def card(title: str, rows: list[tuple[str, str]]) -> None:
-  """Prints names and values below a title."""
-  table = rich_table.Table(
-      title=title, title_justify='left', show_header=False, box=None,
-      padding=(0, 2, 0, 0))
-  table.add_column(style='bold', no_wrap=True)
-  table.add_column(overflow='fold')
-  for name, value in rows:
-    table.add_row(name, value)
-  OUTPUT.print(table, highlight=False)
-
-
-def fail(sentence: str) -> None:
-  """Says what went wrong."""
-  NOTES.print(f'[bold red]Error:[/] {_escape(sentence)}', highlight=False,
-              soft_wrap=True)
-
-
-def _escape(text: str) -> str:
-  return text.replace('[', r'\[')

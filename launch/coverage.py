@@ -7,11 +7,10 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich import table as rich_table
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, overrides, runtime, workspace
+from dfiv_ope.launch import console, limits, overrides, runtime, workspace
 
 if TYPE_CHECKING:
   from dfiv_ope import results
@@ -50,8 +49,9 @@ def coverage(
       dfiv-ope benchmark coverage data/catch --method lstd --out runs
   """
   wanted = overrides.methods(method or ['lstd'], agents.NAMES, settings or [])
-  if not 0. < level < 1.:
-    raise ValueError(f'--level must lie in (0, 1), got {level:g}.')
+  limits.share('--level', level, open_ends=True)
+  limits.count('--logs', logs, most=limits.LOGS)
+  limits.count('--seeds', seeds, most=limits.SEEDS)
   runtime.start()
   from dfiv_ope import results
   from dfiv_ope.datasets import reading
@@ -204,7 +204,7 @@ def _print(rows: list['results.ResultRow']) -> None:
   extra = [name for name in ('target', 'truth', 'seeds') if len(
       {(row.problem['dataset'], row.problem.get(name)) for row in rows}
   ) > len(datasets)]
-  table = rich_table.Table(title='Intervals that hold the true value')
+  table = console.Table('Intervals that hold the true value')
   for column in ('method', 'log', *extra, 'level', 'logs', 'held',
                  'mean error', 'mean half width', 'data', 'training',
                  'diverged'):
@@ -229,4 +229,4 @@ def _print(rows: list['results.ResultRow']) -> None:
         *(f'{statistics.fmean(each):.4g}' if each else '-'
           for each in numbers),
         f'{sum(row.metrics.get("diverged", 0) for row in group):g}')
-  console.OUTPUT.print(table)
+  table.show()

@@ -11,6 +11,7 @@ from dfiv_ope.launch import (
   checking,
   console,
   importing,
+  limits,
   policy,
   runtime,
   workspace,
@@ -64,6 +65,11 @@ def make(
   if target is not None and settings:
     raise ValueError('--set changes the training of a policy, so it cannot go '
                      'with --policy.')
+  if transitions is not None:
+    limits.count('--transitions', transitions, most=limits.TRANSITIONS)
+  limits.count(
+      '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
+  limits.count('--seed', seed, least=0, most=limits.SEED)
   config = policy.configure(task, action_noise, settings)
   from dfiv_ope.datasets import spec as spec_lib
   spec = spec_lib.Spec(
@@ -120,10 +126,9 @@ def make_into(
       update(collected, f'{collected:,} transitions')
   contents = writer.finish()
   seconds = time.process_time() - started
-  console.NOTES.print(
+  console.note(
       f'Collected and wrote {contents.transitions:,} transitions in '
-      f'{seconds:.1f} CPU s, {contents.transitions / seconds:,.0f} a second.',
-      highlight=False)
+      f'{seconds:.1f} CPU s, {contents.transitions / seconds:,.0f} a second.')
 
   with console.progress('Simulating the true value') as update:
     truth = evaluation.monte_carlo(
@@ -152,7 +157,7 @@ def show(
   from dfiv_ope.datasets import spec as spec_lib
   metadata = spec_lib.read_metadata(path)
   if as_json:
-    print(metadata.to_json(), end='')
+    console.say_json(metadata.to_json())
   else:
     console.card(f'Dataset {path}', card_rows(metadata))
 
@@ -215,10 +220,9 @@ def serve(
              'num_annotations': len(metadata.annotations)}
     reading.probe(path, **sizes)
     server = reading.restore(path, port=port, **sizes)
-  console.NOTES.print(
+  console.note(
       f'Serving {metadata.spec.id} on port {server.port}. Reverb has no '
-      'authentication and listens on all interfaces. Stop with Ctrl-C.',
-      highlight=False, soft_wrap=True)
+      'authentication and listens on all interfaces. Stop with Ctrl-C.')
   try:
     server.wait()
   finally:

@@ -75,7 +75,7 @@ def run(
       running = executor.running
       done = sweep.weight + sum(job.weight * share for job, share in running)
       note = _note(running, sweep.settled, len(todo))
-      if not console.NOTES.is_terminal:
+      if not console.on_terminal():
         note += _left(done, total, time.monotonic() - started)
       update(done, note)
   sweep.summary.wall = time.monotonic() - started
@@ -108,9 +108,7 @@ class _Sweep:
     job = outcome.job
     self.summary.work += outcome.seconds
     if outcome.error:
-      console.NOTES.print(
-          f'{grid.label(job)} failed: {outcome.error}', highlight=False,
-          markup=False, soft_wrap=True)
+      console.note(f'{grid.label(job)} failed: {outcome.error}')
       self._fail(job, outcome.error, outcome.trace)
       return
     if outcome.row is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, overrides, runtime, workspace
+from dfiv_ope.launch import console, limits, overrides, runtime, workspace
 from dfiv_ope.launch import rows as rows_lib
 
 if TYPE_CHECKING:
@@ -82,8 +82,11 @@ def evaluate(
     raise ValueError(
         '--target-epsilon changes the policy of a dataset, so it cannot go '
         'with --policy.')
-  if not 0. < interval < 1.:
-    raise ValueError(f'--interval must lie in (0, 1), got {interval:g}.')
+  limits.share('--interval', interval, open_ends=True)
+  limits.share('--target-epsilon', target_epsilon)
+  limits.count('--seeds', seeds, most=limits.SEEDS)
+  limits.count(
+      '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
   if config not in PRESETS:
     raise ValueError(
         f'There is no config {config!r}. Choose one of {", ".join(PRESETS)}.')
@@ -152,9 +155,9 @@ def _run(
     workspace.remove(rows_lib.checkpoints(out, key))
   missing = [cell for key, cell in by_key.items() if key not in have]
   if len(missing) < len(by_key):
-    console.NOTES.print(
+    console.note(
         f'{len(by_key) - len(missing)} of {len(by_key)} runs have their rows '
-        f'in {out} and are not run again.', highlight=False)
+        f'in {out} and are not run again.')
   with console.progress('Evaluating', len(missing)) as update:
     for done, cell in enumerate(missing):
       name = f'{cell.method} seed {cell.seed}'

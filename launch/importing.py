@@ -81,8 +81,8 @@ def open_log(
     ValueError: the log or the mapping is not sound.
   """
   from dfiv_ope.datasets import columns, logs
-  from dfiv_ope.launch import asked
-  data: dict[str, Any] = asked.read_yaml(mapping) if mapping else {}
+  from dfiv_ope.launch import yaml_files
+  data: dict[str, Any] = yaml_files.read(mapping) if mapping else {}
   for text in assignments or []:
     name, equals, value = text.partition('=')
     if not equals:
@@ -106,7 +106,7 @@ def _import_into(
   with console.progress('Importing', 1.) as update:
     metadata = importing.write(reader, out, spec, progress=update)
   for note in reader.notes():
-    console.NOTES.print(note, highlight=False, soft_wrap=True)
+    console.note(note)
   reading.probe(out, num_observations=metadata.num_observations,
                 num_annotations=len(metadata.annotations))
   workspace.write_record(out / spec_lib.METADATA, metadata.to_json())
@@ -144,16 +144,15 @@ def check_log(path: pathlib.Path, reader: 'logs.LogReader') -> None:
   if counted is not None:
     console.card(f'Log {path}', counted.rows())
   for each in [*_sentences(found, reader.file), *reader.notes()]:
-    console.OUTPUT.print(each, highlight=False, soft_wrap=True, markup=False)
+    console.say(each)
   if found:
     raise ValueError(
         f'{path} is not sound: {reader.unsound:,} episodes have '
         'something wrong and are in no figure.')
   if counted is None:
     raise reader.nothing_left()
-  console.OUTPUT.print(
-      f'{path} is sound: {counted.transitions:,} transitions can be imported.',
-      highlight=False, soft_wrap=True)
+  console.say(
+      f'{path} is sound: {counted.transitions:,} transitions can be imported.')
 
 
 def _sentences(
@@ -192,10 +191,8 @@ def export_log(
     dataset = reading.open_dataset(path)
     exporting.export(dataset, out, format_name=found)
   if found == 'csv' and not exporting.inferred(dataset):
-    console.NOTES.print(
+    console.note(
         'The rows alone do not tell all actions and their order: import them '
-        f'with --actions {",".join(exporting.labels(dataset))}.',
-        highlight=False, soft_wrap=True, markup=False)
-  console.OUTPUT.print(
-      f'Wrote {dataset.metadata.transitions:,} transitions to {out}.',
-      highlight=False, soft_wrap=True)
+        f'with --actions {",".join(exporting.labels(dataset))}.')
+  console.say(
+      f'Wrote {dataset.metadata.transitions:,} transitions to {out}.')

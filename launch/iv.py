@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfiv_ope import methods
-from dfiv_ope.launch import console, overrides, runtime
+from dfiv_ope.launch import console, limits, overrides, runtime
 
 if TYPE_CHECKING:
   from dfiv_ope.benchmarks import trials
@@ -74,7 +74,7 @@ def demand(
   from dfiv_ope.benchmarks import demand as design
   if method:
     designs = [design.Demand(n=size, rho=each)
-               for size in n or [5000] for each in rho or [0.5]]
+               for size in _sizes(n, 5000) for each in rho or [0.5]]
     _run(designs, method, out, seeds=seeds, paper=paper,
          settings=settings or [])
   else:
@@ -83,7 +83,7 @@ def demand(
   if figure is not None:
     from dfiv_ope.launch import iv_figures
     for path in iv_figures.draw(figure, results.read(out), out):
-      console.OUTPUT.print(str(path), highlight=False)
+      console.say(path)
 
 
 @app.command()
@@ -110,7 +110,8 @@ def dsprites(
   from dfiv_ope.benchmarks import dsprites as design
   designs = [
       design.DSprites(n=size, outcome=each, archive=dsprites)
-      for each in outcome or ['area'] for size in n or [5000]]
+      for each in outcome or ['area']
+      for size in _sizes(n, 5000, most=limits.PICTURES)]
   _run(designs, method or ['dfiv'], out, seeds=seeds, paper=paper,
        settings=settings or [], watch=watch)
 
@@ -133,7 +134,8 @@ def demand_mnist(
   from dfiv_ope.benchmarks import demand_mnist as design
   designs = [
       design.DemandMNIST(n=size, rho=each, mnist=mnist)
-      for size in n or [5000] for each in rho or [0.5]]
+      for size in _sizes(n, 5000, most=limits.PICTURES)
+      for each in rho or [0.5]]
   _run(designs, method or ['dfiv'], out, seeds=seeds, paper=paper,
        settings=settings or [])
 
@@ -161,9 +163,19 @@ def mnist(
   from dfiv_ope.benchmarks import mnist_scenarios as design
   designs = [
       design.MNISTScenario(scenario=each, n=size, mnist=mnist)
-      for each in scenario or ['x', 'z', 'xz'] for size in n or [20_000]]
+      for each in scenario or ['x', 'z', 'xz']
+      for size in _sizes(n, 20_000, most=limits.PICTURES)]
   _run(designs, method or ['dfiv'], out, seeds=seeds, paper=paper,
        settings=settings or [], watch=watch)
+
+
+def _sizes(
+    wanted: list[int] | None, otherwise: int, *, most: int = limits.SAMPLE,
+) -> list[int]:
+  """Returns the numbers of rows that are asked for, if they are sensible."""
+  for size in wanted or []:
+    limits.count('--n', size, most=most)
+  return wanted or [otherwise]
 
 
 def _run(
@@ -177,8 +189,7 @@ def _run(
     watch: bool = False,
 ) -> None:
   """Runs what is asked for and prints the errors."""
-  if seeds < 1:
-    raise ValueError(f'--seeds must be at least 1, got {seeds}.')
+  limits.count('--seeds', seeds, most=limits.SEEDS)
   wanted = overrides.methods(method, methods.NAMES, settings)
   runtime.start()
   from dfiv_ope.launch import iv_runs

@@ -9,8 +9,6 @@ import time
 from typing import Any, NamedTuple
 import warnings
 
-from rich import table as rich_table
-
 from dfiv_ope import configs, diagnostics, results
 from dfiv_ope.benchmarks import dsprites, settings, trials
 from dfiv_ope.launch import console, overrides, workspace
@@ -106,9 +104,9 @@ def carry_out(
         cell for key, cell in wanted.items() if key not in have
         or cell.watch and 'watched_mse' not in have[key].curves]
     if len(missing) < len(wanted):
-      console.NOTES.print(
+      console.note(
           f'{len(wanted) - len(missing)} of {len(wanted)} runs have their rows '
-          f'in {out} and are not run again.', highlight=False)
+          f'in {out} and are not run again.')
     with console.progress('Runs', len(missing)) as update:
       for done, cell in enumerate(missing):
         update(done, cell.note)
@@ -119,7 +117,7 @@ def carry_out(
                   done + step / steps, note))
         results.append(out, row)
         for each in caught:
-          console.NOTES.print(f'{cell.note}: {each.message}', highlight=False)
+          console.note(f'{cell.note}: {each.message}')
         update(done + 1, cell.note)
     return [row for row in results.latest(results.read(out))
             if row.key in wanted]
@@ -143,7 +141,7 @@ def print_table(rows: Sequence[results.ResultRow]) -> None:
   for row in rows:
     by_setting[row.problem['name'], describe(row.problem), row.method,
                row.preset, repr(row.config)].append(row)
-  table = rich_table.Table(title='Mean squared error against the truth')
+  table = console.Table('Mean squared error against the truth')
   for column in (
       'design', 'method', 'config', 'seeds', 'median', 'least', 'most',
       'CPU s'):
@@ -156,4 +154,4 @@ def print_table(rows: Sequence[results.ResultRow]) -> None:
         *(f'{each:.4g}' for each in (
             statistics.median(errors), min(errors), max(errors))),
         f'{statistics.median(row.cpu_seconds for row in group):.2f}')
-  console.OUTPUT.print(table)
+  table.show()

@@ -4,6 +4,7 @@ Nothing heavy is imported here or at the top of a command's module, so that
 help and errors in arguments are instant.
 """
 
+import errno
 import os
 import sys
 
@@ -19,6 +20,7 @@ from dfiv_ope.launch import (
   policy,
   report,
   reproduce,
+  runtime,
   sweep,
 )
 
@@ -41,28 +43,64 @@ once.require(app)
 # Set to see where an error comes from.
 _DEBUG = 'DFIV_OPE_DEBUG'
 _INTERRUPTED = 130
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_HELP_WAS_SHOWN = 'NoArgsIsHelpError'
 
 
 def main() -> None:
   """Runs a command; wrong input ends with one sentence and exit code 2."""
+  console.accept_all_characters()
+  runtime.tell_interrupts_apart()
   try:
-    app()
-  except SystemExit as end:
-    if end.code == _INTERRUPTED:  # Typer makes this of Ctrl-C.
-      console.fail('Interrupted. The same command goes on where it stopped.')
-    raise
+    _refuse_empty(sys.argv[1:])
+    code = app(standalone_mode=False)
   except Exception as error:
+    if type(error).__name__ == _HELP_WAS_SHOWN:
+      sys.exit(2)
     sentence = _sentence(error)
     if sentence is None or os.environ.get(_DEBUG):
       raise
     console.fail(sentence)
     sys.exit(2)
+  if code == _INTERRUPTED:  # Typer makes this of Ctrl-C.
+    console.fail('Interrupted. The same command goes on where it stopped.')
+  sys.exit(code)
+
+
+def _refuse_empty(arguments: list[str]) -> None:
+  """Refuses empty arguments: a path without a name is the current directory.
+
+  Raises:
+    ValueError: an argument or the value of an option is empty.
+  """
+  for place, argument in enumerate(arguments):
+    name, equals, value = argument.partition('=')
+    if not argument:
+      before = f' after {arguments[place - 1]}' if place else ''
+      raise ValueError(
+          f'The argument{before} is empty. Is a variable of the shell not set?')
+    if name.startswith('--') and equals and not value:
+      raise ValueError(
+          f'{name} is empty. Is a variable of the shell not set?')
 
 
 def _sentence(error: Exception) -> str | None:
   """Returns what to tell the user, or None if the error is a bug of ours."""
-  if 'No space left on device' in str(error):
-    return f'The disk is full; what was begun has been removed. ({error})'
+  words = str(error) or f'{type(error).__name__}, of which no more is known'
+  if hasattr(error, 'format_message'):  # Typer's, about options
+    context = getattr(error, 'ctx', None)
+    path = context.command_path if context else 'dfiv-ope'
+    return f'{error.format_message().rstrip(".")}. See: {path} --help'
+  if (isinstance(error, OSError) and error.errno in _FULL
+      or 'No space left on device' in words):
+    return (
+        f'The disk is full, so this could not be written: {words}. What was '
+        'complete before is still there; make room and give the same command '
+        'again.')
+  if isinstance(error, MemoryError) or (
+      type(error).__name__ == 'ResourceExhaustedError'):  # TensorFlow's
+    return (f'There is not enough memory: {words}. Ask for less at once: '
+            'fewer rows, features or units.')
   if isinstance(error, OSError | ValueError):
-    return str(error)
+    return words
   return None

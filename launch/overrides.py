@@ -2,13 +2,21 @@
 
 import ast
 from collections.abc import Iterable, Sequence
+import contextlib
 import dataclasses
+import math
 import re
 import types
 import typing
 from typing import Any, NamedTuple, TypeVar
 
 Config = TypeVar('Config')
+
+# A number of a config is no larger, a text of one no longer.
+_LARGEST = 1e9
+_LONGEST = 1_000
+# What only training needs; a closed form has no updates.
+_TRAINING = ('updates', 'batch_size', 'checks')
 
 # What `--help` says of changes within `--method`.
 SYNTAX = ('name:setting=value,... changes its config, so that several configs '
@@ -30,17 +38,27 @@ def apply(config: Config, settings: Iterable[str]) -> Config:
       anything else is taken as a string.
 
   Raises:
-    ValueError: a text has no '=', names no field, or its value is of another
-      type than the field.
+    ValueError: a text has no '=', names no field or one that means nothing
+      here, comes twice, or its value is of another type than the field.
   """
   fields = {
       field.name: field
       for field in dataclasses.fields(config)}  # type: ignore[arg-type]
+  closed = 'updates' in fields and getattr(config, 'updates', 1) == 0
+  if closed:
+    fields = {name: field for name, field in fields.items()
+              if name not in _TRAINING}
   changes: dict[str, Any] = {}
   for setting in settings:
     name, equals, text = setting.partition('=')
     if not equals:
       raise ValueError(f'{setting!r} should have the form name=value.')
+    if closed and name in _TRAINING:
+      raise ValueError(
+          f'{name} means nothing here: the method is a closed form, which is '
+          f'not trained. The settings are: {", ".join(sorted(fields))}.')
+    if name in changes:
+      raise ValueError(f'{name} is set twice. Leave one of them out.')
     if name not in fields:
       raise ValueError(
           f'There is no setting {name!r}. The settings are: '
@@ -52,21 +70,52 @@ def apply(config: Config, settings: Iterable[str]) -> Config:
 
 def _convert(text: str, annotation: Any, *, name: str, current: Any) -> Any:
   """Parses a value and checks it against the annotation of its field."""
-  members = (
-      typing.get_args(annotation) if isinstance(annotation, types.UnionType)
-      else (annotation,))
-  allowed = [typing.get_origin(member) or member for member in members]
   try:
-    value = ast.literal_eval(text)
-  except (SyntaxError, ValueError):
+    value = ast.literal_eval(text) if len(text) <= _LONGEST else text
+  except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
     value = text
-  if float in allowed and type(value) is int:
-    value = float(value)
-  if type(value) not in allowed:
-    names = ' or '.join(each.__name__ for each in allowed)
+  try:
+    value = _fit(value, annotation)
+  except TypeError as error:
     raise ValueError(
-        f'{name} is of type {names} (now {current!r}), got {text!r}.')
+        f'{name} is of type {_named(annotation)} (now {current!r}), got '
+        f'{text!r}.') from error
+  for number in value if isinstance(value, tuple) else (value,):
+    if isinstance(number, int | float) and not abs(number) <= _LARGEST:
+      raise ValueError(
+          f'{name} must lie within -{_LARGEST:g} and {_LARGEST:g}, got '
+          f'{text!r}.')
   return value
+
+
+def _fit(value: Any, annotation: Any) -> Any:
+  """Returns a value as a type has it.
+
+  Raises:
+    TypeError: it is of another type.
+  """
+  if isinstance(annotation, types.UnionType):
+    for each in typing.get_args(annotation):
+      with contextlib.suppress(TypeError):
+        return _fit(value, each)
+  elif typing.get_origin(annotation) is tuple:
+    if type(value) is tuple:
+      return tuple(
+          _fit(each, typing.get_args(annotation)[0]) for each in value)
+  elif annotation is float and type(value) is int:
+    return float(value) if abs(value) <= _LARGEST else math.inf
+  elif type(value) is annotation:
+    return value
+  raise TypeError
+
+
+def _named(annotation: Any) -> str:
+  """Returns what a type is called."""
+  if isinstance(annotation, types.UnionType):
+    return ' or '.join(_named(each) for each in typing.get_args(annotation))
+  if typing.get_origin(annotation) is tuple:
+    return f'tuple of {_named(typing.get_args(annotation)[0])}'
+  return str(annotation.__name__)
 
 
 def methods(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dfiv_ope.launch import console, overrides, runtime, workspace
+from dfiv_ope.launch import console, limits, overrides, runtime, workspace
 
 if TYPE_CHECKING:
   from dfiv_ope import types
@@ -48,6 +48,7 @@ def train(
   A killed run goes on from its last checkpoint when the same command is given
   again, and ends with the same policy.
   """
+  limits.count('--seed', seed, least=0, most=limits.SEED)
   config = configure(task, action_noise, settings)
   with workspace.building(
       out, record=RECORD, request=request(task, action_noise, seed, config)):

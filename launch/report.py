@@ -31,15 +31,14 @@ def report(
         f'{runs} has no complete result row yet. Wait for the first run to '
         'end, or name another directory.')
   if any(row.outdated for row in rows):
-    console.NOTES.print(
+    console.note(
         f'The rows in {runs} were written by an older version of dfiv-ope, '
         'which could go on from a run at another discount. If runs at several '
         'discounts or policies share the directory, evaluate again into a new '
-        'one.', highlight=False, markup=False, soft_wrap=True)
+        'one.')
   from dfiv_ope.launch.reporting import build
   _publish(out, build.files(rows, runs), old)
-  console.OUTPUT.print(
-      str(out / 'index.html'), highlight=False, soft_wrap=True)
+  console.say(out / 'index.html')
 
 
 def _claimed(out: pathlib.Path) -> list[str]:

@@ -1,7 +1,23 @@
-"""Starts TensorFlow for a command: one thread, no chatter."""
+"""Starts a command: Ctrl-C is told apart, TensorFlow takes one thread."""
 
 import os
+import signal
 import sys
+from typing import Any
+
+
+class Interrupted(KeyboardInterrupt):
+  """Ctrl-C, as opposed to a KeyboardInterrupt that a user's policy raises."""
+
+
+def tell_interrupts_apart() -> None:
+  """Makes Ctrl-C raise `Interrupted`, unless it is ignored."""
+  if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(*unused: Any) -> None:
+  raise Interrupted
 
 
 def start() -> None:
@@ -15,7 +31,8 @@ def start() -> None:
   os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
   os.environ.setdefault('OMP_NUM_THREADS', '1')  # numpy reads it once
   if sys.stderr.fileno() == 2:
-    real = os.fdopen(os.dup(2), 'w', buffering=1)
+    real = os.fdopen(
+        os.dup(2), 'w', buffering=1, errors='backslashreplace')
     with open(os.devnull, 'w') as nowhere:  # noqa: PTH123
       os.dup2(nowhere.fileno(), 2)
     sys.stderr = real

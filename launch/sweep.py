@@ -5,12 +5,10 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Annotated
 
-from rich import box
-from rich import table as rich_table
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, runtime, workspace
+from dfiv_ope.launch import console, limits, runtime, workspace
 
 if TYPE_CHECKING:
   from dfiv_ope.launch import asked, driver, grid, inventory
@@ -65,12 +63,12 @@ def sweep(
 
       dfiv-ope sweep grid.yaml --out runs --dry-run
   """
-  from dfiv_ope.launch import asked
+  from dfiv_ope.launch import asked, yaml_files
   options = {
       'tasks': tasks, 'noises': noises, 'methods': methods,
       'configs': configs, 'budget': budget, 'seeds': seeds}
   request = asked.parse({
-      **(asked.read_yaml(file) if file else {}),
+      **(yaml_files.read(file) if file else {}),
       **{name: value for name, value in options.items() if value is not None}})
   if not carry_out(request, out, jobs=jobs, dry_run=dry_run, ray=ray):
     raise typer.Exit(1)
@@ -90,6 +88,8 @@ def carry_out(
     ray: address of a Ray cluster, or None.
   """
   from dfiv_ope.launch import cluster
+  if jobs is not None:
+    limits.count('--jobs', jobs, most=limits.JOBS)
   if ray:
     cluster.check(ray)
   runtime.start()
@@ -112,9 +112,9 @@ def _run(
   todo = have.missing(plan)
   have.tidy(plan)
   (out / driver.FAILURES).unlink(missing_ok=True)
-  console.NOTES.print(
+  console.note(
       f'{len(plan) - len(todo)} of {len(plan)} jobs are done in {out}; '
-      f'{len(todo)} to run.', highlight=False, soft_wrap=True)
+      f'{len(todo)} to run.')
   if not todo:
     _print_tables(out)
     return True
@@ -149,20 +149,20 @@ def _print_plan(plan: list['grid.Job'], todo: list['grid.Job']) -> None:
   lines: dict[tuple[str, str], list[grid.Job]] = collections.defaultdict(list)
   for job in plan:
     lines[job.group].append(job)
-  table = rich_table.Table(box=box.SIMPLE, padding=(0, 2, 0, 0))
+  table = console.Table(boxed=False)
   for column in ('problem', 'job', 'cached', 'to run'):
     table.add_column(column, no_wrap=True, justify=(
         'left' if column in ('problem', 'job') else 'right'))
   for (problem, name), group in lines.items():
     run = sum(job in missing for job in group)
     table.add_row(problem, name, str(len(group) - run), str(run))
-  console.OUTPUT.print(table, highlight=False)
+  table.show()
   for kind in dict.fromkeys(job.kind for job in plan):
     group = [job for job in plan if job.kind == kind]
     run = sum(job in missing for job in group)
-    console.OUTPUT.print(
+    console.say(
         f'{kind}: {run} of {len(group)} to run, {len(group) - run} cached or '
-        'not needed.', highlight=False)
+        'not needed.')
 
 
 def _print_summary(summary: 'driver.Summary', out: pathlib.Path) -> None:
@@ -170,15 +170,13 @@ def _print_summary(summary: 'driver.Summary', out: pathlib.Path) -> None:
   from dfiv_ope.launch import driver
   diverged = (f', {summary.diverged} of them diverged' if summary.diverged
               else '')
-  console.OUTPUT.print(
+  console.say(
       f'{summary.done} jobs done in {summary.wall:.1f} s{diverged} '
-      f'({summary.work:.1f} s of work).', highlight=False)
+      f'({summary.work:.1f} s of work).')
   if summary.failed:
-    console.OUTPUT.print(
+    console.say(
         f'{len(summary.failed)} jobs failed or were skipped; '
         f'{out / driver.FAILURES} says why. The same command tries them '
-        'again.', highlight=False, soft_wrap=True)
+        'again.')
   else:
-    console.OUTPUT.print(
-        f'Look at it with: dfiv-ope report {out} --out REPORT',
-        highlight=False, soft_wrap=True)
+    console.say(f'Look at it with: dfiv-ope report {out} --out REPORT')

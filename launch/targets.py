@@ -25,7 +25,7 @@ import tensorflow as tf
 
 from dfiv_ope import foreign, policies, types
 from dfiv_ope.agents import cloning
-from dfiv_ope.launch import onnx_models
+from dfiv_ope.launch import onnx_models, runtime
 from dfiv_ope.launch import policy as policy_lib
 
 UNIFORM, CLONE, COLUMNS = 'uniform', 'behaviour-clone', 'columns'
@@ -171,7 +171,8 @@ def _function(text: str, log: _Log) -> Target:
     sys.path.insert(0, here)
   try:
     module = importlib.import_module(module_name)
-  except (Exception, SystemExit) as error:
+  except BaseException as error:
+    _let_interrupts_pass(error)
     raise ValueError(
         f'{module_name} cannot be imported: {_line(error)}. It is looked for '
         f'in {here} and among installed packages.') from error
@@ -198,7 +199,8 @@ def _wrap(
     try:
       # A copy, because the function may write into what it gets.
       answer = function(np.array(observation, np.float32))
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+      _let_interrupts_pass(error)
       raise ValueError(f'{name} failed: {_line(error)}.') from error
     return _probabilities(answer, len(observation), name, log)
 
@@ -239,8 +241,18 @@ def _probabilities(
     raise ValueError(f'{name} {error}') from error
 
 
+def _let_interrupts_pass(error: BaseException) -> None:
+  """Raises Ctrl-C again; foreign code may raise all else."""
+  if isinstance(error, runtime.Interrupted):
+    raise error
+
+
 def _line(error: BaseException) -> str:
   """Returns an error of foreign code on one line, with where it was raised."""
+  try:
+    words = ' '.join(str(error).split())
+  except Exception:  # its text is foreign code, too
+    words = ''
   own = (sysconfig.get_paths()['stdlib'], '<frozen', __file__,
          foreign.__file__)
   frames = [each for each in traceback.extract_tb(error.__traceback__)
@@ -248,7 +260,7 @@ def _line(error: BaseException) -> str:
             and 'site-packages' not in each.filename]
   place = (f' ({pathlib.Path(frames[-1].filename).name}, line '
            f'{frames[-1].lineno})' if frames else '')
-  return f'{type(error).__name__}: {" ".join(str(error).split())}{place}'
+  return f'{type(error).__name__}{": " if words else ""}{words}{place}'
 
 
 def _digest(*parts: object) -> str:

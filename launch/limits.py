@@ -1,0 +1,68 @@
+"""How much may be asked for at once; more is refused before any work."""
+
+import math
+
+# Far more than anyone needs, and still less than a machine breaks down at.
+SEEDS = 10_000
+LOGS = 100_000
+JOBS = 1_024
+TRANSITIONS = 100_000_000
+TRUTH_EPISODES = 100_000_000
+RUNS = 1_000_000
+SAMPLE = 10_000_000
+PICTURES = 200_000
+UPDATES = 100_000_000
+OBSERVATIONS = 100_000
+ACTIONS = 10_000
+# Numbers of a made-up log, or of a batch of it: 2 GB in float32.
+ENTRIES = 500_000_000
+# Seeds of generators fit into 64 bits.
+SEED = 2 ** 63 - 1
+
+
+def count(name: str, number: int, *, least: int = 1, most: int) -> None:
+  """Refuses a number of things that is too small or too large.
+
+  Args:
+    name: of the option or the key, as the user wrote it.
+    number: what was asked for.
+    least: the smallest number that makes sense.
+    most: the largest that is allowed.
+
+  Raises:
+    ValueError: the number is out of range.
+  """
+  if not least <= number <= most:
+    raise ValueError(
+        f'{name} must be a whole number from {least:,} to {most:,}, got '
+        f'{_shown(number)}.')
+
+
+def share(
+    name: str, number: float, *, open_ends: bool = False,
+    below_one: bool = False) -> None:
+  """Refuses what is not a probability, a level or a discount.
+
+  Args:
+    name: of the option or the key, as the user wrote it.
+    number: what was asked for.
+    open_ends: whether 0 and 1 are refused, too.
+    below_one: whether only 1 is.
+
+  Raises:
+    ValueError: the number is out of range, or not a number.
+  """
+  low = number > 0. if open_ends else number >= 0.
+  high = number < 1. if open_ends or below_one else number <= 1.
+  if not (low and high):  # nor is nan
+    ends = ('(' if open_ends else '[') + '0, 1' + (
+        ')' if open_ends or below_one else ']')
+    raise ValueError(f'{name} must lie in {ends}, got {number:g}.')
+
+
+def _shown(number: int) -> str:
+  """Returns a number as it was written, or its size if that is a long one."""
+  if abs(number) < 10 ** 30:
+    return f'{number:,}'
+  # The text of a huge number takes minutes, and Python refuses to make it.
+  return f'a number of about {math.floor(math.log10(abs(number)))} digits'
