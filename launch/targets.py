@@ -62,7 +62,7 @@ class _Log(NamedTuple):
   @property
   def sample(self) -> np.ndarray:
     """Some of the observations, evenly spread over the log."""
-    observations = np.asarray(self.transitions.observation, np.float32)
+    observations = np.asarray(self.transitions.observation, np.float64)
     return observations[::-(-len(observations) // _SAMPLE)]
 
 
@@ -197,7 +197,7 @@ def _wrap(
   def ask(observation: np.ndarray) -> np.ndarray:
     try:
       # A copy, because the function may write into what it gets.
-      answer = function(np.array(observation, np.float32))
+      answer = function(np.array(observation, np.float64))
     except (Exception, SystemExit) as error:
       raise ValueError(f'{name} failed: {_line(error)}.') from error
     return _probabilities(answer, len(observation), name, log)
