@@ -1,6 +1,6 @@
 """The policy that wrote a log, estimated from its actions.
 
-A network classifies standardised observations by the log loss and is kept
+A network classifies encoded observations by the log loss and is kept
 where whole episodes that were held out are likeliest. It has to beat the mere
 frequencies of the actions there; otherwise these are the policy.
 
@@ -9,13 +9,14 @@ frequencies of the actions there; otherwise these are the policy.
     found.held_out_loss, found.constant_loss
 """
 
+from collections.abc import Sequence
 import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import features, networks, optimizers, types
+from dfiv_ope import encoding, networks, optimizers, types
 from dfiv_ope.methods import descent
 
 
@@ -69,14 +70,14 @@ class ClonedPolicy(tf.Module):
   """Probabilities of a network, with a floor of frequencies."""
 
   def __init__(
-      self, network: networks.Network, *, standardiser: features.Standardiser,
+      self, network: networks.Network, *, states: encoding.Encoding,
       frequencies: np.ndarray, floor: float):
     """Initialises the policy.
 
     Args:
-      network: maps standardised observations to what is added to the logits
-        of the frequencies.
-      standardiser: of observations.
+      network: maps encoded observations to what is added to the logits of
+        the frequencies.
+      states: encodes observations.
       frequencies: of the actions, [A]; an action of frequency zero is never
         taken.
       floor: share of the frequencies in the probabilities; 1 for nothing else.
@@ -84,14 +85,16 @@ class ClonedPolicy(tf.Module):
     super().__init__('cloned')
     self.network = network
     self.floor = tf.Variable(floor, trainable=False, dtype=tf.float32)
-    self._mean = tf.constant(standardiser.mean, tf.float32)
-    self._scale = tf.constant(standardiser.scale, tf.float32)
+    self._encode = states.apply
     self._frequencies = tf.constant(frequencies, tf.float32)
 
   def logits(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns the network's logits before the floor, [B, A]."""
-    x = (tf.cast(observation, tf.float32) - self._mean) / self._scale
-    return self.network(x) + tf.math.log(self._frequencies)
+    return self.encoded_logits(self._encode(observation))
+
+  def encoded_logits(self, encoded: tf.Tensor) -> tf.Tensor:
+    """Returns the logits of encoded observations, [B, A]."""
+    return self.network(encoded) + tf.math.log(self._frequencies)
 
   def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns the estimate of b(.|s), [B, A]."""
@@ -105,6 +108,7 @@ def clone(
     *,
     num_actions: int,
     seed: int,
+    categorical: Sequence[int] = (),
     config: Config | None = None,
 ) -> Clone:
   """Estimates the policy that wrote a log.
@@ -115,13 +119,14 @@ def clone(
       episode are held out as if each were an episode.
     num_actions: A.
     seed: same seed, same policy.
+    categorical: columns of the observations whose values are names.
     config: hyper-parameters, the default ones if None.
 
   Raises:
     ValueError: the log has fewer than two rows.
   """
   config = config or Config()
-  observations = np.asarray(transitions.observation, np.float32)
+  observations = np.asarray(transitions.observation, np.float64)
   actions = np.asarray(transitions.action, np.int32)
   if len(actions) < 2:
     raise ValueError(
@@ -129,14 +134,15 @@ def clone(
         'estimated. Name another policy.')
   held_out = _held_out(episodes, share=config.held_out, seed=seed)
   frequencies = _frequencies(actions, held_out, num_actions)
+  states = encoding.fit(
+      observations[~held_out], observations, categorical=categorical)
   policy = ClonedPolicy(
       networks.Network(
           (*(networks.Dense(size) for size in config.hidden),
            networks.Dense(num_actions, None)),
-          input_size=observations.shape[1], seed=seed),
-      standardiser=features.fit_standardiser(observations[~held_out]),
-      frequencies=frequencies, floor=config.floor)
-  s, a = tf.constant(observations), tf.constant(actions)
+          input_size=states.size, seed=seed),
+      states=states, frequencies=frequencies, floor=config.floor)
+  s, a = states.apply(observations), tf.constant(actions)
   training = tf.constant(np.flatnonzero(~held_out))
   held_s, held_a = observations[held_out], actions[held_out]
   search = descent.Descent(
@@ -149,7 +155,7 @@ def clone(
         [config.batch_size], maxval=len(training), dtype=tf.int32))
     return search.step(lambda: tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(
-            tf.gather(a, rows), policy.logits(tf.gather(s, rows)))))
+            tf.gather(a, rows), policy.encoded_logits(tf.gather(s, rows)))))
 
   def held_out_loss(_: int = 0) -> tf.Tensor:
     return _log_loss(policy.action_probabilities(held_s), held_a)

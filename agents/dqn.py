@@ -139,7 +139,8 @@ class RunningScale(tf.Module):
     deviation = tf.sqrt(self._squares / tf.maximum(self._count, 1.))
     scale = tf.where(deviation > 1e-6, deviation, tf.ones_like(deviation))
     mean = tf.cast(self._mean, tf.float32)
-    return (observation - mean) / tf.cast(scale, tf.float32)
+    return ((tf.cast(observation, tf.float32) - mean)
+            / tf.cast(scale, tf.float32))
 
   def update(self, observations: np.ndarray) -> None:
     """Merges observations [N, D] into the moments (Chan et al., 1983)."""

@@ -32,6 +32,8 @@ def n_step(
   the environment's discounts on the way.
   """
   length = len(episode.actions)
+  # Tasks are made for networks: single precision does.
+  observations = episode.observations.astype(np.float32)
   reward = np.zeros(length, np.float32)
   weight = np.ones(length, np.float32)
   for i in range(min(steps, length)):
@@ -40,9 +42,9 @@ def n_step(
     weight[alive] *= discount * episode.discounts[i:]
   end = np.minimum(np.arange(length) + steps, length)
   return types.Transition(
-      observation=episode.observations[:-1], action=episode.actions,
+      observation=observations[:-1], action=episode.actions,
       reward=reward, discount=weight,
-      next_observation=episode.observations[end])
+      next_observation=observations[end])
 
 
 class Replay:

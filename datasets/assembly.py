@@ -142,8 +142,7 @@ class Assembler:
         steps_lib.Steps(
             observation=rows.observation[index],
             action=np.where(is_last, 0, rows.action[index]).astype(np.int32),
-            reward=np.where(
-                is_last, 0., rows.reward[index]).astype(np.float32),
+            reward=np.where(is_last, 0., rows.reward[index]),
             discount=discount,
             is_first=np.roll(is_last, 1), is_last=is_last,
             is_terminal=is_terminal),

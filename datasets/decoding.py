@@ -21,9 +21,9 @@ class Rows(NamedTuple):
     row: their numbers in the file, int64 [N].
     episode: running number of the episode, int64 [N], never falling.
     step: float64 [N], or None where the log has no such column.
-    observation: float32 [N, D].
+    observation: float64 [N, D].
     action: int32 [N]; labels.EMPTY and labels.UNKNOWN where there is none.
-    reward: float32 [N]; nan where it is empty.
+    reward: float64 [N]; nan where it is empty.
     terminated: int8 [N], 0, 1 or ABSENT where the cell is empty.
     truncated: as `terminated`.
     annotations: float32 [N, K].
@@ -133,7 +133,7 @@ class Decoder:
             layout.step, chunk),
         observation=self._observation(chunk),
         action=self.actions.encode(chunk.columns[layout.action]),
-        reward=_float32(self._numbers(layout.reward, chunk)),
+        reward=self._numbers(layout.reward, chunk),
         terminated=flag(layout.terminated), truncated=flag(layout.truncated),
         annotations=self._annotations(chunk)), nameless, returned
 
@@ -165,7 +165,7 @@ class Decoder:
       flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
       names += [name] if values.ndim == 1 else [
           f'{name}[{index}]' for index in range(flat.shape[1])]
-      parts.append(_float32(flat))
+      parts.append(flat)
     if self.observation_names and len(names) != len(self.observation_names):
       raise ValueError(
           f'{self._file}, row {chunk.rows[0]}: the observation has '

@@ -133,7 +133,7 @@ def _with_gaps(column: _Column, part: slice) -> Any:
   if column.empty is None:
     return values
   return pd.Series(values, dtype={
-      'i': 'Int64', 'b': 'boolean', 'f': 'float32'}.get(
+      'i': 'Int64', 'b': 'boolean', 'f': values.dtype}.get(
           values.dtype.kind)).mask(column.empty[part])
 
 
@@ -156,7 +156,7 @@ def _npz(dataset: reading.Dataset, out: pathlib.Path) -> None:
     if values.dtype == object:
       values = values.astype(str)  # Empty text where a cell is empty.
     elif empty is not None:
-      kind = np.float32 if values.dtype.kind == 'f' else np.float64
+      kind = values.dtype if values.dtype.kind == 'f' else np.float64
       values = np.where(empty, np.nan, values).astype(kind)
     arrays[name] = values
   arrays[npz_file.ACTION_LABELS] = np.array(labels(dataset))

@@ -111,14 +111,14 @@ def _actions(
   yield (f'action is not one of {", ".join(known[:20])}{more}',
          rows.action == labels.UNKNOWN)
   yield 'reward is empty or nan', no_reward & ~no_action
-  yield 'reward is infinite or too large for float32', np.isinf(rows.reward)
+  yield 'reward is infinite or too large for float64', np.isinf(rows.reward)
 
 
 def _observations(rows: decoding.Rows, decoder: decoding.Decoder) -> Masks:
   broken = ~np.isfinite(rows.observation)
   for column in np.flatnonzero(broken.any(axis=0)):
     yield (f'{decoder.observation_names[column]} is empty, nan, infinite or '
-           'too large for float32'), broken[:, column]
+           'too large for float64'), broken[:, column]
 
 
 def _flags(

@@ -9,7 +9,7 @@ from typing import Any
 
 from dfiv_ope import statistics
 
-SCHEMA = 1
+SCHEMA = 2
 METADATA = 'metadata.json'
 
 

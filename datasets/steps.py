@@ -18,9 +18,9 @@ class Steps(NamedTuple):
   """Rows of steps; the action, reward and discount follow the observation.
 
   Attributes:
-    observation: float32 [N, D].
+    observation: float64 [N, D].
     action: the intended action, int32 [N]; 0 in a last row.
-    reward: float32 [N]; 0 in a last row.
+    reward: float64 [N]; 0 in a last row.
     discount: the environment's discount, float32 [N]; 0 in a last row.
     is_first: bool [N], the episode starts here.
     is_last: bool [N], the final observation of an episode.
@@ -39,9 +39,9 @@ class Steps(NamedTuple):
 def signature(num_observations: int) -> Steps:
   """Returns the tensor specs of a block of any number of rows."""
   return Steps(
-      observation=tf.TensorSpec([None, num_observations], tf.float32),
+      observation=tf.TensorSpec([None, num_observations], tf.float64),
       action=tf.TensorSpec([None], tf.int32),
-      reward=tf.TensorSpec([None], tf.float32),
+      reward=tf.TensorSpec([None], tf.float64),
       discount=tf.TensorSpec([None], tf.float32),
       is_first=tf.TensorSpec([None], tf.bool),
       is_last=tf.TensorSpec([None], tf.bool),
@@ -55,7 +55,7 @@ def from_episode(episode: rollout.Episode) -> Steps:
   return Steps(
       observation=episode.observations,
       action=np.append(episode.actions, np.int32(0)),
-      reward=np.append(episode.rewards, np.float32(0.)),
+      reward=np.append(episode.rewards, 0.),
       discount=np.append(episode.discounts, np.float32(0.)),
       is_first=np.arange(length + 1) == 0,
       is_last=last,

@@ -219,7 +219,7 @@ def tables(
       table(TRANSITIONS, uniform, 0, block),
       table(LOG, fifo, 1, block),
       table(INITIAL_OBSERVATIONS, fifo, 0,
-            tf.TensorSpec([None, num_observations], tf.float32)),
+            tf.TensorSpec([None, num_observations], tf.float64)),
   ]
   if num_annotations:
     result.append(table(

@@ -17,14 +17,14 @@ Values are learned on a scale of their own: Q = value_scale q, and rewards are
 divided by the same number.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import features, ridge, state_action, types
+from dfiv_ope import encoding, features, ridge, state_action, types
 
 # A function of decisions, [B, D] or [B, 1].
 DecisionFunction = Callable[[state_action.Decision], tf.Tensor]
@@ -87,8 +87,9 @@ class Problem:
     policy: the target policy.
     discount: gamma.
     num_actions: A.
-    observations: standardises observations.
-    distance: median distance between standardised observations.
+    observations: encodes observations: standardised numbers, indicators of
+      categories.
+    distance: median distance between encoded observations.
     value_scale: how far values typically lie from their mean.
     value_mean: their mean, in units of `value_scale`: where a network of
       values should start.
@@ -98,7 +99,7 @@ class Problem:
   policy: types.Policy
   discount: float
   num_actions: int
-  observations: features.Standardiser
+  observations: encoding.Encoding
   distance: float
   value_scale: float
   value_mean: float
@@ -107,8 +108,8 @@ class Problem:
 
   @property
   def num_observations(self) -> int:
-    """Number of entries of an observation."""
-    return len(self.observations.mean)
+    """Number of entries of an encoded observation."""
+    return self.observations.size
 
   def rows(
       self, transition: types.Transition, *, support: int | None = None,
@@ -124,26 +125,25 @@ class Problem:
       treatment `Step`, instrument `Decision`, outcome [B, 1].
     """
     now = state_action.taken(
-        self._standardise(transition.observation), transition.action)
+        self.observations.apply(transition.observation), transition.action)
     continuation = self.discount * tf.cast(
         transition.discount, tf.float32)[:, None]
-    reward = tf.cast(transition.reward, tf.float32)[:, None]
+    reward = tf.cast(transition.reward, tf.float64)[:, None]
     return types.IVBatch(
         treatment=Step(
             now, self.decide(transition.next_observation, support=support),
             continuation),
         instrument=now,
-        outcome=reward / self.value_scale)
+        outcome=tf.cast(reward / self.value_scale, tf.float32))
 
   def decide(
       self, observation: tf.Tensor, *, support: int | None = None,
   ) -> state_action.Decision:
     """Returns what the target policy does at raw observations [B, D]."""
-    probabilities = self.policy.action_probabilities(observation)  # [B, A]
     probabilities, actions = tf.math.top_k(
-        probabilities, k=support or self.num_actions)
+        self._probabilities(observation), k=support or self.num_actions)
     return state_action.Decision(
-        self._standardise(observation), actions, probabilities)
+        self.observations.apply(observation), actions, probabilities)
 
   def imagine(
       self,
@@ -157,7 +157,8 @@ class Problem:
 
     Args:
       now: where the steps start, B rows.
-      later: draws of standardised s' for each of them, [S, B, D].
+      later: draws of encoded s' for each of them, [S, B, D]; in categorical
+        columns the category with the largest entry is meant.
       going_on: probability that the episode does not end, [B, 1]. It takes
         the place of d, so that nothing has to be drawn for it.
       support: as in `rows`. If the policy takes more actions than that in a
@@ -166,10 +167,9 @@ class Problem:
     Returns:
       A step whose `later` has S B rows, B for each draw.
     """
-    later = tf.reshape(later, [-1, self.num_observations])
-    mean = tf.constant(self.observations.mean, tf.float32)
-    scale = tf.constant(self.observations.scale, tf.float32)
-    decision = self.decide(later * scale + mean, support=support)
+    later = self.observations.nearest(
+        tf.reshape(later, [-1, self.num_observations]))
+    decision = self.decide(self.observations.invert(later), support=support)
     total = tf.reduce_sum(decision.probabilities, axis=1, keepdims=True)
     return Step(
         now,
@@ -179,7 +179,7 @@ class Problem:
 
   def support(self, observation: tf.Tensor) -> int:
     """Returns the largest number of actions taken at any of the states."""
-    positive = self.policy.action_probabilities(observation) > 0.
+    positive = self._probabilities(observation) > 0.
     return int(tf.reduce_max(
         tf.reduce_sum(tf.cast(positive, tf.int32), axis=1)))
 
@@ -188,10 +188,9 @@ class Problem:
     slack = 0.1 * (self.highest - self.lowest)
     return bool(self.lowest - slack <= value <= self.highest + slack)
 
-  def _standardise(self, observation: tf.Tensor) -> tf.Tensor:
-    mean = tf.constant(self.observations.mean, tf.float32)
-    scale = tf.constant(self.observations.scale, tf.float32)
-    return (tf.cast(observation, tf.float32) - mean) / scale
+  def _probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns pi(.|s), [B, A]; the policy sees raw float64 observations."""
+    return self.policy.action_probabilities(tf.cast(observation, tf.float64))
 
 
 def pose(
@@ -200,6 +199,7 @@ def pose(
     *,
     discount: float,
     num_actions: int,
+    categorical: Sequence[int] = (),
 ) -> Problem:
   """Returns the problem of a policy's value, with scales from a log.
 
@@ -208,6 +208,7 @@ def pose(
     policy: the target policy.
     discount: gamma, in [0, 1).
     num_actions: A.
+    categorical: columns of the observations whose values are names.
 
   Raises:
     ValueError: the log is empty, or does not fit the policy or the discount.
@@ -223,22 +224,29 @@ def pose(
         f'(0 to {num_actions - 1}).')
   rewards = np.asarray(transitions.reward, np.float64)
   horizon = 1. / (1. - discount)
-  observations = np.asarray(transitions.observation, np.float64)
-  standardiser = features.fit_standardiser(observations)
+  states = encoding.fit(
+      transitions.observation, transitions.next_observation,
+      categorical=categorical)
+  # Rewards of about one, so that nothing under- or overflows.
+  unit = float(features.power_of_two(np.max(np.abs(rewards))))
   raw = Problem(
       policy=policy, discount=discount, num_actions=num_actions,
-      observations=standardiser,
-      distance=features.median_distance(standardiser.apply(observations)),
-      value_scale=1., value_mean=0.,
+      observations=states,
+      distance=features.median_distance(states.apply(
+          features.some_rows(transitions.observation)).numpy()),
+      value_scale=unit, value_mean=0.,
       lowest=float(min(rewards.min(), rewards.min() * horizon)),
       highest=float(max(rewards.max(), rewards.max() * horizon)))
   mean, scale = _value_scale(raw, raw.rows(transitions))
   return dataclasses.replace(
-      raw, value_scale=scale, value_mean=mean / scale)
+      raw, value_scale=unit * scale, value_mean=mean / scale)
 
 
 def _value_scale(problem: Problem, rows: types.IVBatch) -> tuple[float, float]:
-  """Returns mean and spread of the values, by a linear Q-function."""
+  """Returns mean and spread of the values, by a linear Q-function.
+
+  Both are in units of the problem's scale.
+  """
 
   def linear(decision: state_action.Decision) -> tf.Tensor:
     weights = state_action.weights(decision, problem.num_actions)
@@ -251,7 +259,8 @@ def _value_scale(problem: Problem, rows: types.IVBatch) -> tuple[float, float]:
           [difference(linear, rows.treatment), rows.outcome], axis=1)),
       _SCALE_PENALTY)
   values = np.clip(
-      ridge.predict(design, fitted), problem.lowest, problem.highest)
+      ridge.predict(design, fitted), problem.lowest / problem.value_scale,
+      problem.highest / problem.value_scale)
   mean, scale = float(values.mean()), float(values.std())
   # Rewards that never change have values that never change either.
   return mean, scale if scale > 1e-6 * max(1., abs(mean)) else 1.
@@ -280,4 +289,4 @@ class QFunction:
     return self._raw(self._function(decision))[:, 0]
 
   def _raw(self, value: tf.Tensor) -> tf.Tensor:
-    return self._problem.value_scale * tf.cast(value, tf.float32)
+    return self._problem.value_scale * tf.cast(value, tf.float64)

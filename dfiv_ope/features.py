@@ -9,6 +9,8 @@ from dfiv_ope import types
 
 # Pairwise distances of more rows than this cost more than they tell.
 _BANDWIDTH_ROWS = 2000
+# What changes by less than this part of its mean has changed by rounding.
+ROUNDING = 4. * float(np.finfo(np.float64).eps)
 
 
 class FourierFeatures(tf.Module):
@@ -69,8 +71,7 @@ def median_bandwidth(
     return np.append(
         median_bandwidth(x[:, :columns]),
         np.full(pixels, median_distance(x[:, columns:])))
-  stride = -(-len(x) // _BANDWIDTH_ROWS)
-  x = x[::stride]
+  x = some_rows(x)
   rows, others = np.triu_indices(len(x), k=1)
   result = np.ones(x.shape[1])
   for column in range(x.shape[1]):
@@ -87,8 +88,7 @@ def median_distance(x: types.FloatArray) -> float:
   One bandwidth for all columns. With many columns it is the better rule:
   rows that differ a little in each of them are not far apart.
   """
-  x = np.asarray(x, np.float64)
-  x = x[::-(-len(x) // _BANDWIDTH_ROWS)]
+  x = np.asarray(some_rows(x), np.float64)
   norm = np.sum(np.square(x), axis=1)
   square = norm[:, None] + norm[None, :] - 2. * x @ x.T
   distance = np.sqrt(np.maximum(square[np.triu_indices(len(x), k=1)], 0.))
@@ -97,29 +97,54 @@ def median_distance(x: types.FloatArray) -> float:
   return float(np.median(distance)) if distance.size else 1.
 
 
+def some_rows(x: types.Nest) -> types.Nest:
+  """Returns rows of x [B, ...], evenly spread, to take distances of."""
+  return x[::-(-len(x) // _BANDWIDTH_ROWS)]
+
+
+def power_of_two(x: types.FloatArray) -> types.FloatArray:
+  """Returns the largest power of two that is not above x; 1/2 for 0."""
+  return np.ldexp(1., np.frexp(x)[1] - 1)
+
+
 class Standardiser(NamedTuple):
   """An affine map to mean zero and standard deviation one.
 
   Attributes:
     mean: [D].
     scale: [D], positive.
+    remainder: what rounding the mean to float64 left out, [D]. Far from zero
+      it matters: at 1e12 numbers are 1e-4 apart, and so are means.
   """
   mean: types.FloatArray
   scale: types.FloatArray
+  remainder: types.FloatArray = np.zeros(1)
 
   def apply(self, x: types.Nest) -> types.Nest:
     """Returns x [B, D], array or tensor, on the standardised scale."""
-    return (x - self.mean) / self.scale
+    return (x - self.mean - self.remainder) / self.scale
 
   def invert(self, x: types.Nest) -> types.Nest:
     """Returns standardised x [B, D] on the raw scale."""
-    return x * self.scale + self.mean
+    return x * self.scale + self.remainder + self.mean
 
 
 def fit_standardiser(x: types.FloatArray) -> Standardiser:
-  """Returns the standardiser of x [B, D]; constant columns are only centred."""
+  """Returns the standardiser of x [B, D]; constant columns are only centred.
+
+  A column is constant if it changes by no more than rounding does.
+  """
   x = np.asarray(x, np.float64)
-  mean, scale = x.mean(axis=0), x.std(axis=0)
-  # A constant column has a standard deviation of rounding size, not zero.
-  flat = scale <= 1e-12 * np.maximum(1., np.abs(mean))
-  return Standardiser(mean, np.where(flat, 1., scale))
+  # Powers of two change no digit, and nothing overflows at 1e200.
+  unit = power_of_two(np.max(np.abs(x), axis=0))
+  x = x / unit
+  mean = x.mean(axis=0)
+  deviation = x - mean
+  remainder = deviation.mean(axis=0)
+  scale = np.sqrt(np.mean(np.square(deviation - remainder), axis=0))
+  constant = np.ptp(x, axis=0) == 0.
+  flat = scale <= ROUNDING * np.abs(mean)
+  return Standardiser(
+      unit * np.where(constant, x[0], mean),
+      np.where(constant, 1., unit * np.where(flat, np.abs(mean), scale)),
+      unit * np.where(constant, 0., remainder))

@@ -33,7 +33,8 @@ class Function(tf.Module):
     """Wraps the function.
 
     Args:
-      function: maps observations [B, D] to probabilities [B, A], both float32.
+      function: maps observations, float64 [B, D], to probabilities, float32
+        [B, A].
       num_actions: A.
     """
     super().__init__('function')
@@ -59,7 +60,7 @@ class Recorded(Function):
     """Remembers the probabilities.
 
     Args:
-      observations: float32 [N, D].
+      observations: float64 [N, D].
       probabilities: [N, A]; rows with a nan, or with nothing but zeros as
         where an episode is over, are left out.
 
@@ -70,7 +71,7 @@ class Recorded(Function):
     known = np.sum(probabilities, axis=1) > 0.  # not so if one is nan
     if not known.any():
       raise ValueError('The log records no probabilities of the target policy.')
-    rows = np.ascontiguousarray(observations[known], np.float32) + 0.  # no -0
+    rows = np.ascontiguousarray(observations[known], np.float64) + 0.  # no -0
     self._keys, first, place = np.unique(
         _keys(rows), return_index=True, return_inverse=True)
     sums = np.zeros([len(first), probabilities.shape[1]])
@@ -81,7 +82,7 @@ class Recorded(Function):
     self._tree: spatial.KDTree | None = None
 
   def _look_up(self, observation: np.ndarray) -> np.ndarray:
-    rows = np.ascontiguousarray(observation, np.float32) + 0.
+    rows = np.ascontiguousarray(observation, np.float64) + 0.
     keys = _keys(rows)
     place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
     unknown = self._keys[place] != keys

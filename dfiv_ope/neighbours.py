@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from dfiv_ope import features, types
+from dfiv_ope import types
 
 # Neighbours are looked for among so many steps of the log, for so many of
 # them: a share of 2,000 has a standard error of one per cent.
@@ -25,7 +25,7 @@ class Coverage:
   Attributes:
     share: of the policy's decisions in the log's states, those that have a
       near neighbour of the same action in another episode.
-    near: what distance between standardised observations is near.
+    near: what distance between encoded observations is near.
     queries: in how many states this was looked at.
     references: among how many steps neighbours were looked for.
   """
@@ -42,8 +42,8 @@ def coverage(
   """Returns how much of a policy's decisions has near neighbours.
 
   For a state s of the log and an action a, d(s, a) is the distance of s, in
-  standardised observations, from the nearest state of another episode where
-  the log took a. Near is the 95 % quantile of d at the logged decisions. The
+  encoded observations, from the nearest state of another episode where the log
+  took a. Near is the 95 % quantile of d at the logged decisions. The
   share is the mean over states of sum_a pi(a|s) [d(s, a) is near].
 
   A random sample of steps serves for both, so that its size changes the share
@@ -55,8 +55,8 @@ def coverage(
   x = np.asarray(observations[order], np.float64)
   asked = order[:_QUERIES]
   squares = _squared_distances(
-      features.fit_standardiser(x).apply(x), actions[order],
-      np.asarray(episodes)[order], num_actions=target.shape[1])  # [Q, A]
+      x, actions[order], np.asarray(episodes)[order],
+      num_actions=target.shape[1])  # [Q, A]
   own = taken(squares, actions[asked])
   own = own[np.isfinite(own)]
   # A distance of the log, not a mean of two: states may be discrete.

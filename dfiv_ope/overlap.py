@@ -163,7 +163,7 @@ def measure(
     target: the policy's probabilities in the log's states, [N, A].
     actions: logged actions, [N].
     episodes: to which episode each step belongs, [N].
-    observations: logged states, [N, D].
+    observations: logged states, encoded (`bellman.Problem`), [N, D].
     behaviour: probability with which each logged action was taken, [N]; None
       if it is not known.
     estimated: whether `behaviour` was estimated from the log.

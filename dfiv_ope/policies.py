@@ -7,6 +7,7 @@ loaded without the code that made it.
 
 from collections.abc import Callable
 import pathlib
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -25,19 +26,36 @@ class Greedy(tf.Module):
     """Builds the policy.
 
     Args:
-      q_network: maps observations [B, D] to values [B, A]; a `tf.Module`.
+      q_network: maps float32 observations [B, D] to values [B, A]; a
+        `tf.Module`.
       num_observations: D.
     """
     super().__init__('greedy')
     self.q_network = q_network
 
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, num_observations], tf.float32)])
     def probabilities(observation: tf.Tensor) -> tf.Tensor:
       values = q_network(observation)  # [B, A]
       return tf.one_hot(tf.argmax(values, axis=-1), tf.shape(values)[-1])
 
-    self.action_probabilities = tf.function(
-        probabilities,
-        input_signature=[tf.TensorSpec([None, num_observations], tf.float32)])
+    self._probabilities = probabilities
+
+  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    return self._probabilities(tf.cast(observation, tf.float32))
+
+
+class Loaded(tf.Module):
+  """A SavedModel, asked in the precision that it declares."""
+
+  def __init__(self, model: Any, dtype: tf.DType):
+    super().__init__('loaded')
+    self._model = model
+    self._dtype = dtype
+
+  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    return self._model.action_probabilities(
+        tf.cast(observation, self._dtype))
 
 
 class Explore(tf.Module):
@@ -135,14 +153,15 @@ def load(path: pathlib.Path, *, num_observations: int,
         f'{path} holds no policy (no saved_model.pb). Make one with '
         '`dfiv-ope policy train`.')
   try:
-    policy = tf.saved_model.load(str(path))
+    model = tf.saved_model.load(str(path))
   except Exception as error:  # TensorFlow raises many types for broken files.
     raise ValueError(
         f'{path} cannot be loaded as a SavedModel: {error}') from error
-  if not hasattr(policy, 'action_probabilities'):
+  if not hasattr(model, 'action_probabilities'):
     raise ValueError(
         f'{path} is a SavedModel but has no function action_probabilities, '
         'so it is not a policy.')
+  policy = Loaded(model, _precision(model, num_observations))
   try:
     answer = policy.action_probabilities(tf.zeros([1, num_observations]))
   except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
@@ -159,3 +178,12 @@ def load(path: pathlib.Path, *, num_observations: int,
         f'The policy in {path} chooses between {shape[-1]} actions, but the '
         f'task has {num_actions}. Was it trained for another task?')
   return policy
+
+
+def _precision(model: Any, num_observations: int) -> tf.DType:
+  """Returns float64 if a SavedModel takes it, else float32."""
+  try:
+    model.action_probabilities(tf.zeros([1, num_observations], tf.float64))
+  except (TypeError, ValueError, tf.errors.InvalidArgumentError):
+    return tf.float32
+  return tf.float64

@@ -31,9 +31,9 @@ class Episode(NamedTuple):
   """One whole episode of T steps.
 
   Attributes:
-    observations: float32 [T + 1, D], the last one included.
+    observations: float64 [T + 1, D], the last one included.
     actions: the intended actions, int32 [T].
-    rewards: float32 [T].
+    rewards: float64 [T].
     discounts: the environment's discounts, float32 [T]; the last is 0 if the
       episode terminated and positive if it was truncated.
   """
@@ -70,8 +70,9 @@ class _Run:
 
   def episode(self) -> Episode:
     return Episode(
-        np.stack(self.observations), np.asarray(self.actions, np.int32),
-        np.asarray(self.rewards, np.float32),
+        np.stack(self.observations).astype(np.float64),
+        np.asarray(self.actions, np.int32),
+        np.asarray(self.rewards, np.float64),
         np.asarray(self.discounts, np.float32))
 
 
@@ -109,7 +110,7 @@ def episodes(
   free = list(range(copies))[::-1]
   started = yielded = steps_taken = steps_yielded = 0
   shape = make_environment(0).observation_spec().shape
-  batch = np.zeros((copies, *shape), np.float32)
+  batch = np.zeros((copies, *shape), np.float64)
 
   def more_to_start() -> bool:
     if num_transitions is None:

@@ -43,7 +43,8 @@ def save(estimator: Any, directory: pathlib.Path) -> None:
   arrays = {'covariate': estimator.covariate_}
   for name, scale in zip(_MEMBERS, estimator.scales_, strict=True):
     if scale is not None:
-      arrays[f'{name}_mean'], arrays[f'{name}_scale'] = scale
+      for part, values in scale._asdict().items():
+        arrays[f'{name}_{part}'] = values
   for name, values in estimator.first_stage_._asdict().items():
     arrays[f'first_stage_{name}'] = values
   np.savez(directory / _ARRAYS, **{
@@ -94,8 +95,10 @@ def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
     arrays = dict(file)
   estimator.covariate_ = arrays.get('covariate')
   estimator.scales_ = types.IVBatch(*(
-      features.Standardiser(
-          arrays[f'{name}_mean'], arrays[f'{name}_scale'])
+      features.Standardiser(**{
+          part: arrays[f'{name}_{part}']
+          for part in features.Standardiser._fields
+          if f'{name}_{part}' in arrays})  # an older file has no remainder
       if f'{name}_mean' in arrays else None for name in _MEMBERS))
   estimator.first_stage_ = _first_stage(arrays)
   estimator.outcome_is_vector_ = record['outcome_is_vector']

@@ -37,12 +37,12 @@ class Transition(NamedTuple):
   """One step of a decision process: (s, a, r, d, s').
 
   Attributes:
-    observation: s, float32 [B, D].
+    observation: s on its raw scale, float64 [B, D].
     action: the intended action a, int32 [B].
-    reward: r, float32 [B].
+    reward: r, float64 [B].
     discount: the environment's own discount, float32 [B]: 0 where the episode
       terminated, 1 elsewhere. The evaluation's discount is not in it.
-    next_observation: s', float32 [B, D].
+    next_observation: s', float64 [B, D].
   """
   observation: tf.Tensor
   action: tf.Tensor
@@ -56,7 +56,10 @@ class Policy(Protocol):
   """A stationary policy over a finite set of actions."""
 
   def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
-    """Returns pi(.|s), float32 [B, A], for observations [B, D]."""
+    """Returns pi(.|s), float32 [B, A], for raw observations [B, D].
+
+    They are float64; a policy that wants less casts them itself.
+    """
 
 
 @runtime_checkable

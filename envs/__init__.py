@@ -4,6 +4,6 @@
 """
 
 from dfiv_ope.envs.tasks import TASKS, make, maker
-from dfiv_ope.envs.wrappers import RandomAction, SinglePrecision
+from dfiv_ope.envs.wrappers import DoublePrecision, RandomAction
 
-__all__ = ['TASKS', 'RandomAction', 'SinglePrecision', 'make', 'maker']
+__all__ = ['TASKS', 'RandomAction', 'DoublePrecision', 'make', 'maker']

@@ -13,7 +13,7 @@ TASKS = ('catch', 'mountain_car', 'cartpole')
 
 def make(
     task: str, *, action_noise: float = 0., seed: int) -> dm_env.Environment:
-  """Builds a task with float32 flat observations and int32 actions.
+  """Builds a task with float64 flat observations and int32 actions.
 
   Args:
     task: one of `TASKS`.
@@ -29,7 +29,7 @@ def make(
   """
   task_seed, noise_seed = np.random.SeedSequence(seed).generate_state(2)
   return wrappers.RandomAction(
-      wrappers.SinglePrecision(_bsuite(task, int(task_seed))),
+      wrappers.DoublePrecision(_bsuite(task, int(task_seed))),
       action_noise=action_noise,
       seed=int(noise_seed))
 

@@ -33,8 +33,11 @@ class Wrapper(dm_env.Environment):
     self._environment.close()
 
 
-class SinglePrecision(Wrapper):
-  """Flattens observations and fixes dtypes: float32 numbers, int32 actions."""
+class DoublePrecision(Wrapper):
+  """Flattens observations and fixes dtypes: float64 numbers, int32 actions.
+
+  The discount is float32: it is 0 or 1.
+  """
 
   def reset(self) -> dm_env.TimeStep:
     return self._convert(self._environment.reset())
@@ -44,14 +47,14 @@ class SinglePrecision(Wrapper):
 
   def observation_spec(self) -> specs.Array:
     spec = self._environment.observation_spec()
-    return specs.Array((int(np.prod(spec.shape)),), np.float32, 'observation')
+    return specs.Array((int(np.prod(spec.shape)),), np.float64, 'observation')
 
   def action_spec(self) -> specs.DiscreteArray:
     spec = self._environment.action_spec()
     return specs.DiscreteArray(spec.num_values, np.int32, 'action')
 
   def reward_spec(self) -> specs.Array:
-    return specs.Array((), np.float32, 'reward')
+    return specs.Array((), np.float64, 'reward')
 
   def discount_spec(self) -> specs.BoundedArray:
     return specs.BoundedArray((), np.float32, 0., 1., 'discount')
@@ -59,9 +62,9 @@ class SinglePrecision(Wrapper):
   def _convert(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
     first = timestep.first()
     return timestep._replace(
-        reward=None if first else np.float32(timestep.reward),
+        reward=None if first else np.float64(timestep.reward),
         discount=None if first else np.float32(timestep.discount),
-        observation=np.asarray(timestep.observation, np.float32).reshape(-1))
+        observation=np.asarray(timestep.observation, np.float64).reshape(-1))
 
 
 class RandomAction(Wrapper):

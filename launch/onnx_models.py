@@ -61,6 +61,8 @@ def load(
   name = names[0] if len(names) == 1 else 'probabilities'
 
   def run(observation: np.ndarray) -> Any:
-    return session.run([name], {inputs[0].name: observation})[0]
+    # The model declares tensor(float).
+    return session.run(
+        [name], {inputs[0].name: observation.astype(np.float32)})[0]
 
   return content, run

@@ -139,7 +139,8 @@ class Question:
           transitions.observation).numpy()[np.arange(len(actions)), actions]
     return overlap.measure(
         self._policy.action_probabilities(transitions.observation).numpy(),
-        actions, self.episodes, transitions.observation.numpy(),
+        actions, self.episodes,
+        self.pose()[1].instrument.observation.numpy(),
         behaviour=behaviour, estimated=known is None,
         resting=self.influence().effective_share)
 

@@ -62,7 +62,7 @@ class _Log(NamedTuple):
   @property
   def sample(self) -> np.ndarray:
     """Some of the observations, evenly spread over the log."""
-    observations = np.asarray(self.transitions.observation, np.float32)
+    observations = np.asarray(self.transitions.observation, np.float64)
     return observations[::-(-len(observations) // _SAMPLE)]
 
 
@@ -198,7 +198,7 @@ def _wrap(
   def ask(observation: np.ndarray) -> np.ndarray:
     try:
       # A copy, because the function may write into what it gets.
-      answer = function(np.array(observation, np.float32))
+      answer = function(np.array(observation, np.float64))
     except BaseException as error:
       _let_interrupts_pass(error)
       raise ValueError(f'{name} failed: {_line(error)}.') from error

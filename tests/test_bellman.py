@@ -91,8 +91,8 @@ def test_the_scale_of_values_is_that_of_a_linear_q_function():
       reward=tf.fill([1000], 2.), discount=tf.ones([1000]))
   problem = bellman.pose(
       steady, testing.Mixed([0.5, 0.5]), discount=0.9, num_actions=2)
-  assert problem.value_scale == 1.
-  assert problem.value_mean == pytest.approx(20., rel=1e-3)
+  assert problem.value_scale == 2.  # that of the rewards
+  assert problem.value_mean == pytest.approx(10., rel=1e-3)
 
 
 def test_the_q_function_is_on_the_raw_scale():

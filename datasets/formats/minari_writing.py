@@ -64,7 +64,7 @@ def write(
       'total_steps': int(np.sum(~steps.is_last)),
       'data_format': 'hdf5',
       'observation_space': json.dumps({
-          'type': 'Box', 'dtype': 'float32', 'shape': [width],
+          'type': 'Box', 'dtype': 'float64', 'shape': [width],
           'low': [-np.inf] * width, 'high': [np.inf] * width}),
       'action_space': json.dumps({
           'type': 'Discrete', 'dtype': 'int64', 'start': 0,

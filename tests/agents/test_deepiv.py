@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import bellman, features, networks, policies, state_action, types
+from dfiv_ope import (
+  bellman,
+  encoding,
+  features,
+  networks,
+  policies,
+  state_action,
+  types,
+)
 from dfiv_ope.agents import deepiv
 from dfiv_ope.methods import deepiv_mixture
 
@@ -25,7 +33,9 @@ class Threshold(tf.Module):
 def make_problem(policy=None, **changes):
   problem = bellman.Problem(
       policy=policy or Threshold(), discount=0.9, num_actions=2,
-      observations=features.Standardiser(np.array([10.]), np.array([2.])),
+      observations=encoding.Encoding(
+          numbers=(0,), standardiser=features.Standardiser(
+              np.array([10.]), np.array([2.]))),
       distance=1., value_scale=1., value_mean=0.5, lowest=-99., highest=99.)
   return dataclasses.replace(problem, **changes)
 
@@ -118,7 +128,9 @@ def test_the_density_learns_a_known_step(predict_change):
   end = generator.random(count) < np.where(action == 0, 0.1, 0.4)
   later[end] = 1e3  # Where an episode ends does not matter.
   problem = make_problem(
-      observations=features.Standardiser(np.zeros(1), np.ones(1)))
+      observations=encoding.Encoding(
+          numbers=(0,), standardiser=features.Standardiser(
+              np.zeros(1), np.ones(1))))
   rows = problem.rows(types.Transition(
       *(tf.constant(member, dtype) for member, dtype in (
           (state[:, None], tf.float32), (action, tf.int32),

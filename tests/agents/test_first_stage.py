@@ -21,9 +21,8 @@ class _Known(base.Agent):
     self._table = tf.constant(table / problem.value_scale, tf.float32)
 
   def predict(self, decision):
-    scale = tf.constant(self._problem.observations.scale, tf.float32)
-    mean = tf.constant(self._problem.observations.mean, tf.float32)
-    state = tf.argmax(decision.observation * scale + mean, axis=1)
+    state = tf.argmax(
+        self._problem.observations.invert(decision.observation), axis=1)
     return tf.reduce_sum(
         tf.gather(self._table, state)
         * state_action.weights(decision, 2), axis=1, keepdims=True)

@@ -56,7 +56,7 @@ def test_each_end_of_an_episode_has_its_meaning(csv):
   np.testing.assert_array_equal(
       rows.is_terminal, [0, 0, 1, 0, 0, 0, 0, 0, 0, 1])
   assert [each.dtype for each in rows] == [
-      np.float32, np.int32, np.float32, np.float32, bool, bool, bool]
+      np.float64, np.int32, np.float64, np.float32, bool, bool, bool]
   assert reader.notes() == [
       '1 episode ended without a final observation: the last step was dropped.',
       '1 episode had no transition left: dropped.']

@@ -125,10 +125,10 @@ CSV = {
     'UTF-16': (rows(*GOOD).decode().encode('utf-16'), {}, 'UTF-8'),
     'number beyond float64': (
         rows('0,0,1e400,.2,1,1,1,0'), {}, 'row 2 (episode 0): obs_0 is'),
-    'number beyond float32': (
-        rows('0,0,1e39,.2,1,1,1,0'), {}, 'too large for float32'),
+    'number beyond float64': (
+        rows('0,0,1e309,.2,1,1,1,0'), {}, 'too large for float64'),
     'whole number beyond int64': (
-        rows(f'0,0,.1,.2,1,{10**50},1,0'), {}, 'reward is infinite or too'),
+        rows(f'0,0,.1,.2,1,{10**400},1,0'), {}, 'reward is infinite or too'),
     'reward nan': (rows('0,0,.1,.2,1,nan,1,0'), {}, 'reward is empty or nan'),
     'reward inf': (rows('0,0,.1,.2,1,-inf,1,0'), {}, 'reward is infinite'),
     'observation inf': (

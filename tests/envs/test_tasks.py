@@ -37,7 +37,7 @@ def _roll(environment: dm_env.Environment, actions):
 
 @pytest.mark.parametrize('task, size', [
     ('catch', 50), ('mountain_car', 3), ('cartpole', 6)])
-def test_observations_are_flat_float32_and_actions_three_int32(task, size):
+def test_observations_are_flat_float64_and_actions_three_int32(task, size):
   environment = envs.make(task, seed=0)
   assert environment.observation_spec().shape == (size,)
   assert environment.action_spec().num_values == 3
@@ -45,8 +45,8 @@ def test_observations_are_flat_float32_and_actions_three_int32(task, size):
   environment.reset()
   step = environment.step(1)
   assert step.observation.shape == (size,)
-  assert step.observation.dtype == np.float32
-  assert np.asarray(step.reward).dtype == np.float32
+  assert step.observation.dtype == np.float64
+  assert np.asarray(step.reward).dtype == np.float64
   assert np.asarray(step.discount).dtype == np.float32
 
 

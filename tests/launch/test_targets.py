@@ -234,10 +234,10 @@ def test_a_function_may_answer_in_several_ways(module, expression):
   np.testing.assert_array_equal(in_graph, expected)
 
 
-def test_a_function_gets_its_own_copy_of_float32_observations(module):
+def test_a_function_gets_its_own_copy_of_float64_observations(module):
   name = module('''
       def f(observations):
-        assert observations.dtype == np.float32
+        assert observations.dtype == np.float64
         observations[:] = 0.
         return np.full((len(observations), 3), 1. / 3.)
       ''')
