@@ -298,11 +298,11 @@ class IVEstimator(base.BaseEstimator):
   def _predict_each(self, T: Any, X: Any) -> types.FloatArray:
     """Returns the prediction of each split, [splits, n, 1]."""
     self._check_fitted()
+    T = frames.aligned('T', T, self.names_.treatment)
+    X = frames.aligned('X', X, self.names_.covariate)
     frames.check_rows({'T': T, 'X': X})
     treatment, covariate = arrays.points(
-        frames.aligned('T', T, self.names_.treatment),
-        frames.aligned('X', X, self.names_.covariate),
-        self.scales_.treatment, self.scales_.covariate)
+        T, X, self.scales_.treatment, self.scales_.covariate)
     treatment = self.scales_.treatment.apply(treatment).astype(self._dtype)
     if covariate is not None and self.scales_.covariate is not None:
       covariate = self.scales_.covariate.apply(covariate).astype(self._dtype)
