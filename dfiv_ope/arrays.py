@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfiv_ope import features, types
+from dfiv_ope import features, frames, types
 
 # Called as progress(done, total, losses).
 Progress = Callable[[int, int, Mapping[str, Any]], None]
 
 # Two halves of the rows, and two rows a half to have any spread.
 _LEAST_ROWS = 4
+
+_WRAPPED = (
+    'use regressors.IVRegressor(estimator), whose fit is fit(X, y, Z=Z)')
 
 
 class Block(NamedTuple):
@@ -94,6 +97,42 @@ def scales(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
   return types.IVBatch(*made)
 
 
+def refuse_swapped(estimator: str, Y: Any, T: Any, Z: Any) -> None:
+  """Refuses fit(X, y), which is scikit-learn's order, for fit(Y, T).
+
+  Args:
+    estimator: name of the estimator.
+    Y: what stands first.
+    T: what stands second.
+    Z: instruments.
+
+  Raises:
+    TypeError: there is no Z.
+    ValueError: Y is a matrix and T a vector, as X and y of scikit-learn are;
+      a matrix of several columns is refused by `batch`.
+  """
+  if Z is None:
+    raise TypeError(
+        f'{estimator}.fit(Y, T, Z=Z, X=X) takes outcome, treatment and '
+        'instruments Z, got no Z. In a pipeline or a search of scikit-learn, '
+        f'{_WRAPPED}.')
+  # A tuple holds blocks of any shape.
+  if not isinstance(T, tuple) and not isinstance(Y, tuple) and (
+      np.ndim(T) == 1 and np.ndim(Y) == 2 and np.shape(Y)[1] == 1):
+    raise ValueError(
+        f'{estimator}.fit(Y, T, Z=Z) takes the outcome first, got a matrix '
+        f'{np.shape(Y)} and then a vector {np.shape(T)}, the shapes of '
+        f"scikit-learn's fit(X, y). In its wrappers, {_WRAPPED}; otherwise "
+        'pass Y as a vector or T as a matrix of one column.')
+
+
+def has_pictures(*members: Any) -> bool:
+  """Returns whether some of the columns are pixels."""
+  return any(
+      block.picture for each in members if each is not None
+      for block in blocks('columns', each))
+
+
 def batch(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
   """Returns the rows of a regression as float64 arrays.
 
@@ -113,7 +152,8 @@ def batch(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
   if columns['Y'].shape[1] != 1:
     raise ValueError(
         f'Y must be one column, got shape {columns["Y"].shape}. Fit one '
-        'estimator for each outcome.')
+        'estimator for each outcome; if Y holds regressors, as in '
+        f"scikit-learn's fit(X, y), {_WRAPPED}.")
   if rows['Y'] < _LEAST_ROWS:
     raise ValueError(
         f'A fit needs at least {_LEAST_ROWS} rows, two for each stage, got '
@@ -168,11 +208,27 @@ def points(
 
 
 def held(
-    covariate: types.FloatArray | None, given: Mapping[int, float],
+    covariate: types.FloatArray | None,
+    given: Mapping[int | str, float],
+    names: frames.Names | None = None,
 ) -> types.FloatArray | None:
-  """Returns the covariates with some columns held at given values."""
+  """Returns the covariates with some columns held at given values.
+
+  Args:
+    covariate: [n, columns], or None.
+    given: values by number or name of a column.
+    names: of the columns; None if they have none.
+  """
   columns = 0 if covariate is None else covariate.shape[1]
-  for column in given:
+  held_at: dict[int, float] = {}
+  for column, value in given.items():
+    if isinstance(column, str):
+      if names is None or column not in names:
+        raise ValueError(
+            f'There is no column {column!r} of X; the fit had '
+            f'{", ".join(names) if names else "no names"}.')
+      column = names.index(column)
+    held_at[column] = value
     if not 0 <= column < columns:
       raise ValueError(
           f'There is no column {column} of X; the fit had {columns}, counted '
@@ -180,7 +236,7 @@ def held(
   if covariate is None:
     return None
   covariate = covariate.copy()
-  for column, value in given.items():
+  for column, value in held_at.items():
     covariate[:, column] = value
   return covariate
 
@@ -193,6 +249,16 @@ def progress_bar(title: str) -> Iterator[Progress]:
     task = bar.add_task(title, total=None)
     yield lambda done, total, losses: bar.update(
         task, completed=done, total=total)
+
+
+def progress_part(
+    progress: Progress | None, part: int, parts: int) -> Progress | None:
+  """Returns what tells of one of several equal parts of the work."""
+  if progress is None or parts == 1:
+    return progress
+  whole = progress  # Not None inside the function either.
+  return lambda done, total, losses: whole(
+      part * total + done, parts * total, losses)
 
 
 def _like(

@@ -16,11 +16,14 @@ import pathlib
 
 import numpy as np
 
-from dfiv_ope import iv_estimator, storage, types
+from dfiv_ope import identification, iv_estimator, storage, types
 
 
-class TwoSLS(iv_estimator.IVEstimator, method='two_sls', dtype=np.float64):
+class TwoSLS(iv_estimator.IVEstimator, method='two_sls', dtype=np.float64,
+             most_splits=0):
   """Linear two-stage least squares."""
+
+  _linear = True
 
   @property
   def coef_(self) -> types.FloatArray:
@@ -32,12 +35,23 @@ class TwoSLS(iv_estimator.IVEstimator, method='two_sls', dtype=np.float64):
     weights = self.model_.weights.numpy()[:-1, 0]
     return weights * self.scales_.outcome.scale / np.concatenate(scales)
 
+  def _refuses(self, found: identification.Identification) -> bool:
+    # A penalty that was asked for picks one of the answers.
+    return self.stage2_penalty <= type(self)().stage2_penalty
 
-class SieveIV(iv_estimator.IVEstimator, method='sieve', dtype=np.float64):
+
+class SieveIV(iv_estimator.IVEstimator, method='sieve', dtype=np.float64,
+              most_splits=10):
   """Two-stage least squares on splines and polynomials, chosen held out."""
 
+  def _refuses(self, found: identification.Identification) -> bool:
+    # Functions of one instrument may identify several treatments; whether the
+    # chosen ones can is checked in `methods.sieve`.
+    return not found.instruments
 
-class KIV(iv_estimator.IVEstimator, method='kiv', dtype=np.float64):
+
+class KIV(iv_estimator.IVEstimator, method='kiv', dtype=np.float64,
+          most_splits=10):
   """Kernel instrumental variable regression."""
 
 

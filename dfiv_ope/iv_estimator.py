@@ -10,43 +10,79 @@ import warnings
 
 import numpy as np
 from sklearn import base
+from sklearn.utils import metadata_routing
 
 from dfiv_ope import (
   arrays,
   diagnostics,
+  frames,
+  identification,
   methods,
   model_diagnostics,
+  splits,
   storage,
   types,
 )
 
-# Singular values that a summary has room for.
+# Singular values or names that a summary has room for.
 _SHOWN = 6
+# Rows at which the predictions of several splits are compared.
+_SPREAD_ROWS = 1000
 
 
 class IVEstimator(base.BaseEstimator):
   """An instrumental-variable regression with scikit-learn's habits.
 
+  `fit(Y, T, Z=Z, X=X)` has the order of econometrics; for pipelines and
+  searches, which call fit(X, y), there is `regressors.IVRegressor`.
+
   Attributes:
-    model_: the fitted method, on standardised data.
+    models_: the fitted method on standardised data, one for each split.
+    model_: the first of them, which diagnostics and history are of.
     first_stage_: first-stage diagnostics (`diagnostics.FirstStage`).
     history_: losses by name.
     n_rows_: number of rows of the fit.
+    names_: names of the columns of each member; None for arrays.
+    split_spread_: standard deviation of predictions over splits, as a share
+      of the outcome's; nan for one split.
+    underidentified_: what speaks against identification; empty if nothing.
   """
+
+  # Wrappers of scikit-learn have Y and T in another order.
+  __metadata_request__fit = dict.fromkeys(
+      ('T', 'Z', 'progress', 'watch'), metadata_routing.UNUSED)
+  __metadata_request__predict = {'T': metadata_routing.UNUSED}
 
   _method: str
   _dtype: type = np.float32
+  _most_splits: int = 1
+  _linear: bool = False
 
   def __init_subclass__(
-      cls, *, method: str, dtype: type = np.float32, **kwargs: Any,
+      cls,
+      *,
+      method: str,
+      dtype: type = np.float32,
+      most_splits: int = 1,
+      **kwargs: Any,
   ) -> None:
-    """Gives the estimator the hyper-parameters of a method's config."""
+    """Gives the estimator the hyper-parameters of a method's config.
+
+    Args:
+      method: one of `methods.NAMES`.
+      dtype: of the data that the method sees.
+      most_splits: splits that a fit averages by default; 0 for a method whose
+        answer does not depend on the split.
+      **kwargs: of other classes.
+    """
     super().__init_subclass__(**kwargs)
-    cls._method, cls._dtype = method, dtype
+    cls._method, cls._dtype, cls._most_splits = method, dtype, most_splits
     defaults = {
         field.name: field.default
         for field in dataclasses.fields(methods.load(method).Config)}
     defaults.update(random_state=0, verbose=False)
+    if most_splits:
+      defaults.update(n_splits=None)
 
     def initialise(self: 'IVEstimator', **parameters: Any) -> None:
       unknown = set(parameters) - set(defaults)
@@ -71,7 +107,7 @@ class IVEstimator(base.BaseEstimator):
       Y: Any,
       T: Any,
       *,
-      Z: Any,
+      Z: Any = None,
       X: Any = None,
       progress: arrays.Progress | None = None,
       watch: Callable[['IVEstimator'], None] | None = None,
@@ -82,56 +118,62 @@ class IVEstimator(base.BaseEstimator):
       Y: outcome, [n].
       T: treatment: [n], [n, columns] or pictures [n, height, width], whose
         pixels share one scale; or a tuple of such arrays side by side.
-      Z: instruments, likewise.
+      Z: instruments, likewise; they are required.
       X: observed confounders, likewise, or None.
       progress: called as progress(done, total, losses); with `verbose` a
         progress bar is drawn instead.
       watch: called with this estimator at each check of the training, when it
-        can predict; for DFIV and DeepGMM.
+        can predict; for DFIV and DeepGMM, with one split.
 
     Returns:
       The estimator itself.
 
     Raises:
+      TypeError: there is no Z.
       ValueError: the data cannot be used; the message says why.
     """
+    arrays.refuse_swapped(type(self).__name__, Y, T, Z)
     config = self._config()
+    frames.check_rows({'Y': Y, 'T': T, 'Z': Z, 'X': X})
     rows = arrays.batch(Y, T, Z, X)
     self.outcome_is_vector_ = np.ndim(Y) == 1
     self.n_rows_ = len(rows.outcome)
     self.covariate_ = rows.covariate
     self.scales_ = arrays.scales(Y, T, Z, X)
-    order = np.random.default_rng(self.random_state).permutation(self.n_rows_)
-    halves = [
-        self._standardised(rows, index)
-        for index in np.array_split(order, 2)]
+    self.names_ = types.IVBatch(*(
+        frames.names(name, values) for name, values in (
+            ('T', T), ('Z', Z), ('Y', Y), ('X', X))))
+    count = self._split_count()
     module = methods.load(self._method)
     extra = {}
     if watch is not None:
-      extra['watch'] = self._watcher(module, watch)
+      extra['watch'] = self._watcher(module, watch, count)
+    self.underidentified_ = self._identify(
+        rows, checkable=not arrays.has_pictures(T, X))
+    models = []
     with contextlib.ExitStack() as stack:
       if self.verbose:
         progress = stack.enter_context(
             arrays.progress_bar(type(self).__name__))
-      self.model_ = module.fit(
-          config, *halves, seed=self.random_state, progress=progress, **extra)
+      for split in splits.draw(self.n_rows_, count, self.random_state):
+        halves = [self._standardised(rows, index) for index in split.halves]
+        models.append(module.fit(
+            config, *halves, seed=split.seed,
+            progress=arrays.progress_part(progress, len(models), count),
+            **extra))
+        if len(models) == 1:
+          first = halves
+    self.models_, self.model_ = models, models[0]
     self.history_ = {
         name: [float(each) for each in values]
         for name, values in self.model_.history.items()}
-    self.first_stage_ = self._diagnose(*halves)
+    self.split_spread_ = self._spread(rows)
+    self.first_stage_ = self._diagnose(*first)
     return self
 
   def predict(self, T: Any, X: Any = None) -> types.FloatArray:
     """Returns the structural function f(T, X) on the scale of Y, [n]."""
-    self._check_fitted()
-    treatment, covariate = arrays.points(
-        T, X, self.scales_.treatment, self.scales_.covariate)
-    treatment = self.scales_.treatment.apply(treatment).astype(self._dtype)
-    if covariate is not None and self.scales_.covariate is not None:
-      covariate = self.scales_.covariate.apply(covariate).astype(self._dtype)
-    outcome = np.asarray(
-        self.model_.predict(treatment, covariate), np.float64)
-    outcome = self.scales_.outcome.invert(outcome)
+    outcome = np.mean(self._predict_each(T, X), axis=0)
     return outcome[:, 0] if self.outcome_is_vector_ else outcome
 
   def effect(
@@ -150,18 +192,19 @@ class IVEstimator(base.BaseEstimator):
     return self.cate(T_grid, given={})
 
   def cate(
-      self, T_grid: Any, *, given: Mapping[int, float],
+      self, T_grid: Any, *, given: Mapping[int | str, float],
   ) -> types.FloatArray:
     """Returns E[Y | do(T=t), X_j=x_j] for each row t of T_grid, [G].
 
     Args:
       T_grid: treatments, [G] or [G, columns].
-      given: values of some columns of X; the others are averaged over the
-        rows of the fit.
+      given: values of some columns of X, by number or name; the others are
+        averaged over the rows of the fit.
     """
     self._check_fitted()
-    covariate = arrays.held(self.covariate_, given)
-    grid = arrays.column_matrix('T_grid', T_grid)
+    covariate = arrays.held(self.covariate_, given, self.names_.covariate)
+    grid = arrays.column_matrix(
+        'T_grid', frames.aligned('T_grid', T_grid, self.names_.treatment))
     return np.array([
         np.mean(self.predict(point[None], covariate)) for point in grid])
 
@@ -171,9 +214,14 @@ class IVEstimator(base.BaseEstimator):
     first = self.first_stage_
     lines = [
         f'{type(self).__name__} fitted to {self.n_rows_} rows',
-        f'treatment columns   {len(self.scales_.treatment.mean)}',
-        f'covariate columns   '
-        f'{0 if self.covariate_ is None else self.covariate_.shape[1]}',
+        *(f'{name} columns'.ljust(20)
+          + f'{0 if scale is None else len(scale.mean)}'
+          + frames.shown(names, _SHOWN)
+          for name, scale, names in zip(
+              types.IVBatch._fields, self.scales_, self.names_, strict=True)
+          if name != 'outcome'),
+        *(splits.lines(len(self.models_), self.split_spread_)
+          if self._most_splits else []),
         'first stage (held out), ' + (
             "of the treatment's effect" if first.of_effect
             else 'by treatment column'),
@@ -190,7 +238,8 @@ class IVEstimator(base.BaseEstimator):
         f'least {name:<13} {min(values):.6g}'
         for name, values in self.history_.items()
         if len(values) > 1 and name.endswith('loss')]
-    lines += [f'Warning: {each}' for each in first.warnings()]
+    lines += [f'Warning: {each}' for each in (
+        self.underidentified_, *first.warnings()) if each]
     return '\n'.join(lines)
 
   def save(self, directory: str | pathlib.Path) -> None:
@@ -208,17 +257,85 @@ class IVEstimator(base.BaseEstimator):
         field.name: getattr(self, field.name)
         for field in dataclasses.fields(config)})
 
+  def _split_count(self) -> int:
+    """Returns the number of splits; warns of a single one of few rows."""
+    asked = getattr(self, 'n_splits', 1)
+    if asked is not None:
+      return splits.checked(asked)
+    count = splits.number(self.n_rows_, self._most_splits)
+    if count == 1 and self.n_rows_ < splits.FEW_ROWS:
+      warnings.warn(
+          splits.few_rows(self.n_rows_), splits.SplitWarning, stacklevel=3)
+    return count
+
+  def _identify(self, rows: types.IVBatch, *, checkable: bool) -> str:
+    """Returns what speaks against identification; refuses or warns of it.
+
+    Args:
+      rows: of the fit, on the raw scale.
+      checkable: whether columns are numbers of their own, not pixels.
+    """
+    treatment, instrument, _, covariate = (
+        None if each is None else scale.apply(each)
+        for each, scale in zip(rows, self.scales_, strict=True))
+    wide = covariate is not None and 2 * covariate.shape[1] > len(covariate)
+    # Pixels and wide covariates span anything; only a linear fit is that rich.
+    if not self._linear and (wide or not checkable):
+      return ''
+    found = identification.check(treatment, instrument, covariate)
+    if found.problem and self._refuses(found):
+      raise ValueError(found.problem)
+    if found.problem:
+      warnings.warn(
+          found.problem, identification.UnderidentifiedWarning, stacklevel=3)
+    return found.problem
+
+  def _refuses(self, found: identification.Identification) -> bool:
+    """Returns whether a fit that is not identified is an error."""
+    del found
+    return False
+
+  def _predict_each(self, T: Any, X: Any) -> types.FloatArray:
+    """Returns the prediction of each split, [splits, n, 1]."""
+    self._check_fitted()
+    T = frames.aligned('T', T, self.names_.treatment)
+    X = frames.aligned('X', X, self.names_.covariate)
+    frames.check_rows({'T': T, 'X': X})
+    treatment, covariate = arrays.points(
+        T, X, self.scales_.treatment, self.scales_.covariate)
+    treatment = self.scales_.treatment.apply(treatment).astype(self._dtype)
+    if covariate is not None and self.scales_.covariate is not None:
+      covariate = self.scales_.covariate.apply(covariate).astype(self._dtype)
+    return np.stack([
+        self.scales_.outcome.invert(
+            np.asarray(model.predict(treatment, covariate), np.float64))
+        for model in self.models_])
+
+  def _spread(self, rows: types.IVBatch) -> float:
+    """Returns how far the splits differ at rows of the fit."""
+    if len(self.models_) < 2:
+      return float('nan')
+    some = slice(None, None, -(-self.n_rows_ // _SPREAD_ROWS))
+    covariate = None if rows.covariate is None else rows.covariate[some]
+    return splits.spread(
+        self._predict_each(rows.treatment[some], covariate),
+        float(self.scales_.outcome.scale[0]))
+
   def _watcher(
-      self, module: Any, watch: Callable[['IVEstimator'], None],
+      self, module: Any, watch: Callable[['IVEstimator'], None], count: int,
   ) -> Callable[[Any], None]:
     """Returns what a method calls with its model at each check."""
     if 'watch' not in inspect.signature(module.fit).parameters:
       raise ValueError(
           f'{type(self).__name__} cannot be watched: it can only predict once '
           'it is fitted. Leave watch out.')
+    if count > 1:
+      raise ValueError(
+          f'A training can be watched where there is one, got n_splits={count}.'
+          ' Pass n_splits=1.')
 
     def look(model: Any) -> None:
-      self.model_ = model
+      self.models_, self.model_ = [model], model
       watch(self)
 
     return look

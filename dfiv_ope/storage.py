@@ -22,7 +22,8 @@ from dfiv_ope import (
   versions,
 )
 
-_FORMAT = 1
+# Format 1 has one split and no names.
+_FORMAT, _READ = 2, (1, 2)
 _RECORD, _ARRAYS, _WEIGHTS = 'estimator.json', 'arrays.npz', 'weights'
 _PARTS = (
     *networks.LAYERS, dictionaries.Hermite, dictionaries.BSpline)
@@ -40,7 +41,9 @@ def save(estimator: Any, directory: pathlib.Path) -> None:
         f'{directory} exists, and nothing is ever overwritten. Save to '
         'another directory or remove it.')
   directory.mkdir(parents=True)
-  arrays = {'covariate': estimator.covariate_}
+  arrays = {
+      'covariate': estimator.covariate_,
+      'split_spread': estimator.split_spread_}
   for name, scale in zip(_MEMBERS, estimator.scales_, strict=True):
     if scale is not None:
       for part, values in scale._asdict().items():
@@ -49,14 +52,18 @@ def save(estimator: Any, directory: pathlib.Path) -> None:
     arrays[f'first_stage_{name}'] = values
   np.savez(directory / _ARRAYS, **{
       name: values for name, values in arrays.items() if values is not None})
-  tf.train.Checkpoint(model=estimator.model_).write(
-      str(directory / _WEIGHTS))
+  for index, model in enumerate(estimator.models_):
+    tf.train.Checkpoint(model=model).write(
+        str(directory / _weights(index)))
   # The record comes last: a directory that has one is complete.
   (directory / _RECORD).write_text(json.dumps({
       'format': _FORMAT,
       'estimator': type(estimator).__name__,
       'parameters': configs.encode(list(estimator.get_params().items())),
-      'config': configs.encode(estimator.model_.config),
+      'configs': [
+          configs.encode(model.config) for model in estimator.models_],
+      'names': estimator.names_._asdict(),
+      'underidentified': estimator.underidentified_,
       'outcome_is_vector': estimator.outcome_is_vector_,
       'rows': estimator.n_rows_,
       'history': estimator.history_,
@@ -82,10 +89,10 @@ def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
         'the directory given to save().')
   record = json.loads(path.read_text(encoding='utf-8'))
   known = {each.__name__: each for each in classes}
-  if record.get('format') != _FORMAT or record['estimator'] not in known:
+  if record.get('format') not in _READ or record['estimator'] not in known:
     raise ValueError(
         f'{path} has format {record.get("format")} and estimator '
-        f'{record.get("estimator")!r}; this version reads format {_FORMAT} '
+        f'{record.get("estimator")!r}; this version reads formats {_READ} '
         f'and {sorted(known)}.')
   kind: Any = known[record['estimator']]
   module = methods.load(kind._method)
@@ -104,14 +111,30 @@ def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
   estimator.outcome_is_vector_ = record['outcome_is_vector']
   estimator.n_rows_ = record['rows']
   estimator.history_ = record['history']
+  estimator.underidentified_ = record.get('underidentified', '')
+  names = record.get('names', {})
+  estimator.names_ = types.IVBatch(*(
+      None if names.get(name) is None else tuple(names[name])
+      for name in _MEMBERS))
+  estimator.split_spread_ = float(arrays.get('split_spread', np.nan))
   sizes = [
       0 if scale is None else len(scale.mean) for scale in estimator.scales_]
-  estimator.model_ = module.build(
-      configs.decode(record['config'], parts), treatment_size=sizes[0],
-      instrument_size=sizes[1] + sizes[3], covariate_size=sizes[3])
-  checkpoint = tf.train.Checkpoint(model=estimator.model_)
-  checkpoint.read(str(directory / _WEIGHTS)).expect_partial()
+  estimator.models_ = []
+  for index, config in enumerate(
+      record['configs'] if 'configs' in record else [record['config']]):
+    model = module.build(
+        configs.decode(config, parts), treatment_size=sizes[0],
+        instrument_size=sizes[1] + sizes[3], covariate_size=sizes[3])
+    tf.train.Checkpoint(model=model).read(
+        str(directory / _weights(index))).expect_partial()
+    estimator.models_.append(model)
+  estimator.model_ = estimator.models_[0]
   return estimator
+
+
+def _weights(index: int) -> str:
+  """Returns the name of the checkpoint of a split."""
+  return f'{_WEIGHTS}_{index}' if index else _WEIGHTS
 
 
 def _first_stage(

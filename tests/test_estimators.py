@@ -92,7 +92,8 @@ def test_effects_of_a_linear_fit_are_multiples_of_its_coefficient():
 
 def test_predictions_have_the_shape_of_the_outcome():
   outcome, treatment, z, _ = data()
-  model = estimators.TwoSLS().fit(outcome[:, None], treatment, Z=z)
+  model = estimators.TwoSLS().fit(
+      outcome[:, None], treatment[:, None], Z=z)
   assert model.predict(treatment).shape == (400, 1)
   assert fitted().predict(1., 0.).shape == (1,)
 

@@ -10,8 +10,19 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
-from dfiv_ope import closed_form, dictionaries, types
+from dfiv_ope import (
+  closed_form,
+  dictionaries,
+  features,
+  identification,
+  two_stage,
+  types,
+)
+
+# Rows that tell the rank of a dictionary.
+_RANK_ROWS = 2000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,7 +88,7 @@ def fit(
     seed: int,
     progress: Callable[[int, int, dict[str, Any]], None] | None = None,
 ) -> closed_form.Model:
-  """Returns the sieve fit of the least held-out stage-2 loss.
+  """Returns the identified sieve fit of the least held-out stage-2 loss.
 
   Args:
     config: hyper-parameters.
@@ -88,6 +99,9 @@ def fit(
 
   Returns:
     The fitted model; its config holds the chosen bases only.
+
+  Raises:
+    ValueError: no candidate is small enough, or none is identified.
   """
   del seed
   # Without a covariate the candidates for xi do not differ.
@@ -120,16 +134,23 @@ def fit(
   covariate_basis = min(fits, key=_loss).config.covariate_bases[0]
   for basis in config.treatment_bases[1:]:
     attempt(basis, covariate_basis)
-  return min(fits, key=_loss)
+  fits.sort(key=_loss)
+  rows = _joined(stage1, stage2)
+  for model in fits:
+    if _identified(model, rows):
+      return model
+  raise ValueError(
+      'Not identified (rank condition): no treatment basis has as few '
+      'functions as those of Z can tell apart given X. Pass a smaller one, '
+      'such as treatment_bases=(dictionaries.Hermite(1),), or instruments of '
+      'more values.')
 
 
 def _fit_one(
     config: Config, stage1: types.IVBatch, stage2: types.IVBatch,
 ) -> closed_form.Model | None:
   """Returns the fit of the first candidates; None if it is too wide."""
-  rows = types.IVBatch(*(
-      None if first is None else np.concatenate([first, second])
-      for first, second in zip(stage1, stage2, strict=True)))
+  rows = _joined(stage1, stage2)
   sizes = [0 if x is None else x.shape[1] for x in rows]
   treatment, instrument, covariate = _dictionaries(
       config, sizes[0], sizes[1], sizes[3])
@@ -147,6 +168,42 @@ def _fit_one(
       stage1_penalties=config.stage1_penalties,
       stage2_penalties=config.stage2_penalties))
   return model
+
+
+def _joined(stage1: types.IVBatch, stage2: types.IVBatch) -> types.IVBatch:
+  """Returns the rows of both stages."""
+  return types.IVBatch(*(
+      None if first is None else np.concatenate([first, second])
+      for first, second in zip(stage1, stage2, strict=True)))
+
+
+def _identified(model: closed_form.Model, rows: types.IVBatch) -> bool:
+  """Returns whether stage 1 keeps every direction of the stage-2 design.
+
+  The direction of a coefficient is lost where the design varies along it,
+  given the covariates, and its prediction does not.
+  """
+  found = model.features(types.IVBatch(*(
+      None if each is None else each[::-(-len(each) // _RANK_ROWS)]
+      for each in rows)))
+  psi, phi = (_standard(each) for each in (found.treatment, found.instrument))
+  constant = np.ones((len(psi), 1))
+  given = constant
+  if found.covariate is not None:
+    given = np.concatenate([_standard(found.covariate), constant], axis=1)
+  given = identification.basis(given, relative=True)
+  span = identification.basis(phi, relative=True)
+  # The columns of covariates alone come last, and are given.
+  both = [
+      identification.residual(
+          two_stage.design(each, found.covariate).numpy(), given)
+      for each in (psi, span @ (span.T @ psi))]
+  return bool(np.all(
+      identification.kept(*both) > identification.TOLERANCE))
+
+
+def _standard(columns: tf.Tensor) -> types.FloatArray:
+  return features.fit_standardiser(columns).apply(np.asarray(columns))
 
 
 def _dictionaries(
