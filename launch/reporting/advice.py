@@ -100,7 +100,8 @@ def first_stage(case: cases.Case) -> list[str]:
       words.append(
           f'{result.variant}: states and actions explain '
           f'{_percent(max(share, 0.))} of the value that follows on held-out '
-          f'rows (effective F {result.metrics["first_stage_f"]:,.0f})'
+          f'rows (F of the held-out index '
+          f'{result.metrics["first_stage_f"]:,.0f})'
           + (', which is weak: what an action leads to is mostly chance, or '
              'not in the observations.'
              if strength.weak_values({'': result.metrics}) else '.'))
