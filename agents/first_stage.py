@@ -57,10 +57,11 @@ class FirstStage:
     self._episodes = episodes
 
   def measure(self, agent: base.Agent) -> dict[str, float]:
-    """Returns R2 and effective F of the values an agent expects, and the rest.
+    """Returns R2 and the F of the values an agent expects, and the rest.
 
-    Each half of the log is predicted by the other. The F is robust to
-    episodes, whose rows depend on each other.
+    Each half of the log is predicted by the other. The F is that of this
+    held-out prediction as one instrument (`diagnostics.first_stage`), robust
+    to episodes, whose rows depend on each other.
 
     Args:
       agent: a method that has learned.

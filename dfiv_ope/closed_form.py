@@ -61,6 +61,12 @@ class Model(tf.Module):
     self.weights = tf.Variable(
         tf.zeros([0, 1], tf.float64), shape=[None, 1], trainable=False)
 
+  @property
+  def linear(self) -> bool:
+    """Whether both stages are linear in the raw columns."""
+    return self._treatment_map is tf.identity and (
+        self._instrument_map is tf.identity)
+
   def features(self, batch: types.IVBatch) -> types.IVBatch:
     """Returns the batch with features in place of the raw columns."""
     treatment, covariate = self._structural(batch.treatment, batch.covariate)

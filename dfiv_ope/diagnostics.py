@@ -6,7 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import ridge, strength, two_stage, types
+from dfiv_ope import (
+  ridge,
+  strength,
+  two_stage,
+  types,
+  weak_instruments,
+)
 
 # Numbers of the columns of a picture would say nothing one by one. Where the
 # treatment has more columns than this, what is to be explained is its effect.
@@ -41,7 +47,7 @@ class IllPosedWarning(FirstStageWarning):
 class FirstStage(NamedTuple):
   """How well the instrument predicts the treatment.
 
-  The first three have an entry for each column of the treatment; nan for one
+  Those of size D have an entry for each column of the treatment; nan for one
   that does not vary. Where columns are more than `MOST_COLUMNS`, there is one
   entry: of the fitted structural function f(x) at the rows, the one column that
   matters to the answer.
@@ -51,51 +57,88 @@ class FirstStage(NamedTuple):
       predict on held-out rows, [D].
     partial_r2: what the instrument's part of the held-out prediction explains,
       as a share of that and of what the whole prediction leaves, [D].
-    effective_f: robust F statistic of the instrument's part of the held-out
-      prediction, covariates controlled for, [D].
+    held_out_index_f: F of the held-out first-stage index: robust F statistic
+      of the instrument's part of the held-out prediction as one instrument,
+      covariates controlled for, [D]. However many weak instruments are in
+      the index, it is only one: the bias of two-stage least squares on all of
+      them is told by `effective_f`.
     of_effect: whether the one entry is that of f(x).
     singular_values: held-out correlations of pairs of features of treatment
       and instrument, covariates controlled for (`spectrum.Spectrum`), [K].
     alignment: share of the outcome's explained part along each, [K].
     condition: condition number of the instrument's features.
+    low_value: singular values below this are low; none where it is 0.
+    linear: whether the method is linear two-stage least squares. Then the
+      effective F decides whether Z is weak; otherwise the index does.
+    linear_partial_r2: of the linear first stage, all rows in it
+      (`weak_instruments.LinearFirstStage`), [D]; this and the next three are
+      empty where there are too many columns.
+    robust_f: likewise, [D].
+    effective_f: likewise; of several treatments, conditional, [D].
+    critical_values: likewise, [D, 4].
   """
   r2: types.FloatArray
   partial_r2: types.FloatArray
-  effective_f: types.FloatArray
+  held_out_index_f: types.FloatArray
   of_effect: bool = False
   singular_values: types.FloatArray = np.zeros(0)
   alignment: types.FloatArray = np.zeros(0)
   condition: float = np.nan
+  low_value: float = strength.LOW_VALUE
+  linear: bool = False
+  linear_partial_r2: types.FloatArray = np.zeros(0)
+  robust_f: types.FloatArray = np.zeros(0)
+  effective_f: types.FloatArray = np.zeros(0)
+  critical_values: types.FloatArray = np.zeros([0, len(weak_instruments.TAUS)])
 
   @property
   def weak(self) -> bool:
-    """Whether an F statistic is below the rule of thumb of 10."""
-    return bool(np.any(self.effective_f < strength.WEAK_F))
+    """Whether the F that decides is below what it should be."""
+    return bool(np.any(self._shortfall < 1.))
+
+  @property
+  def _shortfall(self) -> types.FloatArray:
+    """The F that decides over what it should be, [D]."""
+    if not self.linear:
+      return self.held_out_index_f / strength.WEAK_F
+    tau = weak_instruments.TAUS.index(strength.WORST_BIAS)
+    return self.effective_f / self.critical_values[:, tau]
 
   @property
   def lost_share(self) -> float:
     """Share of the outcome along directions of low values; nan if unknown."""
     return strength.lost_share(
-        self.singular_values.tolist(), self.alignment.tolist())
+        self.singular_values.tolist(), self.alignment.tolist(),
+        self.low_value)
 
   def warnings(self) -> list[UserWarning]:
     """Returns what speaks against the fit, in plain words."""
     found: list[UserWarning] = []
     if self.weak:
-      worst = int(np.nanargmin(self.effective_f))
-      what = 'the treatment'
-      if self.of_effect:
-        what = "the treatment's effect"
-      elif len(self.r2) > 1:
-        what = f'column {worst} of the treatment'
-      found.append(WeakInstrumentWarning(strength.weak_instrument(
-          float(self.partial_r2[worst]), float(self.effective_f[worst]),
-          what=what)))
+      found.append(WeakInstrumentWarning(
+          self._weak_words(int(np.nanargmin(self._shortfall)))))
     if self.lost_share > strength.ILL_POSED_SHARE:
       found.append(IllPosedWarning(strength.ill_posed(
           self.lost_share, instruments='the instruments',
-          outcome='the outcome')))
+          outcome='the outcome', low=self.low_value)))
     return found
+
+  def _weak_words(self, column: int) -> str:
+    """Says that the instrument is weak for a column of the treatment."""
+    what = 'the treatment'
+    if self.of_effect:
+      what = "the treatment's effect"
+    elif len(self.r2) > 1:
+      what = f'column {column} of the treatment'
+    if not self.linear:
+      return strength.weak_instrument(
+          float(self.partial_r2[column]),
+          float(self.held_out_index_f[column]), what=what)
+    return strength.weak_linear(
+        float(self.effective_f[column]),
+        dict(zip(weak_instruments.TAUS, self.critical_values[column].tolist(),
+                 strict=True)),
+        what=what, conditional=len(self.r2) > 1)
 
 
 class Half(NamedTuple):
@@ -171,15 +214,16 @@ def prepare(
 
 def first_stage(
     first: Half, second: Half, *, swap: bool = True) -> FirstStage:
-  """Returns R2 and effective F of instrument features.
+  """Returns R2 and the F of the held-out index of instrument features.
 
   A ridge regression of the treatment on phi(z, o) in one half of the rows
   makes one generated instrument for the other half: what it predicts there
   beyond its mean over other rows' z, so that functions of the covariates are
-  not in it. As the instrument is a single one and made out of sample, its
-  heteroskedasticity-robust F is the effective F of Montiel Olea and Pflueger,
-  without the bias of many instruments; the t statistics of both halves are
-  added up.
+  not in it. The instrument is a single one and made out of sample, so its
+  heteroskedasticity-robust F has nothing of the bias of many instruments. It
+  says whether the index moves the treatment, not how biased a method is that
+  uses all features in the rows that it fits them to. The t statistics of both
+  halves are added up.
 
   Args:
     first: of `prepare`.
@@ -202,7 +246,7 @@ def first_stage(
   return FirstStage(
       r2=varies * _ratio(total.variation - total.error, total.variation),
       partial_r2=varies * _ratio(gain, gain + total.error),
-      effective_f=varies * combined_f(total.statistic, len(fits)))
+      held_out_index_f=varies * combined_f(total.statistic, len(fits)))
 
 
 def combined_f(

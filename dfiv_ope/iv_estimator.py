@@ -21,7 +21,9 @@ from dfiv_ope import (
   model_diagnostics,
   splits,
   storage,
+  strength,
   types,
+  weak_instruments,
 )
 
 # Singular values or names that a summary has room for.
@@ -222,13 +224,12 @@ class IVEstimator(base.BaseEstimator):
           if name != 'outcome'),
         *(splits.lines(len(self.models_), self.split_spread_)
           if self._most_splits else []),
-        'first stage (held out), ' + (
-            "of the treatment's effect" if first.of_effect
-            else 'by treatment column'),
+        *_linear_first_stage(first),
+        f'first stage (held out), {_subject(first)}',
         f'  R2                {_numbers(first.r2)}',
         f'  partial R2 of Z   {_numbers(first.partial_r2)}',
-        f'  effective F of Z  {_numbers(first.effective_f)}'
-        f'{"  WEAK" if first.weak else ""}',
+        f'  F of the index    {_numbers(first.held_out_index_f)}'
+        f'{"  WEAK" if first.weak and not first.linear else ""}',
         *_operator(first),
     ]
     lines += [
@@ -371,6 +372,32 @@ class IVEstimator(base.BaseEstimator):
 
 def _numbers(values: types.FloatArray) -> str:
   return ' '.join(f'{value:.4g}' for value in values)
+
+
+def _subject(first: diagnostics.FirstStage) -> str:
+  return ("of the treatment's effect" if first.of_effect
+          else 'by treatment column')
+
+
+def _linear_first_stage(first: diagnostics.FirstStage) -> list[str]:
+  """Returns the textbook statistics, where there are any."""
+  if not len(first.effective_f):
+    return []
+  name, taus, critical = (
+      'effective F of Z', weak_instruments.TAUS, first.critical_values[0])
+  if len(first.effective_f) > 1:
+    name, taus = 'conditional F', (strength.WORST_BIAS,)
+    critical = first.critical_values[
+        :, weak_instruments.TAUS.index(strength.WORST_BIAS)]
+  shares = ', '.join(f'{100. * tau:.0f}' for tau in taus)
+  return [
+      f'first stage (linear in Z, all rows), {_subject(first)}',
+      f'  partial R2 of Z   {_numbers(first.linear_partial_r2)}',
+      f'  robust F of Z     {_numbers(first.robust_f)}',
+      f'  {name:<17} {_numbers(first.effective_f)}'
+      f'{"  WEAK" if first.weak and first.linear else ""}',
+      f'  critical values   {_numbers(critical)} ({shares} % of the worst bias)',
+  ]
 
 
 def _operator(first: diagnostics.FirstStage) -> list[str]:

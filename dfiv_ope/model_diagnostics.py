@@ -1,7 +1,7 @@
 """First-stage diagnostics of a fitted method: with which features, and of what.
 
     found = model_diagnostics.first_stage(model, stage1, stage2, seed=0)
-    found.r2, found.effective_f, found.singular_values
+    found.r2, found.held_out_index_f, found.singular_values
 """
 
 from collections.abc import Callable
@@ -15,8 +15,10 @@ from dfiv_ope import (
   features,
   ridge,
   spectrum,
+  strength,
   two_stage,
   types,
+  weak_instruments,
 )
 
 # Random features of instruments, and of treatments and covariates, where the
@@ -24,6 +26,9 @@ from dfiv_ope import (
 _INSTRUMENT_FEATURES, _FEATURES = 200, 50
 # The spectrum needs no more rows and features: noise is below a hundredth.
 _SPECTRUM_ROWS, _SPECTRUM_FEATURES = 20_000, 200
+# More raw columns than these are slow, and no method but two-stage least
+# squares itself uses them as they are.
+_LINEAR_COLUMNS = 500
 # Rows that tell the scale of a column, and the directions of many.
 _BANDWIDTH_ROWS, _DIRECTION_ROWS = 500, 2000
 
@@ -69,11 +74,38 @@ def first_stage(
       [_operands(half, each, features_of)
        for half, each in zip(halves, rows, strict=True)],
       [_thin(half.noise) for half in halves if half.noise is not None], seed)
-  operator = spectrum.from_rows(*batches, noise=noise, swap=fixed)
+  operator = spectrum.from_rows(
+      *batches, noise=noise, swap=fixed).descending()
+  linear = bool(getattr(model, 'linear', False))
+  if linear or stage1.instrument.shape[1] <= _LINEAR_COLUMNS:
+    found = _with_linear(found, halves, rows)
   return found._replace(
-      of_effect=of_effect, singular_values=operator.values,
+      of_effect=of_effect, linear=linear, singular_values=operator.values,
       alignment=operator.alignment,
+      # Two-stage least squares inverts what it has, without a penalty: weak
+      # instruments are all that can go wrong, and these have their own F.
+      low_value=0. if linear else strength.low_value(
+          sum(len(half.outcome) for half in batches)),
       condition=_condition(halves[0].instrument[:_DIRECTION_ROWS]))
+
+
+def _with_linear(
+    found: diagnostics.FirstStage,
+    halves: list[diagnostics.Half],
+    rows: list[types.IVBatch],
+) -> diagnostics.FirstStage:
+  """Adds the textbook statistics of all rows, Z as it is."""
+  treatment = np.concatenate([half.treatment for half in halves])
+  instrument = np.concatenate([half.instrument for half in rows])
+  controls = None
+  if rows[0].covariate is not None:
+    controls = np.concatenate([half.covariate for half in rows])
+    instrument = instrument[:, :-controls.shape[1]]
+  textbook = weak_instruments.measure(treatment, instrument, controls)
+  return found._replace(
+      linear_partial_r2=textbook.partial_r2, robust_f=textbook.robust_f,
+      effective_f=textbook.effective_f,
+      critical_values=textbook.critical_values)
 
 
 def _instrument_features(

@@ -48,6 +48,11 @@ class Spectrum(NamedTuple):
   values: types.FloatArray
   alignment: types.FloatArray
 
+  def descending(self) -> 'Spectrum':
+    """Returns it with the largest held-out value first."""
+    order = np.argsort(-self.values, kind='stable')
+    return Spectrum(self.values[order], self.alignment[order])
+
   @property
   def rank(self) -> float:
     """Directions that stage 1 keeps: the sum of squares of the values."""

@@ -144,7 +144,10 @@ def _first_stage(
       name: arrays[f'first_stage_{name}']
       for name in diagnostics.FirstStage._fields
       if f'first_stage_{name}' in arrays}
-  for name, kind in (('of_effect', bool), ('condition', float)):
+  if 'held_out_index_f' not in saved:  # It once was called the effective F.
+    saved['held_out_index_f'] = saved.pop('effective_f')
+  for name, kind in (('of_effect', bool), ('condition', float),
+                     ('low_value', float), ('linear', bool)):
     if name in saved:
       saved[name] = kind(saved[name])
   return diagnostics.FirstStage(**saved)

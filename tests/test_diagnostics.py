@@ -35,7 +35,7 @@ def test_a_strong_instrument_has_the_population_shares():
 
 
 @pytest.mark.parametrize('covariate', [True, False])
-def test_effective_f_of_a_linear_first_stage_is_about_its_partial_f(covariate):
+def test_the_index_of_one_instrument_has_about_its_partial_f(covariate):
   ratios = []
   for seed in range(5):
     first, second = halves(0.2, seed=seed, covariate=covariate)
@@ -50,7 +50,7 @@ def test_effective_f_of_a_linear_first_stage_is_about_its_partial_f(covariate):
     z, t = (v - controls @ np.linalg.lstsq(controls, v, rcond=None)[0]
             for v in (z, t))
     slope = float((z * t).sum() / (z * z).sum())
-    ratios.append(result.effective_f[0] / (
+    ratios.append(result.held_out_index_f[0] / (
         slope ** 2 * float((z * z).sum()) / float(np.var(t - slope * z))))
   # Draws of other instruments make it uncertain by a few per cent.
   assert np.mean(ratios) == pytest.approx(1., abs=0.15)
@@ -59,7 +59,7 @@ def test_effective_f_of_a_linear_first_stage_is_about_its_partial_f(covariate):
 @pytest.mark.parametrize('covariate', [True, False])
 def test_an_irrelevant_instrument_is_weak(covariate):
   values = [
-      diagnose(halves(0., seed=seed, covariate=covariate)).effective_f[0]
+      diagnose(halves(0., seed=seed, covariate=covariate)).held_out_index_f[0]
       for seed in range(10)]
   assert np.median(values) < 4.
   assert diagnose(halves(0., covariate=covariate)).weak
@@ -70,10 +70,10 @@ def test_it_is_weak_however_much_covariates_tell_of_the_treatment():
   phi = features.FourierFeatures(np.ones(2), size=200, seed=0)
   found = [diagnose(halves(0., seed=seed, bend=3.), phi) for seed in range(5)]
   assert min(each.r2[0] for each in found) > 0.5
-  assert max(each.effective_f[0] for each in found) < 8.
+  assert max(each.held_out_index_f[0] for each in found) < 8.
   assert max(each.partial_r2[0] for each in found) < 0.02
   strong = diagnose(halves(1., bend=3.), phi)
-  assert strong.effective_f[0] > 300.
+  assert strong.held_out_index_f[0] > 300.
 
 
 def test_more_covariates_than_rows_leave_something_to_explain():
@@ -87,8 +87,8 @@ def test_more_covariates_than_rows_leave_something_to_explain():
     return [types.IVBatch(*(each[part] for each in rows))
             for part in (slice(200), slice(200, None))]
 
-  assert diagnose(batches(0.)).effective_f[0] < 10.
-  assert diagnose(batches(2.)).effective_f[0] > 100.
+  assert diagnose(batches(0.)).held_out_index_f[0] < 10.
+  assert diagnose(batches(2.)).held_out_index_f[0] > 100.
 
 
 def test_a_treatment_that_the_instrument_decides_has_r2_one():
@@ -107,11 +107,11 @@ def test_a_column_that_does_not_vary_is_left_out():
           [np.full_like(half.treatment, 0.1), half.treatment], axis=1))
       for half in halves(1.)]
   result = diagnose(with_flat)
-  assert np.isnan([result.r2[0], result.partial_r2[0], result.effective_f[0]]
+  assert np.isnan([result.r2[0], result.partial_r2[0], result.held_out_index_f[0]]
                   ).all()
   assert result.r2[1] == pytest.approx(2 / 3, abs=0.03)
   assert not result.weak
-  weak = result._replace(effective_f=np.array([np.nan, 3.]))
+  weak = result._replace(held_out_index_f=np.array([np.nan, 3.]))
   assert 'column 1 of the treatment' in str(weak.warnings()[0])
 
 
@@ -119,9 +119,9 @@ def test_without_a_swap_only_the_second_half_is_held_out():
   first, second = halves(1.)
   noise = second._replace(treatment=np.random.default_rng(9).normal(
       size=second.treatment.shape))
-  assert diagnose([first, noise], swap=False).effective_f[0] < 10.
-  assert diagnose([first, second], swap=False).effective_f[0] == pytest.approx(
-      diagnose([first, second]).effective_f[0] / 2., rel=0.3)
+  assert diagnose([first, noise], swap=False).held_out_index_f[0] < 10.
+  assert diagnose([first, second], swap=False).held_out_index_f[0] == pytest.approx(
+      diagnose([first, second]).held_out_index_f[0] / 2., rel=0.3)
 
 
 def test_t_is_robust_to_rows_that_are_the_same():
@@ -145,15 +145,42 @@ def test_warnings_name_the_worst_column_and_what_is_lost():
   assert isinstance(warning, diagnostics.WeakInstrumentWarning)
   assert 'explains 3 % of column 1 of the treatment' in str(warning)
   one = weak._replace(
-      r2=shares[1:], partial_r2=shares[1:], effective_f=np.array([4.2]))
+      r2=shares[1:], partial_r2=shares[1:], held_out_index_f=np.array([4.2]))
   assert 'explains 3 % of the treatment on' in str(one.warnings()[0])
   assert "explains 3 % of the treatment's effect on" in str(
       one._replace(of_effect=True).warnings()[0])
   lost = one._replace(
-      effective_f=np.array([500.]), singular_values=np.array([0.9, 0.02]),
+      held_out_index_f=np.array([500.]), singular_values=np.array([0.9, 0.02]),
       alignment=np.array([0.38, 0.62]))
   (warning,) = lost.warnings()
   assert isinstance(warning, diagnostics.IllPosedWarning)
   assert str(warning).startswith('62 % of what the instruments tell')
   assert lost._replace(alignment=np.array([0.8, 0.2])).warnings() == []
   assert lost._replace(alignment=np.full(2, np.nan)).warnings() == []
+
+
+def test_the_effective_f_decides_for_2sls_and_the_index_for_others():
+  shares = np.array([0.5])
+  first = diagnostics.FirstStage(
+      shares, shares, held_out_index_f=np.array([52.]),
+      effective_f=np.array([3.3]),
+      critical_values=np.array([[23.1, 12.5, 7.1, 5.3]]))
+  assert not first.weak
+  linear = first._replace(linear=True)
+  assert linear.weak
+  assert 'of the treatment is 3.3, below 12.5' in str(linear.warnings()[0])
+  assert not linear._replace(effective_f=np.array([12.6])).weak
+  few = first._replace(held_out_index_f=np.array([5.]))
+  assert 'F of the held-out first-stage index is 5.0' in str(
+      few.warnings()[0])
+  assert not few._replace(effective_f=np.array([50.]), linear=True).weak
+
+
+def test_low_values_are_low_for_the_rows_they_are_told_by():
+  shares = np.array([0.5])
+  first = diagnostics.FirstStage(
+      shares, shares, np.array([500.]), singular_values=np.array([0.9, 0.05]),
+      alignment=np.array([0.38, 0.62]))
+  assert first.lost_share == pytest.approx(0.62)
+  assert first._replace(low_value=0.03).lost_share == 0.
+  assert first._replace(low_value=0.03).warnings() == []

@@ -55,6 +55,10 @@ def test_every_method_has_the_known_correlation(name):
   assert found.partial_r2[0] == pytest.approx(0.64, abs=0.05)
   assert np.sum(found.alignment) == pytest.approx(1.)
   assert found.lost_share < 0.1
+  assert (np.diff(found.singular_values) <= 0.).all()
+  # The linear first stage of all rows, by hand: 0.64 n / 0.36.
+  assert found.effective_f[0] == pytest.approx(4000 * 0.64 / 0.36, rel=0.15)
+  assert found.linear == (name == 'two_sls')
   assert found.condition >= 1.
   assert found.warnings() == []
 
@@ -64,8 +68,9 @@ def test_an_unrelated_instrument_is_weak_for_every_method(name):
   outcome, treatment, _, x, other = _data(shape=lambda x: 2. * np.sin(2. * x))
   found = _fit(name, outcome, treatment, Z=other, X=x)
   assert found.singular_values.max() < 0.12
+  assert found.held_out_index_f[0] < 10.
   assert found.effective_f[0] < 10.
-  assert np.isnan(found.lost_share)
+  assert np.isnan(found.lost_share) or found.linear
   assert [type(each) for each in found.warnings()] == [
       diagnostics.WeakInstrumentWarning]
 

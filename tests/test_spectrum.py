@@ -108,6 +108,15 @@ def test_without_a_swap_directions_are_those_of_the_first_half():
   assert found.values == pytest.approx([0.], abs=0.05)
 
 
+def test_the_largest_value_can_come_first_with_its_alignment():
+  found = spectrum.Spectrum(
+      np.array([0.6, 0.9, 0.6, 0.1]), np.array([0.1, 0.2, 0.3, 0.4]))
+  first = found.descending()
+  assert first.values.tolist() == [0.9, 0.6, 0.6, 0.1]
+  assert first.alignment.tolist() == [0.2, 0.1, 0.3, 0.4]
+  assert first.rank == pytest.approx(found.rank)
+
+
 def test_condition_is_the_ratio_of_variances():
   phi = np.diag([3., 1., 0.5])
   assert spectrum.condition(phi.T @ phi) == pytest.approx(36.)

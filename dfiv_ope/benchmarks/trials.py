@@ -84,7 +84,9 @@ def run(
       design, method, configs.encode(config), estimator.predict, seed=seed,
       preset=preset, cpu_seconds=cpu_seconds,
       metrics={'first_stage_r2': float(first.r2[0]),
-               'effective_f': float(first.effective_f[0])},
+               'held_out_index_f': float(first.held_out_index_f[0]),
+               **({'effective_f': float(first.effective_f[0])}
+                  if len(first.effective_f) else {})},
       curves={**estimator.history_,
               **({'watched_mse': watched} if watch else {})})
 

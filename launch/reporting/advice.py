@@ -100,7 +100,7 @@ def first_stage(case: cases.Case) -> list[str]:
       words.append(
           f'{result.variant}: states and actions explain '
           f'{_percent(max(share, 0.))} of the value that follows on held-out '
-          f'rows{_effective(result.metrics)}'
+          f'rows{_index_f(result.metrics)}'
           + (', which is weak: what an action leads to is mostly chance, or '
              'not in the observations.'
              if _weak({'': result.metrics}) else '.'))
@@ -134,10 +134,10 @@ def _weak(named: Mapping[str, Mapping[str, float]]) -> str:
       for name, metrics in named.items()})
 
 
-def _effective(metrics: Mapping[str, float]) -> str:
-  """Returns the effective F in brackets, if it is known."""
+def _index_f(metrics: Mapping[str, float]) -> str:
+  """Returns the F of the held-out index in brackets, if it is known."""
   known = metrics.get('first_stage_f')
-  return '' if known is None else f' (effective F {known:,.0f})'
+  return '' if known is None else f' (F of the held-out index {known:,.0f})'
 
 
 def _order(case: cases.Case) -> str | None:

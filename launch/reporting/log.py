@@ -204,7 +204,7 @@ def first_stage(case: cases.Case, mark: str = '') -> tables.Table:
   """Returns how well states and actions tell what follows, in numbers."""
   names = {
       'R² of the value that follows': 'first_stage_r2',
-      'effective F': 'first_stage_f',
+      'F of the held-out index': 'first_stage_f',
       'R² of next features': 'stage1_held_out_r2',
       'condition': 'instrument_condition'}
   values = [(place, case.median(f'first_stage_value_{place}'))

@@ -113,7 +113,7 @@ def test_a_weak_first_stage_is_printed(evaluated, log, capsys):
   answers.print_table(rows)
   text = ' '.join(capsys.readouterr().out.split())
   assert ('States and actions explain little of the value that follows: 2 % '
-          'by lstd (effective F 7). So what') in text
+          'by lstd (F of the held-out index 7). So what') in text
   assert '62 % of what states and actions tell of the reward' in text
 
 

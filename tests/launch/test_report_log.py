@@ -276,9 +276,9 @@ def test_the_first_stage_of_every_method_is_told():
   case = case_of(rows)
   assert advice.first_stage(case) == [
       'LSTD-Q: states and actions explain 82 % of the value that follows on '
-      'held-out rows (effective F 28,536).',
+      'held-out rows (F of the held-out index 28,536).',
       'KIV: states and actions explain 80 % of the value that follows on '
-      'held-out rows (effective F 28,536).',
+      'held-out rows (F of the held-out index 28,536).',
       'KIV: states and actions explain 86 % of the next features on held-out '
       'rows.',
       '0 % of what states and actions tell of the reward lies along directions '
@@ -289,8 +289,8 @@ def test_the_first_stage_of_every_method_is_told():
   assert lines['LSTD-Q']['R² of the value that follows'] == '0.82'
   assert lines['LSTD-Q']['R² of next features'] == '–'
   assert lines['KIV']['R² of next features'] == '0.86'
-  assert float(lines['KIV']['effective F'].replace(',', '')) == pytest.approx(
-      28_536., rel=0.01)
+  assert float(lines['KIV']['F of the held-out index'].replace(
+      ',', '')) == pytest.approx(28_536., rel=0.01)
   assert ('Singular values of stage 1, by their place: 1 (1), 0.99 (10), '
           '0.61 (40); it keeps 36 directions.') in log.first_stage(case).caption
 
@@ -302,8 +302,8 @@ def test_values_that_follow_by_chance_are_doubted():
   assert advice.trust(case) == 'with care'
   assert advice.next_steps(case) == [
       'States and actions explain little of the value that follows: 12 % by '
-      'LSTD-Q (effective F 2,346). So what an action leads to is mostly '
-      'chance, or not in the observations. Add observations that tell what '
+      'LSTD-Q (F of the held-out index 2,346). So what an action leads to is '
+      'mostly chance, or not in the observations. Add observations that tell what '
       'happens next, or more rows.']
   assert 'which is weak: what an action leads to' in advice.first_stage(case)[0]
   # Of a method that is not the answer it is only a note.
