@@ -3,6 +3,7 @@
 import pytest
 
 from dfiv_ope import results
+from dfiv_ope.launch import coverage
 
 
 @pytest.fixture(scope='module')
@@ -47,3 +48,23 @@ def test_a_method_that_diverges_holds_nothing(dataset, command, tmp_path):
   assert row.failure == 'diverged: all seeds'
   assert row.metrics == {'diverged': 2}
   assert ' 0 % ' in result.stdout
+
+
+def test_intervals_of_two_policies_are_not_counted_together(capsys):
+  def row(log, target, covered):
+    return results.ResultRow(
+        problem={
+            'name': 'coverage', 'dataset': 'catch', 'log': log, 'level': 0.95,
+            'truth': 1., 'target': target, 'seeds': 1},
+        method='lstd', config={'a': 1}, seed=0, metrics={
+            'estimate': 1., 'low': 0., 'high': 2., 'data_error': 0.5,
+            'covered': covered, 'diverged': 0}, curves={}, cpu_seconds=1.,
+        versions={'python': '3'})
+
+  coverage._print([row(0, 'a' * 64, 1.), row(1, 'a' * 64, 1.),
+                   row(0, 'b' * 64, 0.)])
+  lines = [line for line in capsys.readouterr().out.splitlines()
+           if 'lstd' in line]
+  assert len(lines) == 2
+  assert 'aaaa' in lines[0] and '100 %' in lines[0]
+  assert 'bbbb' in lines[1] and ' 0 %' in lines[1]

@@ -1,6 +1,7 @@
 """`dfiv-ope evaluate` on a log and a policy of one's own."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pandas as pd
@@ -143,6 +144,89 @@ def test_check_compares_a_policy_with_the_log(command, log):
   assert result.returncode == 0, result.stderr
   for words in ('is sound', 'rows the value rests on', 'Overlap is good'):
     assert words in result.stdout
+
+
+@pytest.fixture(scope='module')
+def half(command, log):
+  """The same log, asked for its value at a discount of a half."""
+  result = command('dataset', 'import', 'log.csv', '--discount', '0.5',
+                   '--out', 'half', cwd=log)
+  assert result.returncode == 0, result.stderr
+  return log / 'half'
+
+
+def test_two_discounts_share_a_directory_and_nothing_else(command, log, half):
+  def ask(dataset):
+    result = command(
+        'evaluate', dataset, '--policy', 'columns', '--method', 'lstd',
+        '--seeds', '1', '--set', 'random_features=20', '--out', 'shared',
+        cwd=log)
+    assert result.returncode == 0, result.stderr
+    return result
+
+  first, second, again = ask('data'), ask(half), ask('data')
+  assert 'data, discount 0.9' in first.stdout
+  assert 'half, discount 0.5' in second.stdout
+  assert '1 of 1 runs have their rows' in again.stderr
+  assert again.stdout == first.stdout
+  rows = results.read(log / 'shared')
+  assert rows[0].problem['digest'] == rows[2].problem['digest']
+  assert len({row.key for row in rows}) == len(results.latest(rows)) == 4
+  found = {row.problem['discount']: row.metrics for row in rows
+           if row.method == 'lstd'}
+  for discount in (0.9, 0.5):
+    value = sum(discount ** step for step in range(_LENGTH))
+    error = found[discount]['data_error']
+    assert abs(found[discount]['estimate'] - value) < 4. * error
+
+
+def _asked(path, out):
+  return questions.Question(
+      path, target_epsilon=0., out=out, policy='uniform')
+
+
+def test_a_run_does_not_go_on_from_one_at_another_discount(
+    log, half, tmp_path):
+  cell = cells.Cell(
+      method='fqe', preset='custom', seed=0, command='',
+      config=agents.load('fqe').Config(updates=6, checks=3, batch_size=64))
+  shared, alone = tmp_path / 'shared', tmp_path / 'alone'
+  other = cells.compute(_asked(log / 'data', shared), cell, out=shared)
+  question = _asked(half, shared)
+  row = cells.compute(question, cell, out=shared)  # The other left checkpoints.
+  expected = cells.compute(question, cell, out=alone)
+  assert row.metrics == expected.metrics
+  assert row.metrics['estimate'] != other.metrics['estimate']
+  assert row.key != other.key
+  assert len(list((shared / 'checkpoints').iterdir())) == 2
+
+
+def test_a_choice_is_one_of_its_discount_and_of_its_judge(
+    log, half, tmp_path, monkeypatch):
+  wanted = [
+      cells.Cell(method='lstd', preset='custom', seed=0, command='',
+                 config=agents.load('lstd').Config(random_features=size))
+      for size in (2, 20)]
+  for path in (log / 'data', half):
+    choosing.choose(_asked(path, tmp_path), wanted, out=tmp_path)
+  assert len(results.read(tmp_path)) == 4
+  monkeypatch.setattr(choosing, '_JUDGE_FEATURES', 20)
+  choosing.choose(_asked(half, tmp_path), wanted, out=tmp_path)
+  rows = results.read(tmp_path)
+  assert len({row.key for row in rows}) == len(rows) == 6
+
+
+def test_rows_of_an_older_version_are_not_gone_on_with(
+    evaluated, command, log):
+  (log / 'old').mkdir()
+  line = dataclasses.asdict(results.read(log / 'runs')[0])
+  del line['format'], line['inference']
+  (log / 'old/rows.jsonl').write_text(json.dumps(line) + '\n')
+  message = command.refuses(
+      'evaluate', 'data', '--policy', 'uniform', '--method', 'lstd', '--out',
+      'old', cwd=log)
+  assert 'none of them is used again' in message
+  assert 'give this command again' in message
 
 
 def test_auto_takes_the_candidate_that_held_out_episodes_prefer(log, tmp_path):

@@ -4,6 +4,7 @@ import fcntl
 import json
 import pathlib
 import random
+import re
 import shutil
 import signal
 import time
@@ -113,6 +114,33 @@ def test_a_dry_run_lists_what_is_there_and_what_is_not(
   assert ['catch', '0.2', 'dfiv', 'default', '2', '1'] in lines
   assert ['catch', '0', 'dfiv', 'default', '0', '3'] in lines
   assert 'evaluations: 8 of 12 to run, 4 cached' in more.stdout
+
+
+def test_a_sweep_at_another_discount_has_its_own_logs_truths_and_tables(
+    command, grid, begun, whole, tmp_path):
+  shutil.copy(whole[0] / 'rows.jsonl', begun)
+  file = tmp_path / 'half.yaml'
+  file.write_text(grid.read_text().replace('lstd, dfiv', 'lstd').replace(
+      '  dfiv: {updates: 40, checks: 20, batch_size: 32}\n', '')
+      + 'discount: 0.5\n')
+  result = command('sweep', file, '--out', begun, '--jobs', '1')
+  assert result.returncode == 0, result.stderr
+  assert '1 of 5 jobs are done' in result.stderr  # The policy.
+  assert len(list((begun / 'datasets').iterdir())) == 2
+  rows = [row for row in results.read(begun) if row.method != 'dfiv']
+  truths = {row.problem['discount']: row.problem['truth'] for row in rows}
+  # The reward comes at the ninth step.
+  assert truths[0.5] == pytest.approx(
+      truths[0.99] * (0.5 / 0.99) ** 8, rel=0.5)
+  assert len({row.key for row in rows}) == 6
+  text = ' '.join(result.stdout.split())
+  tables = text.split('Value of the target policy on ')[1:]
+  assert [re.search(r', discount ([\d.]+) ', each)[1]
+          for each in tables] == ['0.99', '0.5']
+  for each, discount in zip(tables, (0.99, 0.5), strict=True):
+    mean = sum(row.metrics['estimate'] for row in rows if (
+        row.method, row.problem['discount']) == ('lstd', discount)) / 2.
+    assert f'lstd custom 2 {mean:#.5g} ' in each
 
 
 @pytest.mark.slow
