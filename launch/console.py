@@ -116,7 +116,8 @@ class Table:
       no_wrap: bool = False) -> None:
     """Adds a column."""
     self._table.add_column(
-        rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap)
+        rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap,
+        overflow='fold')  # half of a number is another number
 
   def add_row(self, *cells: str) -> None:
     """Adds a row, a cell for each column."""

@@ -99,6 +99,10 @@ def _sentence(error: Exception) -> str | None:
       type(error).__name__ == 'ResourceExhaustedError'):  # TensorFlow's
     return (f'There is not enough memory: {words}. Ask for less at once: '
             'fewer rows, features or units.')
+  if isinstance(error, RecursionError):
+    return f'A file or an argument is nested too deeply to be read: {words}.'
+  if isinstance(error, UnicodeDecodeError):
+    return f'A file is not UTF-8 text: {words}.'
   if isinstance(error, OSError | ValueError):
     return words
   return None
