@@ -54,6 +54,12 @@ def visible(text: object) -> str:
   return _CONTROL.sub(_escape, words)
 
 
+def visible_lines(text: str) -> str:
+  """Returns a whole file's text with its lines, else as `visible` does."""
+  return _CONTROL.sub(
+      lambda found: found[0] if found[0] in '\n\t' else _escape(found), text)
+
+
 def _escape(found: re.Match[str]) -> str:
   return found[0].encode('unicode_escape', 'surrogatepass').decode()
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Says that a directory is a report, and which files of it are ours.
 _RECORD = 'report.json'
 _KIND = 'dfiv-ope report'
+# All other files of a report are text.
+_PICTURE = '.png'
 
 
 def report(
@@ -35,7 +37,10 @@ def report(
         'end, or name another directory.')
   _check(rows, runs)
   from dfiv_ope.launch.reporting import build
-  _publish(out, build.files(rows, runs), old)
+  _publish(out, {
+      name: content if name.endswith(_PICTURE) else
+      console.visible_lines(content.decode()).encode()
+      for name, content in build.files(rows, runs).items()}, old)
   console.say(out / 'index.html')
 
 
@@ -86,7 +91,11 @@ def _publish(
       path = out / name
       path.parent.mkdir(exist_ok=True)
       partial = path.with_name(f'{path.name}.partial')
-      partial.write_bytes(data)
+      try:
+        partial.write_bytes(data)
+      except OSError:  # the disk is full, say
+        partial.unlink()
+        raise
       partial.replace(path)
     for name in old:
       path = out / name
