@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 from typing import Any, NamedTuple
 
+from dfiv_ope.datasets import labels
+
 BEHAVIOUR_PROBABILITY = 'behaviour_probability'
 TARGET_PROBABILITY = 'target_probability_'
 TERMINATED, TRUNCATED = 'terminated', 'truncated'
@@ -126,9 +128,17 @@ def parse(data: Mapping[str, Any]) -> Columns:
 
 def _list(name: str, value: Any) -> tuple[str, ...]:
   if name == 'actions' and str(value).isdecimal():
+    if len(str(value)) > 9 or int(value) > labels.MOST_ACTIONS:
+      raise ValueError(
+          f'actions must be at most {labels.MOST_ACTIONS:,}, got {value}.')
     return tuple(map(str, range(int(value))))
   if isinstance(value, str):
     value = [each.strip() for each in value.split(',')]
+  for each in value if isinstance(value, list | tuple) else ():
+    if isinstance(each, bool):
+      raise ValueError(
+          f'{name} has {each}, which YAML makes of yes, no, on and off, too. '
+          'Write names in quotes.')
   if not isinstance(value, list | tuple) or not all(
       isinstance(each, str | int) and str(each) for each in value):
     raise ValueError(f'{name} should be a list of names, got {value!r}.')

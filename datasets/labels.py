@@ -12,7 +12,7 @@ from dfiv_ope.datasets.formats import source
 EMPTY, UNKNOWN = -1, -2
 
 # More than this and the column is hardly one of actions.
-_MOST_ACTIONS = 10_000
+MOST_ACTIONS = 10_000
 _WHOLE = re.compile(r'(-?(?:0|[1-9]\d*))(?:\.0*)?')
 _NUMBER = re.compile(r'-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
 
@@ -103,9 +103,9 @@ class Collection:
             'whole numbers or labels; continuous actions are not supported. '
             'Put them into a few classes first.')
     self._names.update(names)
-    if len(self._names) > _MOST_ACTIONS:
+    if len(self._names) > MOST_ACTIONS:
       raise ValueError(
-          f'{self._file}: {column} has more than {_MOST_ACTIONS:,} different '
+          f'{self._file}: {column} has more than {MOST_ACTIONS:,} different '
           'values. Is it the column of actions?')
 
   def actions(self) -> Actions:

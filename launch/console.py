@@ -54,6 +54,12 @@ def visible(text: object) -> str:
   return _CONTROL.sub(_escape, words)
 
 
+def visible_lines(text: str) -> str:
+  """Returns a whole file's text with its lines, else as `visible` does."""
+  return _CONTROL.sub(
+      lambda found: found[0] if found[0] in '\n\t' else _escape(found), text)
+
+
 def _escape(found: re.Match[str]) -> str:
   return found[0].encode('unicode_escape', 'surrogatepass').decode()
 
@@ -116,7 +122,8 @@ class Table:
       no_wrap: bool = False) -> None:
     """Adds a column."""
     self._table.add_column(
-        rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap)
+        rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap,
+        overflow='fold')  # half of a number is another number
 
   def add_row(self, *cells: str) -> None:
     """Adds a row, a cell for each column."""

@@ -83,10 +83,14 @@ def open_log(
   from dfiv_ope.datasets import columns, logs
   from dfiv_ope.launch import yaml_files
   data: dict[str, Any] = yaml_files.read(mapping) if mapping else {}
+  mapped: set[str] = set()
   for text in assignments or []:
     name, equals, value = text.partition('=')
     if not equals:
       raise ValueError(f'--map should have the form NAME=COLUMN, got {text!r}.')
+    if name.strip() in mapped:
+      raise ValueError(f'--map names {name.strip()!r} twice. Name it once.')
+    mapped.add(name.strip())
     data[name.strip()] = value
   for name, option in (('actions', actions), ('ends', ends)):
     if option is not None:

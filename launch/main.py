@@ -94,13 +94,16 @@ def _sentence(error: Exception) -> str | None:
   if (isinstance(error, OSError) and error.errno in _FULL
       or 'No space left on device' in words):
     return (
-        f'The disk is full, so this could not be written: {words}. What was '
-        'complete before is still there; make room and give the same command '
-        'again.')
+        f'The disk is full ({words}). Result rows and datasets that were '
+        'complete are kept; make room and give the same command again.')
   if isinstance(error, MemoryError) or (
       type(error).__name__ == 'ResourceExhaustedError'):  # TensorFlow's
     return (f'There is not enough memory: {words}. Ask for less at once: '
             'fewer rows, features or units.')
+  if isinstance(error, RecursionError):
+    return f'A file or an argument is nested too deeply to be read: {words}.'
+  if isinstance(error, UnicodeDecodeError):
+    return f'A file is not UTF-8 text: {words}.'
   if isinstance(error, OSError | ValueError):
     return words
   return None

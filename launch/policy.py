@@ -129,18 +129,27 @@ def read_record(path: pathlib.Path) -> dict[str, Any]:
 
   Raises:
     FileNotFoundError: there is no complete policy.
-    ValueError: its record is of another schema version.
+    ValueError: its record is damaged or of another schema version.
   """
   file = path / RECORD
   if not file.is_file():
     raise FileNotFoundError(
         f'{path} holds no trained policy (no {RECORD}). Make one with '
         '`dfiv-ope policy train`.')
-  record = json.loads(file.read_text(encoding='utf-8'))
+  try:
+    record = dict(json.loads(file.read_text(encoding='utf-8')))
+  except (ValueError, TypeError, RecursionError) as error:
+    raise ValueError(
+        f'{file} is not the record of a policy ({error}). Train the policy '
+        'again.') from error
   if record.get('schema') != _SCHEMA:
     raise ValueError(
         f'{file} has schema version {record.get("schema")}, but this program '
         f'reads version {_SCHEMA}. Train the policy again.')
+  if not isinstance(record.get('task'), str):
+    raise ValueError(
+        f'{file} does not say which task the policy is for. Train the policy '
+        'again.')
   return record
 
 

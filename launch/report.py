@@ -12,6 +12,8 @@ from dfiv_ope.launch import console, workspace
 # Says that a directory is a report, and which files of it are ours.
 _RECORD = 'report.json'
 _KIND = 'dfiv-ope report'
+# All other files of a report are text.
+_PICTURE = '.png'
 
 
 def report(
@@ -37,7 +39,10 @@ def report(
         'discounts or policies share the directory, evaluate again into a new '
         'one.')
   from dfiv_ope.launch.reporting import build
-  _publish(out, build.files(rows, runs), old)
+  _publish(out, {
+      name: content if name.endswith(_PICTURE) else
+      console.visible_lines(content.decode()).encode()
+      for name, content in build.files(rows, runs).items()}, old)
   console.say(out / 'index.html')
 
 
@@ -74,7 +79,11 @@ def _publish(
       path = out / name
       path.parent.mkdir(exist_ok=True)
       partial = path.with_name(f'{path.name}.partial')
-      partial.write_bytes(data)
+      try:
+        partial.write_bytes(data)
+      except OSError:  # the disk is full, say
+        partial.unlink()
+        raise
       partial.replace(path)
     for name in old:
       path = out / name
