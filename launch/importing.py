@@ -98,7 +98,7 @@ def open_log(
 def _import_into(
     out: pathlib.Path, reader: 'logs.LogReader', spec: 'spec_lib.Log') -> None:
   """Reads the log and writes the dataset, its record last."""
-  from dfiv_ope.datasets import importing, reading, store
+  from dfiv_ope.datasets import importing, store
   from dfiv_ope.datasets import spec as spec_lib
   with console.progress('Looking for the actions', 1.) as update:
     reader.find_actions(update)
@@ -107,8 +107,6 @@ def _import_into(
     metadata = importing.write(reader, out, spec, progress=update)
   for note in reader.notes():
     console.NOTES.print(note, highlight=False, soft_wrap=True)
-  reading.probe(out, num_observations=metadata.num_observations,
-                num_annotations=len(metadata.annotations))
   workspace.write_record(out / spec_lib.METADATA, metadata.to_json())
 
 
