@@ -90,7 +90,7 @@ def foreign_operations(path: pathlib.Path) -> list[str]:
     raise
   except Exception as error:  # protocol buffers have types of their own
     raise ValueError(
-        f'{path / FILE} is not the graph of a SavedModel: {error}.') from error
+        f'{path} cannot be loaded as a SavedModel: {error}.') from error
   if len(graphs) != 1 or not graphs[0].HasField('object_graph_def'):
     # Loading one of these runs its graph at once.
     return ['a graph of TensorFlow 1']
