@@ -8,6 +8,7 @@ bounded, and a Reverb checkpoint holds the whole future of the buffer: a
 resumed run replays the same batches in the same order.
 """
 
+import logging
 import pathlib
 import shutil
 
@@ -15,7 +16,7 @@ import numpy as np
 import reverb
 import tensorflow as tf
 
-from dfiv_ope import rollout, types
+from dfiv_ope import loopback, rollout, types
 
 _TABLE = 'replay'
 # More unconfirmed items than this make Reverb worry about memory.
@@ -95,6 +96,13 @@ class Replay:
     self._server = reverb.Server(
         [table],
         checkpointer=reverb.checkpointers.DefaultCheckpointer(str(directory)))
+    try:
+      loopback.confine(self._server.port)
+    except OSError as error:  # an old kernel, or one that is not Linux
+      logging.warning(
+          'Reverb listens on port %d of all interfaces while it trains: this '
+          'system cannot keep it to the loopback interface (%s).',
+          self._server.port, error)
     self._client = self._server.localhost_client()
 
   def add(

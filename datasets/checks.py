@@ -1,8 +1,14 @@
 """Checks that the rows of a dataset say what they should."""
 
+import dataclasses
+
 import numpy as np
 
-from dfiv_ope.datasets import columns, reading, summary
+from dfiv_ope import statistics
+from dfiv_ope.datasets import columns, reading, store, summary
+
+# The mean of the same returns, added in another order.
+_TOLERANCE = 1e-6
 
 
 def summarise(dataset: reading.Dataset) -> summary.Summary:
@@ -64,8 +70,35 @@ def problems(dataset: reading.Dataset) -> list[str]:
   expect(np.array_equal(dataset.initial_observations.numpy(),
                         steps.observation[first]),
          'The initial observations are not the first rows of the episodes.')
+  expect(reading.same_checkpoint(dataset),
+         'The Reverb checkpoint does not hold the rows of the arrays.')
+  if not found:
+    found += _recorded_differently(dataset)
   taken = dataset.annotations.get(columns.BEHAVIOUR_PROBABILITY)
   if taken is not None:
     expect(bool(np.all((taken[~last] > 0.) & (taken[~last] < 1.0001))),
            'A behaviour probability lies outside (0, 1].')
+  return found
+
+
+def _recorded_differently(dataset: reading.Dataset) -> list[str]:
+  """Computes what the record says of sound rows once more."""
+  metadata, steps = dataset.metadata, dataset.steps
+  lengths = np.diff(np.flatnonzero(steps.is_last), prepend=-1) - 1
+  returns = statistics.summarise(
+      store.discounted_returns(steps, metadata.spec.discount).tolist(),
+      lengths.tolist())
+  found = [
+      f'The log has a {name} of {value:.6g}, the record says {recorded:.6g} '
+      f'(discount {metadata.spec.discount:g}).'
+      for name, value in dataclasses.asdict(returns).items()
+      if not np.isclose(
+          value, recorded := getattr(metadata.behaviour, name),
+          rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)]
+  truth = metadata.truth
+  if truth is not None and (
+      truth.standard_error < 0. or truth.episodes < 1
+      or metadata.policy is None):
+    found.append(
+        'The record has a true value that cannot come of a simulation.')
   return found

@@ -1,20 +1,25 @@
-"""Reads a dataset back: all of it into memory, or onto a Reverb server."""
+"""Reads a dataset back: all of it into memory, or onto a Reverb server.
+
+Nothing here loads the target policy or starts a server unless it is asked to:
+a SavedModel is a program, and a Reverb server listens on the network.
+"""
 
 from collections.abc import Mapping
-import importlib.metadata
 import pathlib
 import subprocess
 import sys
-from typing import Any, NamedTuple
+import tempfile
+from typing import NamedTuple
 
 import numpy as np
 import reverb
 import tensorflow as tf
 
-from dfiv_ope import policies, types
+from dfiv_ope import loopback, policies, types
+from dfiv_ope.datasets import array_files, store
+from dfiv_ope.datasets import checkpoint as checkpoint_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
-from dfiv_ope.datasets import store
 
 # A healthy checkpoint restores in seconds; a broken one may never return.
 RESTORE_SECONDS = 120.
@@ -24,81 +29,111 @@ class Dataset(NamedTuple):
   """A dataset in memory.
 
   Attributes:
+    path: its directory.
     metadata: its record.
     steps: all rows, in the order of collection.
     transitions: all transitions, in the same order, as tensors [M, ...].
     initial_observations: of every episode, [E, D].
-    policy: the target policy, if the dataset has one.
     annotations: further columns of the log by name, each float32 [N], one
       entry a row of `steps`.
   """
+  path: pathlib.Path
   metadata: spec_lib.Metadata
   steps: steps_lib.Steps
   transitions: types.Transition
   initial_observations: tf.Tensor
-  policy: types.Policy | None
   annotations: Mapping[str, np.ndarray]
 
+  @property
+  def policy(self) -> types.Policy | None:
+    """The target policy, if there is one; loaded each time it is asked for.
 
-def open_dataset(
-    path: pathlib.Path, *, restore_seconds: float = RESTORE_SECONDS
-) -> Dataset:
+    Raises:
+      ValueError: it holds operations that `load_policy` does not trust.
+    """
+    return load_policy(self.path, self.metadata)
+
+
+def open_dataset(path: pathlib.Path) -> Dataset:
   """Reads a whole dataset into memory and checks it against its record.
 
   Args:
     path: the directory of the dataset.
-    restore_seconds: give up on Reverb after this time.
 
   Raises:
     FileNotFoundError: no complete dataset, or a file of it is missing.
     ValueError: the content is not what the record says.
-    TimeoutError: Reverb did not restore its checkpoint in time.
   """
   metadata = spec_lib.read_metadata(path)
   verify_files(path, metadata)
-  if metadata.versions.get('dm-reverb') != importlib.metadata.version(
-      'dm-reverb'):
-    # These very bytes were restored by the version that wrote them; what
-    # another version does with them is not known.
-    probe(path, num_observations=metadata.num_observations,
-          num_annotations=len(metadata.annotations), seconds=restore_seconds)
-  server = restore(
-      path, num_observations=metadata.num_observations,
-      num_annotations=len(metadata.annotations))
-  try:
-    blocks = _read(server, store.LOG)
-    (initial,) = _read(server, store.INITIAL_OBSERVATIONS)
-    annotations: list[Any] = [None] * len(blocks)
-    if metadata.annotations:
-      annotations = _read(server, store.ANNOTATIONS)
-  finally:
-    server.stop()
-  digest = steps_lib.Digest()
-  for block, columns in zip(blocks, annotations, strict=True):
-    digest.update(block, columns)
-  if digest.hexdigest() != metadata.digest:
+  arrays = {
+      name: array_files.load(
+          store.array_path(path, name), dtype=spec.dtype.as_numpy_dtype,
+          shape=tuple(spec.shape[1:]))
+      for name, spec in store.array_specs(
+          metadata.num_observations, len(metadata.annotations)).items()}
+  lengths = {len(array) for array in arrays.values()}
+  if len(lengths) > 1 or 0 in lengths:
     raise ValueError(
-        f'The content of {path} has digest {digest.hexdigest()}, but its '
-        f'record says {metadata.digest}. Make the dataset again.')
-  rows = steps_lib.concatenate(blocks)
+        f'The arrays of {path} differ in length or are empty. Make the '
+        'dataset again.')
+  annotations = arrays.pop(store.ANNOTATIONS, None)
+  rows = steps_lib.Steps(**arrays)
+  found = _digest(rows, annotations)
+  if found != metadata.digest:
+    raise ValueError(
+        f'The content of {path} has digest {found}, but its record says '
+        f'{metadata.digest}. Make the dataset again.')
   return Dataset(
-      metadata=metadata, steps=rows,
+      path=path, metadata=metadata, steps=rows,
       transitions=steps_lib.transitions(rows),
-      initial_observations=tf.constant(initial),
-      policy=load_policy(path, metadata),
-      annotations=dict(zip(
-          metadata.annotations, np.concatenate(annotations).T,
-          strict=True)) if metadata.annotations else {})
+      initial_observations=tf.constant(rows.observation[rows.is_first]),
+      annotations={} if annotations is None else dict(zip(
+          metadata.annotations, annotations.T, strict=True)))
+
+
+def _digest(rows: steps_lib.Steps, annotations: np.ndarray | None) -> str:
+  """Returns the digest of rows, taken block by block as they were written."""
+  digest = steps_lib.Digest()
+  for part in store.cut(rows.is_last):
+    digest.update(
+        steps_lib.Steps(*(x[part] for x in rows)),
+        None if annotations is None else annotations[part])
+  return digest.hexdigest()
+
+
+def same_checkpoint(dataset: Dataset) -> bool:
+  """Returns whether the Reverb checkpoint holds the rows of the arrays.
+
+  Raises:
+    ValueError: it cannot be read.
+  """
+  path = dataset.path / store.CHECKPOINT / store.LOG
+  blocks, initial = (
+      checkpoint_lib.blocks(path, table)
+      for table in store.tables(dataset.metadata.num_observations))
+  digest, expected = steps_lib.Digest(), _digest(dataset.steps, None)
+  for block in blocks:
+    digest.update(block)
+  return digest.hexdigest() == expected and np.array_equal(
+      np.concatenate(list(initial)), dataset.initial_observations)
 
 
 def load_policy(
-    path: pathlib.Path, metadata: spec_lib.Metadata) -> types.Policy | None:
-  """Loads the target policy of a dataset, None if it has none."""
+    path: pathlib.Path, metadata: spec_lib.Metadata, *, trusted: bool = False,
+) -> types.Policy | None:
+  """Loads the target policy of a dataset, None if it has none.
+
+  Args:
+    path: the directory of the dataset.
+    metadata: its record.
+    trusted: load it whatever operations it holds, see `policies.load`.
+  """
   if metadata.policy is None:
     return None
   return policies.load(
       path / store.POLICY, num_observations=metadata.num_observations,
-      num_actions=metadata.num_actions)
+      num_actions=metadata.num_actions, trusted=trusted)
 
 
 def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:
@@ -106,10 +141,16 @@ def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:
 
   Raises:
     FileNotFoundError: a file is missing.
-    ValueError: a file has another size or content.
+    ValueError: a file has another size or content, lies outside of the
+      directory, or was not there when the record was written.
   """
+  root = path.resolve()
   for name, record in metadata.files.items():
     file = path / name
+    if not file.resolve().is_relative_to(root):
+      raise ValueError(
+          f'{path} names the file {name}, which lies outside of it. Copy the '
+          'dataset again with all files in it.')
     if not file.is_file():
       raise FileNotFoundError(
           f'{path} is not complete: {name} is missing. Copy it again or make '
@@ -120,11 +161,17 @@ def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:
           f'{path} is damaged: {name} has {size} bytes and is not the file of '
           f'{record["bytes"]} bytes that was written. Copy it again or make '
           'the dataset again.')
+  unknown = sorted(
+      name for name in store.file_names(path) if name not in metadata.files)
+  if unknown:
+    raise ValueError(
+        f'{path} holds {unknown[0]}, which its record does not name. Remove '
+        'it or make the dataset again.')
 
 
 def restore(
-    path: pathlib.Path, *, num_observations: int, num_annotations: int = 0,
-    port: int | None = None,
+    path: pathlib.Path, *, num_observations: int, port: int | None = None,
+    everywhere: bool = False,
 ) -> reverb.Server:
   """Starts a Reverb server with the tables of a dataset.
 
@@ -134,33 +181,48 @@ def restore(
   Args:
     path: the directory of the dataset.
     num_observations: entries of an observation.
-    num_annotations: further columns of the log.
     port: to listen on; None takes a free one.
+    everywhere: listen on all interfaces, not on this machine's own only.
 
   Raises:
+    OSError: the system cannot keep the server to this machine.
     ValueError: Reverb cannot read the checkpoint.
   """
   checkpoint = path / store.CHECKPOINT
-  try:
-    return reverb.Server(
-        store.tables(num_observations, num_annotations), port=port,
-        checkpointer=reverb.checkpointers.DefaultCheckpointer(
-            str(checkpoint)))
-  except RuntimeError as error:
-    raise ValueError(
-        f'Reverb cannot restore {checkpoint}: {error}. Make the dataset '
-        'again.') from error
+  with tempfile.TemporaryDirectory() as folder:
+    # Reverb looks for checkpoints with a pattern, in which [ ] * ? of the
+    # dataset's own path would mean something else.
+    plain = pathlib.Path(folder) / 'checkpoint'
+    plain.symlink_to(checkpoint.resolve())
+    try:
+      server = reverb.Server(
+          [table.empty() for table in store.tables(num_observations)],
+          port=port, checkpointer=reverb.checkpointers.DefaultCheckpointer(
+              str(plain)))
+    except RuntimeError as error:
+      raise ValueError(
+          f'Reverb cannot restore {checkpoint}: {error}. Make the dataset '
+          'again.') from error
+  if not everywhere:
+    try:
+      loopback.confine(server.port)
+    except OSError as error:
+      server.stop()
+      raise OSError(
+          'Reverb listens on all interfaces, and this system cannot keep it to '
+          f'the loopback interface ({error}). If all may reach it, say --host '
+          '0.0.0.0.') from error
+  return server
 
 
 def probe(
-    path: pathlib.Path, *, num_observations: int, num_annotations: int = 0,
+    path: pathlib.Path, *, num_observations: int,
     seconds: float = RESTORE_SECONDS) -> None:
   """Restores a dataset in a process of its own, under a time limit.
 
   Args:
     path: the directory of the dataset; it needs no record yet.
     num_observations: entries of an observation.
-    num_annotations: further columns of the log.
     seconds: give up after this time.
 
   Raises:
@@ -170,13 +232,11 @@ def probe(
   code = (
       'import pathlib, sys; from dfiv_ope.datasets import reading; '
       'reading.restore(pathlib.Path(sys.argv[1]), '
-      'num_observations=int(sys.argv[2]), '
-      'num_annotations=int(sys.argv[3])).stop()')
+      'num_observations=int(sys.argv[2])).stop()')
   checkpoint = path / store.CHECKPOINT
   try:
     subprocess.run(
-        [sys.executable, '-c', code, str(path), str(num_observations),
-         str(num_annotations)],
+        [sys.executable, '-c', code, str(path), str(num_observations)],
         check=True, timeout=seconds, capture_output=True, text=True)
   except subprocess.TimeoutExpired as error:
     raise TimeoutError(
@@ -187,12 +247,3 @@ def probe(
     raise ValueError(
         f'Reverb cannot restore {checkpoint} ({lines[-1]}). Make the dataset '
         'again.') from error
-
-
-def _read(server: reverb.Server, table: str) -> list[Any]:
-  """Takes every item of a table once, in the order of insertion."""
-  client = server.localhost_client()
-  count = client.server_info()[table].current_size
-  samples = client.sample(
-      table, count, emit_timesteps=False, unpack_as_table_signature=True)
-  return [sample.data for sample in samples] if count else []

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 import dataclasses
-import json
 import pathlib
 import re
 from typing import Any
 
 from dfiv_ope import statistics
+from dfiv_ope.datasets import record
 
 SCHEMA = 2
 METADATA = 'metadata.json'
@@ -117,10 +117,30 @@ class Metadata:
   action_labels: tuple[str, ...] = ()
   annotations: tuple[str, ...] = ()
 
+  def __post_init__(self) -> None:
+    for name in ('num_observations', 'num_actions', 'transitions', 'episodes'):
+      if getattr(self, name) < 1:
+        raise ValueError(
+            f'{name} must be at least 1, got {getattr(self, name)}.')
+    if not 0 <= self.truncated <= self.episodes:
+      raise ValueError(
+          f'truncated must lie in 0..{self.episodes}, got {self.truncated}.')
+    if self.action_labels and len(self.action_labels) != self.num_actions:
+      raise ValueError(
+          f'There are {len(self.action_labels)} labels for '
+          f'{self.num_actions} actions.')
+    for name, file in self.files.items():
+      path = pathlib.PurePosixPath(name)
+      if path.is_absolute() or '..' in path.parts or not path.parts:
+        raise ValueError(
+            f'files names {name!r}, which lies outside of the dataset.')
+      if set(file) != {'bytes', 'sha256'} or not isinstance(
+          file['bytes'], int) or not isinstance(file['sha256'], str):
+        raise ValueError(f'files should say bytes and sha256 of {name!r}.')
+
   def to_json(self) -> str:
     """Returns the record as indented JSON."""
-    return json.dumps(
-        {'schema': SCHEMA, **dataclasses.asdict(self)}, indent=2) + '\n'
+    return record.dump({'schema': SCHEMA, **dataclasses.asdict(self)})
 
   @classmethod
   def from_json(cls, text: str, *, source: pathlib.Path) -> 'Metadata':
@@ -131,33 +151,30 @@ class Metadata:
       source: the file it comes from, for messages.
 
     Raises:
-      ValueError: it is not JSON, of another schema, or not complete.
+      ValueError: it is not JSON, of another schema, not complete, or was
+        changed.
     """
-    try:
-      fields = json.loads(text)
-      schema = fields.pop('schema')
-    except (json.JSONDecodeError, AttributeError, TypeError, KeyError) as error:
+    fields = record.parse(text, source=source)
+    schema = fields.get('schema')
+    if type(schema) is not int:
       raise ValueError(
-          f'{source} is not the record of a dataset: {error!r}. Make the '
-          'dataset again.') from error
+          f'{source} is not the record of a dataset: it has no schema version. '
+          'Make the dataset again.')
     if schema != SCHEMA:
       raise ValueError(
           f'{source} has schema version {schema}, but this program reads '
           f'version {SCHEMA}. Make the dataset again, or use the version of '
           'dfiv-ope that wrote it.')
+    values = {name: value for name, value in fields.items()
+              if name not in ('schema', record.DIGEST)}
     try:
-      kind = Log if 'source' in fields['spec'] else Spec
-      fields['spec'] = kind(**fields['spec'])
-      for name in ('truth', 'behaviour'):
-        if fields[name] is not None:
-          fields[name] = statistics.MonteCarlo(**fields[name])
-      for name in ('action_labels', 'annotations'):
-        fields[name] = tuple(fields.get(name, ()))
-      return cls(**fields)
-    except (KeyError, TypeError) as error:
+      result = record.build(cls, values)
+      record.verify(fields)
+    except ValueError as error:
       raise ValueError(
-          f'{source} misses a field or has one too many: {error}. Make the '
-          'dataset again.') from error
+          f'{source}: {str(error).rstrip(".")}. Copy the dataset or make it '
+          'again.') from error
+    return result
 
 
 def read_metadata(path: pathlib.Path) -> Metadata:
@@ -172,4 +189,4 @@ def read_metadata(path: pathlib.Path) -> Metadata:
     raise FileNotFoundError(
         f'{path} holds no complete dataset (no {METADATA}). Make one with '
         '`dfiv-ope dataset make`, or of a log with `dfiv-ope dataset import`.')
-  return Metadata.from_json(file.read_text(encoding='utf-8'), source=file)
+  return Metadata.from_json(record.read(file), source=file)

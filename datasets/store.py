@@ -2,36 +2,39 @@
 
     DIR/
       metadata.json    the record; a directory without it is not a dataset
-      checkpoint/log/  a Reverb checkpoint with three or four tables
+      arrays/          the rows, a file of numpy for each column
+      checkpoint/log/  the same rows as a Reverb checkpoint, for `serve`
       policy/          the target policy, a SavedModel, if there is one
 
-The tables: `transitions` hands out blocks of whole episodes at random, for
-streams; `log` hands out the same blocks once, in order; `initial_observations`
-holds the first observation of every episode in one item; `annotations`, only
-where a log has any, holds a block of further columns for each block of `log`.
-Blocks of a thousand steps are stored because an item for each transition would
-cost fifty times as much.
+The checkpoint has two tables: `transitions` hands out blocks of whole episodes
+at random, for streams; `initial_observations` holds the first observation of
+every episode in one item. Blocks of a thousand steps are stored because an
+item for each transition would cost fifty times as much.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
 import hashlib
 import pathlib
 import shutil
 from typing import Any, NamedTuple
 
 import numpy as np
-import reverb
 import tensorflow as tf
 
 from dfiv_ope import policies, rollout, statistics, types
+from dfiv_ope.datasets import array_files
+from dfiv_ope.datasets import checkpoint as checkpoint_lib
 from dfiv_ope.datasets import steps as steps_lib
 
 TRANSITIONS = 'transitions'
 INITIAL_OBSERVATIONS = 'initial_observations'
-LOG = 'log'
 ANNOTATIONS = 'annotations'
+ARRAYS = 'arrays'
 CHECKPOINT = pathlib.PurePath('checkpoint')
+LOG = 'log'
 POLICY = 'policy'
+_PARTS = (ARRAYS, CHECKPOINT, POLICY)
 _BLOCK_ROWS = 1_000
 
 
@@ -58,16 +61,17 @@ class Writer:
   def __init__(
       self, path: pathlib.Path, *, num_observations: int, discount: float,
       num_annotations: int = 0):
-    """Starts a Reverb server in this process.
+    """Begins the files.
 
     Args:
-      path: directory of the dataset to be; must not hold a checkpoint.
+      path: directory of the dataset to be; must not hold one.
       num_observations: entries of an observation.
       discount: of the average return.
       num_annotations: further columns of the log.
+
+    Raises:
+      OSError: they could not be written.
     """
-    self._root = path / CHECKPOINT
-    self._root.mkdir(parents=True)
     self._discount = discount
     self._digest = steps_lib.Digest()
     self._pending: list[tuple[steps_lib.Steps, np.ndarray]] = []
@@ -77,11 +81,15 @@ class Writer:
     self._returns: list[float] = []
     self._lengths: list[int] = []
     self._truncated = 0
-    self._server = reverb.Server(
-        tables(num_observations, num_annotations),
-        checkpointer=reverb.checkpointers.DefaultCheckpointer(
-            str(self._root)))
-    self._client = self._server.localhost_client()
+    (path / ARRAYS).mkdir(parents=True)
+    self._arrays = {
+        name: array_files.Appender(
+            array_path(path, name), dtype=spec.dtype.as_numpy_dtype,
+            shape=tuple(spec.shape[1:]))
+        for name, spec in array_specs(
+            num_observations, num_annotations).items()}
+    self._checkpoint = checkpoint_lib.Writer(
+        path / CHECKPOINT / LOG, tables(num_observations))
 
   def append(self, episode: rollout.Episode) -> None:
     """Adds a whole episode."""
@@ -95,78 +103,83 @@ class Writer:
     Args:
       rows: the rows of one or more whole episodes.
       annotations: their further columns, float32 [N, K].
+
+    Raises:
+      OSError: the files could not be written.
     """
     count = len(rows.action)
     if annotations is None:
       annotations = np.zeros((count, 0), np.float32)
-    ends = np.flatnonzero(rows.is_last) + 1  # [E]
-    lengths = np.diff(ends, prepend=0) - 1
+    lengths = np.diff(np.flatnonzero(rows.is_last), prepend=-1) - 1  # [E]
     self._initial.append(rows.observation[rows.is_first])
     self._returns += discounted_returns(rows, self._discount).tolist()
     self._lengths += lengths.tolist()
     self._truncated += int(np.sum(rows.is_last & ~rows.is_terminal))
-    start = 0
-    while start < count:
-      # A block ends with the first episode that fills it.
-      index = int(np.searchsorted(
-          ends, start + _BLOCK_ROWS - self._pending_rows))
-      end = int(ends[min(index, len(ends) - 1)])
+    for part in cut(rows.is_last, before=self._pending_rows):
       self._pending.append((
-          steps_lib.Steps(*(x[start:end] for x in rows)),
-          annotations[start:end]))
-      self._pending_rows += end - start
+          steps_lib.Steps(*(x[part] for x in rows)), annotations[part]))
+      self._pending_rows += part.stop - part.start
       if self._pending_rows >= _BLOCK_ROWS:
         self._flush()
-      start = end
 
   def finish(self) -> Contents:
-    """Writes the checkpoint and stops the server.
+    """Completes all files.
 
     Raises:
-      OSError: the checkpoint could not be written.
+      OSError: the files could not be written.
     """
     if not self._returns:
       raise ValueError('A dataset needs at least one episode.')
     self._flush()
-    self._insert([INITIAL_OBSERVATIONS], np.concatenate(self._initial))
-    try:
-      written = pathlib.Path(self._client.checkpoint())
-    except RuntimeError as error:
-      raise OSError(
-          f'Reverb could not write its checkpoint to {self._root}: {error}. '
-          'Is the disk full?') from error
-    finally:
-      self.close()
-    # Reverb's own name is a time with colons, which not all disks take.
-    written.rename(self._root / LOG)
+    for array in self._arrays.values():
+      array.close()
+    self._checkpoint.insert(
+        [INITIAL_OBSERVATIONS], np.concatenate(self._initial))
+    self._checkpoint.finish()
     return Contents(
         transitions=sum(self._lengths), episodes=len(self._returns),
         truncated=self._truncated, digest=self._digest.hexdigest(),
         returns=statistics.summarise(self._returns, self._lengths))
 
   def close(self) -> None:
-    """Stops the server."""
-    self._server.stop()
+    """Closes the files of a dataset that will not be finished."""
+    for each in (*self._arrays.values(), self._checkpoint):
+      with contextlib.suppress(OSError):  # They are of no use any more.
+        each.close()
 
   def _flush(self) -> None:
     if not self._pending:
       return
     block = steps_lib.concatenate(rows for rows, _ in self._pending)
+    columns = block._asdict()
     annotations = None
     if self._num_annotations:
       annotations = np.concatenate([each for _, each in self._pending])
-      self._insert([ANNOTATIONS], annotations)
+      columns[ANNOTATIONS] = annotations
+    for name, array in columns.items():
+      self._arrays[name].append(array)
     self._digest.update(block, annotations)
-    self._insert([TRANSITIONS, LOG], block)
+    self._checkpoint.insert([TRANSITIONS], block)
     self._pending, self._pending_rows = [], 0
 
-  def _insert(self, tables: Iterable[str], data: Any) -> None:
-    # A writer wants rows of one shape, and blocks differ: one writer each.
-    with self._client.trajectory_writer(num_keep_alive_refs=1) as writer:
-      writer.append(data)
-      item = tf.nest.map_structure(lambda x: x[-1], writer.history)
-      for table in tables:
-        writer.create_item(table, 1., item)
+
+def cut(is_last: np.ndarray, *, before: int = 0) -> Iterator[slice]:
+  """Yields the places of blocks: whole episodes, a thousand rows or more.
+
+  Args:
+    is_last: whether a row is the last of its episode, [N].
+    before: rows that the first block has already.
+  """
+  ends = np.flatnonzero(is_last) + 1  # [E]
+  if not is_last[-1]:  # A damaged file; its rows are cut all the same.
+    ends = np.append(ends, len(is_last))
+  start = 0
+  while start < len(is_last):
+    # A block ends with the first episode that fills it.
+    index = int(np.searchsorted(ends, start + _BLOCK_ROWS - before))
+    end = int(ends[min(index, len(ends) - 1)])
+    yield slice(start, end)
+    start, before = end, 0
 
 
 def discounted_returns(
@@ -180,19 +193,24 @@ def discounted_returns(
 
 def clear(path: pathlib.Path) -> None:
   """Removes what an unfinished job left in a dataset's directory."""
-  for part in (CHECKPOINT, POLICY):
+  for part in _PARTS:
     shutil.rmtree(path / part, ignore_errors=True)
+
+
+def file_names(path: pathlib.Path) -> list[str]:
+  """Returns the names of all data files below a dataset, relative to it."""
+  return sorted(
+      file.relative_to(path).as_posix() for part in _PARTS
+      for file in (path / part).rglob('*')
+      if file.is_symlink() or not file.is_dir())
 
 
 def file_record(path: pathlib.Path) -> dict[str, dict[str, Any]]:
   """Returns size and SHA-256 of every data file below a dataset."""
-  files = sorted(
-      file for part in (CHECKPOINT, POLICY)
-      for file in (path / part).rglob('*') if file.is_file())
   return {
-      file.relative_to(path).as_posix(): {
-          'bytes': file.stat().st_size, 'sha256': sha256(file)}
-      for file in files}
+      name: {'bytes': (path / name).stat().st_size,
+             'sha256': sha256(path / name)}
+      for name in file_names(path)}
 
 
 def save_policy(
@@ -202,30 +220,27 @@ def save_policy(
   policies.save(policy, path / POLICY, num_observations=num_observations)
 
 
-def tables(
-    num_observations: int, num_annotations: int = 0) -> list[reverb.Table]:
-  """Returns the empty tables of a dataset."""
-  def table(
-      name: str, sampler: Any, times: int, signature: Any
-  ) -> reverb.Table:
-    return reverb.Table(
-        name, sampler=sampler, remover=reverb.selectors.Fifo(),
-        max_size=2**31 - 1, max_times_sampled=times, signature=signature,
-        rate_limiter=reverb.rate_limiters.MinSize(1))
+def array_path(path: pathlib.Path, name: str) -> pathlib.Path:
+  """Returns the file of a column of a dataset."""
+  return path / ARRAYS / f'{name}{array_files.SUFFIX}'
 
-  block = steps_lib.signature(num_observations)
-  fifo, uniform = reverb.selectors.Fifo(), reverb.selectors.Uniform()
-  result = [
-      table(TRANSITIONS, uniform, 0, block),
-      table(LOG, fifo, 1, block),
-      table(INITIAL_OBSERVATIONS, fifo, 0,
-            tf.TensorSpec([None, num_observations], tf.float64)),
-  ]
+
+def array_specs(
+    num_observations: int, num_annotations: int = 0,
+) -> dict[str, tf.TensorSpec]:
+  """Returns what the files of arrays hold, by column."""
+  specs = steps_lib.signature(num_observations)._asdict()
   if num_annotations:
-    result.append(table(
-        ANNOTATIONS, fifo, 1,
-        tf.TensorSpec([None, num_annotations], tf.float32)))
-  return result
+    specs[ANNOTATIONS] = tf.TensorSpec([None, num_annotations], tf.float32)
+  return specs
+
+
+def tables(num_observations: int) -> list[checkpoint_lib.Table]:
+  """Returns the tables of a dataset."""
+  block = steps_lib.signature(num_observations)
+  return [
+      checkpoint_lib.Table(TRANSITIONS, block, at_random=True),
+      checkpoint_lib.Table(INITIAL_OBSERVATIONS, block.observation)]
 
 
 def sha256(file: pathlib.Path) -> str:

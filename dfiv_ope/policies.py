@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import types
+from dfiv_ope import saved_models, types
 
 
 class Greedy(tf.Module):
@@ -136,24 +136,33 @@ def save(policy: types.Policy, path: pathlib.Path, *,
 
 
 def load(path: pathlib.Path, *, num_observations: int,
-         num_actions: int) -> types.Policy:
+         num_actions: int, trusted: bool = False) -> types.Policy:
   """Loads a SavedModel and checks that it fits the task at hand.
 
   Args:
     path: the directory written by `save`.
     num_observations: D of the observations it will be asked about.
     num_actions: A of the environment.
+    trusted: load it even if its operations may do more than compute.
 
   Raises:
     FileNotFoundError: there is no SavedModel at the path.
-    ValueError: it is not a policy, or one for other observations or actions.
+    ValueError: it is not a policy, one for other observations or actions, or
+      one that may do more than compute.
   """
   if not (path / 'saved_model.pb').is_file():
     raise FileNotFoundError(
         f'{path} holds no policy (no saved_model.pb). Make one with '
         '`dfiv-ope policy train`.')
+  foreign = [] if trusted else saved_models.foreign_operations(path)
+  if foreign:
+    raise ValueError(
+        f'The policy in {path} holds {", ".join(foreign[:5])}, which may do '
+        'more than compute, such as read or write files. It was not loaded. '
+        'If you trust whoever made it, say --trust-policy.')
   try:
-    model = tf.saved_model.load(str(path))
+    with saved_models.plain_path(path) as plain:
+      model = tf.saved_model.load(str(plain))
   except Exception as error:  # TensorFlow raises many types for broken files.
     raise ValueError(
         f'{path} cannot be loaded as a SavedModel: {error}') from error

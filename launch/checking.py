@@ -48,15 +48,10 @@ def check(
 
 def _check_dataset(path: pathlib.Path) -> None:
   from dfiv_ope.datasets import checks, reading
-  from dfiv_ope.datasets import spec as spec_lib
-  metadata = spec_lib.read_metadata(path)
   with console.progress('Reading'):
-    reading.verify_files(path, metadata)
-    reading.probe(
-        path, num_observations=metadata.num_observations,
-        num_annotations=len(metadata.annotations))
     dataset = reading.open_dataset(path)
-  found = checks.problems(dataset)
+    found = checks.problems(dataset)
+  metadata = dataset.metadata
   if found:
     raise ValueError(f'{path} is not sound. ' + ' '.join(found))
   console.card(f'Dataset {path}', checks.summarise(dataset).rows())

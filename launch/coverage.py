@@ -143,15 +143,16 @@ class _Drawn:
     from dfiv_ope.agents import influence
     from dfiv_ope.datasets import collection, sampling
     from dfiv_ope.datasets import steps as steps_lib
-    assert made.policy is not None
+    policy = made.policy
+    assert policy is not None
     steps = steps_lib.concatenate([
         steps_lib.from_episode(episode) for episode in collection.collect(
-            envs.maker(spec.task, action_noise=spec.action_noise), made.policy,
+            envs.maker(spec.task, action_noise=spec.action_noise), policy,
             dataclasses.replace(spec, seed=seed))])
     transitions = steps_lib.transitions(steps)
     self._initial = tf.constant(steps.observation[steps.is_first])
     self._problem = bellman.pose(
-        transitions, made.policy, discount=spec.discount,
+        transitions, policy, discount=spec.discount,
         num_actions=made.metadata.num_actions)
     self._rows = self._problem.rows(
         transitions, support=self._problem.support(

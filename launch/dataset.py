@@ -18,6 +18,8 @@ from dfiv_ope.launch import (
 )
 
 if TYPE_CHECKING:
+  import reverb
+
   from dfiv_ope.datasets import spec as spec_lib
 
 app = typer.Typer(help='Make and inspect offline datasets.',
@@ -28,6 +30,10 @@ app.command()(checking.check)
 
 # Enough for the bars of the evaluation, small enough for a laptop.
 TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
+
+# Where `serve` may listen, and how often it looks at what it serves.
+_HERE, _EVERYWHERE = '127.0.0.1', '0.0.0.0'
+_WATCH_SECONDS = 5.
 
 DatasetPath = Annotated[pathlib.Path, typer.Argument(
     help='Directory of a dataset.', metavar='DATASET')]
@@ -99,7 +105,7 @@ def make_into(
     truth_episodes: int) -> None:
   """Simulates the target policy, collects the log, and writes all down."""
   from dfiv_ope import envs, evaluation, rollout, versions
-  from dfiv_ope.datasets import collection, reading, store
+  from dfiv_ope.datasets import collection, store
   from dfiv_ope.datasets import spec as spec_lib
 
   make_environment = envs.maker(spec.task, action_noise=spec.action_noise)
@@ -135,7 +141,6 @@ def make_into(
         make_environment, target, discount=spec.discount,
         seed=rollout.stream(spec.seed, 'truth'), max_episodes=truth_episodes,
         progress=lambda n: update(n, f'{n:,} episodes'))
-  reading.probe(out, num_observations=num_observations)
   store.save_policy(target, out, num_observations=num_observations)
   workspace.remove(out / 'trained')
   metadata = spec_lib.Metadata(
@@ -203,27 +208,69 @@ def serve(
     path: DatasetPath,
     port: Annotated[int, typer.Option(
         help='Port to listen on.', min=1, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(
+        help=f'{_HERE}: only this machine may connect; {_EVERYWHERE}: whoever '
+        'reaches the port may.')] = _HERE,
 ) -> None:
-  """Serve a dataset to learners on other hosts, until Ctrl-C.
+  """Serve a dataset to learners in other processes, until Ctrl-C.
 
-  WARNING: Reverb has no authentication and listens on all interfaces: whoever
-  reaches the port can read the data and stop the service. Use it only inside
-  a network you trust.
+  WARNING: Reverb has no authentication: whoever reaches the port can read the
+  data, and also delete or change what is served (never the files). So only
+  this machine may connect unless --host 0.0.0.0 says otherwise; say it only
+  inside a network you trust. The tables are looked at every few seconds: if a
+  client has changed them, the command ends.
   """
+  if host not in (_HERE, _EVERYWHERE):
+    raise ValueError(
+        f'--host must be {_HERE} or {_EVERYWHERE}, got {host!r}: Reverb '
+        'listens on all interfaces, and only the loopback interface can be '
+        'singled out.')
   runtime.start()
   from dfiv_ope.datasets import reading
-  from dfiv_ope.datasets import spec as spec_lib
-  metadata = spec_lib.read_metadata(path)
-  reading.verify_files(path, metadata)
+  dataset = reading.open_dataset(path)
+  metadata = dataset.metadata
   with console.progress('Restoring'):
-    sizes = {'num_observations': metadata.num_observations,
-             'num_annotations': len(metadata.annotations)}
-    reading.probe(path, **sizes)
-    server = reading.restore(path, port=port, **sizes)
+    if not reading.same_checkpoint(dataset):
+      raise ValueError(
+          f'The Reverb checkpoint of {path} does not hold the rows of its '
+          'arrays. Make the dataset again.')
+    del dataset
+    reading.probe(path, num_observations=metadata.num_observations)
+    server = reading.restore(
+        path, port=port, num_observations=metadata.num_observations,
+        everywhere=host == _EVERYWHERE)
   console.note(
-      f'Serving {metadata.spec.id} on port {server.port}. Reverb has no '
-      'authentication and listens on all interfaces. Stop with Ctrl-C.')
+      f'Serving {metadata.spec.id} on port {server.port} of '
+      + ('all interfaces' if host == _EVERYWHERE else 'this machine only')
+      + '. Reverb has no authentication. Stop with Ctrl-C.')
   try:
-    server.wait()
+    _watch(server)
   finally:
     server.stop()
+
+
+def _watch(
+    server: 'reverb.Server', *, seconds: float = _WATCH_SECONDS) -> None:
+  """Looks at the tables of a server until a client has changed one.
+
+  Raises:
+    ValueError: a table has other items than at first.
+  """
+  client = server.localhost_client()
+
+  def state() -> dict[str, tuple[int, int]]:
+    return {name: (info.current_size,
+                   info.rate_limiter_info.insert_stats.completed)
+            for name, info in client.server_info().items()}
+
+  expected = state()
+  while True:
+    time.sleep(seconds)
+    found = state()
+    for name, (size, _) in expected.items():
+      if found.get(name) != expected[name]:
+        raise ValueError(
+            f'A client has changed the served table {name}: it had {size:,} '
+            f'blocks and has {found.get(name, (0, 0))[0]:,}, so nobody is '
+            'served any more. The files of the dataset are untouched. Serve '
+            'it again, to clients that only read.')

@@ -44,6 +44,9 @@ def evaluate(
              'a SavedModel, an .onnx file, a Python function as '
              'package.module:function, uniform, behaviour-clone, or columns '
              '(target probabilities in the log).')] = None,
+    trust_policy: Annotated[bool, typer.Option(
+        '--trust-policy', help='Load a SavedModel even if its operations may '
+             'do more than compute, such as read or write files.')] = False,
     interval: Annotated[float, typer.Option(
         help='Level of the intervals: episodes are drawn anew, and the spread '
              'of the seeds is added.')] = 0.95,
@@ -96,14 +99,15 @@ def evaluate(
   command = functools.partial(
       rows_lib.command, dataset, out, preset=config,
       target_epsilon=target_epsilon, truth_episodes=truth_episodes,
-      policy=policy)
+      policy=policy, trust_policy=trust_policy)
   wanted = _cells(asked, seeds, config, command)
   with workspace.exclusive(out):
     results.known(out)  # Says at once if it cannot go on with them.
     with console.progress('Opening the dataset'):
       question = questions.Question(
           dataset, target_epsilon=target_epsilon, out=out,
-          truth_episodes=truth_episodes, policy=policy)
+          truth_episodes=truth_episodes, policy=policy,
+          trust_policy=trust_policy)
     if auto:
       from dfiv_ope.launch import choosing
       chosen = choosing.choose(question, wanted, out=out)

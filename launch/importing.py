@@ -102,7 +102,7 @@ def open_log(
 def _import_into(
     out: pathlib.Path, reader: 'logs.LogReader', spec: 'spec_lib.Log') -> None:
   """Reads the log and writes the dataset, its record last."""
-  from dfiv_ope.datasets import importing, reading, store
+  from dfiv_ope.datasets import importing, store
   from dfiv_ope.datasets import spec as spec_lib
   with console.progress('Looking for the actions', 1.) as update:
     reader.find_actions(update)
@@ -111,8 +111,6 @@ def _import_into(
     metadata = importing.write(reader, out, spec, progress=update)
   for note in reader.notes():
     console.note(note)
-  reading.probe(out, num_observations=metadata.num_observations,
-                num_annotations=len(metadata.annotations))
   workspace.write_record(out / spec_lib.METADATA, metadata.to_json())
 
 

@@ -154,13 +154,14 @@ def read_record(path: pathlib.Path) -> dict[str, Any]:
 
 
 def load(
-    path: pathlib.Path, *, num_observations: int, num_actions: int
+    path: pathlib.Path, *, num_observations: int, num_actions: int,
+    trusted: bool = False,
 ) -> 'types.Policy':
   """Loads a trained policy and checks that it fits."""
   from dfiv_ope import policies
   return policies.load(
       path / _SAVED_MODEL, num_observations=num_observations,
-      num_actions=num_actions)
+      num_actions=num_actions, trusted=trusted)
 
 
 def card_rows(record: dict[str, Any]) -> list[tuple[str, str]]:

@@ -43,6 +43,7 @@ class Question:
       out: pathlib.Path,
       truth_episodes: int = 40_000,
       policy: str | None = None,
+      trust_policy: bool = False,
   ):
     """Opens a dataset and finds out the true value of the target policy.
 
@@ -55,6 +56,7 @@ class Question:
       truth_episodes: simulate at most as many episodes for it.
       policy: another target policy, as `targets.resolve` takes it. Its true
         value is not known.
+      trust_policy: load a SavedModel whatever operations it holds.
     """
     self.dataset = reading.open_dataset(path)
     steps = self.dataset.steps
@@ -63,19 +65,19 @@ class Question:
     self._rows: types.IVBatch | None = None
     self._influence: influence.Influence | None = None
     if policy is not None:
-      self._ask(policy)
+      self._ask(policy, trusted=trust_policy)
       return
     metadata = self.dataset.metadata
-    if self.dataset.policy is None or metadata.truth is None:
+    own = reading.load_policy(path, metadata, trusted=trust_policy)
+    if own is None or metadata.truth is None:
       raise ValueError(
           f'{path} is an imported log without a target policy. Name one with '
           f'--policy. {targets.CHOICES}')
-    self._policy = self.dataset.policy
+    self._policy: types.Policy = own
     truth = metadata.truth
     description = rows_lib.describe(metadata, target_epsilon=target_epsilon)
     if target_epsilon:
-      self._policy = policies.Explore(
-          self.dataset.policy, epsilon=target_epsilon)
+      self._policy = policies.Explore(own, epsilon=target_epsilon)
       truth = self._simulate(description, out, truth_episodes)
     transitions = self.dataset.transitions
     agreement = overlap.agreement(
@@ -85,14 +87,15 @@ class Question:
         **description, 'overlap': round(agreement, 4),
         'truth': truth.mean, 'truth_standard_error': truth.standard_error})
 
-  def _ask(self, policy: str) -> None:
+  def _ask(self, policy: str, *, trusted: bool) -> None:
     """Takes a user's policy and describes how the log overlaps with it."""
     metadata = self.dataset.metadata
     target = targets.resolve(
         policy, num_observations=metadata.num_observations,
         num_actions=metadata.num_actions,
         transitions=self.dataset.transitions, episodes=self.episodes,
-        action_labels=metadata.action_labels, recorded=self._recorded())
+        action_labels=metadata.action_labels, recorded=self._recorded(),
+        trusted=trusted)
     self._policy = target.policy
     self.description = rows_lib.describe_log(
         metadata, target=target.digest, policy=target.description)

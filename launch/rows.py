@@ -135,11 +135,14 @@ def command(
     target_epsilon: float,
     truth_episodes: int,
     policy: str | None = None,
+    trust_policy: bool = False,
 ) -> str:
   """Returns the command that makes a row; that of the log comes with any."""
   parts = ['dfiv-ope', 'evaluate', str(dataset), '--out', str(out)]
   if policy is not None:
     parts += ['--policy', policy]
+  if trust_policy:
+    parts.append('--trust-policy')
   if target_epsilon:
     parts += ['--target-epsilon', f'{target_epsilon:g}',
               '--truth-episodes', str(truth_episodes)]

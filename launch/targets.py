@@ -75,6 +75,7 @@ def resolve(
     episodes: np.ndarray,
     action_labels: Sequence[str] = (),
     recorded: tuple[np.ndarray, np.ndarray] | None = None,
+    trusted: bool = False,
 ) -> Target:
   """Finds the policy that a user names, and tries it.
 
@@ -88,6 +89,7 @@ def resolve(
     action_labels: names of the actions, if they have any.
     recorded: observations [M, D] and the target's probabilities there [M, A],
       if the log has columns of these.
+    trusted: load a SavedModel whatever operations it holds.
 
   Raises:
     FileNotFoundError: there is nothing at the path.
@@ -103,7 +105,7 @@ def resolve(
   elif text == COLUMNS:
     target = _columns(recorded)
   elif path.is_dir():
-    target = _saved_model(path, log)
+    target = _saved_model(path, log, trusted)
   elif path.suffix == '.onnx' and path.is_file():
     content, run = onnx_models.load(
         path, num_observations=log.num_observations)
@@ -152,11 +154,12 @@ def _columns(recorded: tuple[np.ndarray, np.ndarray] | None) -> Target:
       'of the log', _digest(*(each.tobytes() for each in recorded)))
 
 
-def _saved_model(path: pathlib.Path, log: _Log) -> Target:
+def _saved_model(
+    path: pathlib.Path, log: _Log, trusted: bool) -> Target:
   trained = (path / policy_lib.RECORD).is_file()
   load = policy_lib.load if trained else policies.load
   policy = load(path, num_observations=log.num_observations,
-                num_actions=log.num_actions)
+                num_actions=log.num_actions, trusted=trusted)
   files = sorted(each for each in path.rglob('*') if each.is_file())
   return Target(
       policy, f'the SavedModel in {path}',

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dfiv_ope import rollout, types
+from dfiv_ope import loopback, rollout, types
 from dfiv_ope.agents import replay
 
 
@@ -108,3 +108,12 @@ def test_saving_twice_keeps_both(tmp_path):
   assert len(list((tmp_path / 'first').glob('*/chunks.tfrecord'))) == 1
   with pytest.raises(FileExistsError):
     (tmp_path / 'second').mkdir()
+
+
+def test_a_replay_is_reached_from_this_machine_only(tmp_path, monkeypatch):
+  confined = []
+  confine = loopback.confine
+  monkeypatch.setattr(
+      loopback, 'confine', lambda port: confined.append(confine(port)))
+  _replay(tmp_path, 'one').close()
+  assert len(confined) == 1

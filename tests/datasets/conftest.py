@@ -11,14 +11,16 @@ from dfiv_ope import policies, statistics, testing
 from dfiv_ope.datasets import collection, spec, store
 from dfiv_ope.launch import importing, runtime
 
-SPEC = spec.Spec(task='corridor', transitions=3_000, seed=5)
+SPEC = spec.Spec(
+    task='corridor', transitions=3_000, discount=0.9, seed=5)
 
 
 def make(path: pathlib.Path, a_spec=SPEC, terminates=True) -> spec.Metadata:
   """Writes a dataset of the corridor, as the command does for a task."""
   policy = policies.Uniform(num_actions=3)
   path.mkdir(parents=True)
-  writer = store.Writer(path, num_observations=2, discount=0.9)
+  writer = store.Writer(
+      path, num_observations=2, discount=a_spec.discount)
   for episode in collection.collect(
       lambda seed: testing.Corridor(seed=seed, terminates=terminates),
       policy, a_spec):

@@ -2,17 +2,29 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
+import reverb
 import tensorflow as tf
 
 from dfiv_ope import policies, testing
-from dfiv_ope.datasets import checks, collection, reading, spec, steps, store
+from dfiv_ope.datasets import (
+  checks,
+  collection,
+  reading,
+  record,
+  spec,
+  steps,
+  store,
+)
 
 
 def test_everything_written_comes_back_in_order(written):
   dataset = reading.open_dataset(written)
+  assert store.file_names(written)[:3] == [
+      'arrays/action.npy', 'arrays/discount.npy', 'arrays/is_first.npy']
   episodes = list(collection.collect(
       lambda seed: testing.Corridor(seed=seed),
       policies.Uniform(num_actions=3), dataset.metadata.spec))
@@ -82,70 +94,149 @@ def test_checks_name_what_is_wrong(written, field, row, value, message):
     assert not checks.problems(broken), ' '.join(checks.problems(broken))
 
 
-def _files(path):
-  return sorted(
-      file for file in (path / 'checkpoint').rglob('*.tfrecord'))
+def _change(path, **changes):
+  """Changes a record as somebody would who also makes its digest anew."""
+  fields = json.loads((path / spec.METADATA).read_text())
+  del fields[record.DIGEST]
+  (path / spec.METADATA).write_text(record.dump({**fields, **changes}))
 
 
-@pytest.mark.parametrize('index', [0, 1, 2])
-def test_a_missing_file_is_named(copy, index):
-  file = _files(copy)[index]
-  file.unlink()
-  with pytest.raises(FileNotFoundError, match=f'{file.name} is missing'):
+_FILES = ('arrays/reward.npy', 'arrays/observation.npy', 'arrays/is_last.npy',
+          'checkpoint/log/chunks.tfrecord', 'checkpoint/log/items.tfrecord',
+          'checkpoint/log/tables.tfrecord', 'policy/saved_model.pb')
+
+
+@pytest.mark.parametrize('name', _FILES)
+def test_a_missing_file_is_named(copy, name):
+  (copy / name).unlink()
+  with pytest.raises(FileNotFoundError, match=f'{name} is missing'):
     reading.open_dataset(copy)
 
 
-@pytest.mark.parametrize('index', [0, 1, 2])
-def test_a_truncated_file_is_named(copy, index):
-  file = _files(copy)[index]
+@pytest.mark.parametrize('name', _FILES)
+def test_a_truncated_file_is_named(copy, name):
+  file = copy / name
   file.write_bytes(file.read_bytes()[:-10])
-  with pytest.raises(ValueError, match=f'{file.name} has'):
+  with pytest.raises(ValueError, match=f'{name} has'):
     reading.open_dataset(copy)
 
 
-def test_a_changed_byte_is_noticed(copy):
-  file = _files(copy)[0]
-  content = bytearray(file.read_bytes())
+@pytest.mark.parametrize('name', _FILES)
+def test_a_changed_byte_is_noticed(copy, name):
+  content = bytearray((copy / name).read_bytes())
   content[len(content) // 2] ^= 1
-  file.write_bytes(bytes(content))
+  (copy / name).write_bytes(bytes(content))
   with pytest.raises(ValueError, match='is damaged'):
     reading.open_dataset(copy)
 
 
+@pytest.mark.parametrize('name', [
+    'arrays/more.npy', 'checkpoint/zzz/DONE', 'policy/saved_model.pbtxt'])
+def test_a_file_that_nobody_wrote_is_refused(copy, name):
+  """Reverb restores the last of several checkpoints."""
+  (copy / name).parent.mkdir(exist_ok=True)
+  (copy / name).touch()
+  with pytest.raises(ValueError, match=f'holds {name}, which its record does'):
+    reading.open_dataset(copy)
+
+
+def test_a_link_to_another_checkpoint_is_refused(copy, tmp_path):
+  (copy / 'checkpoint' / 'zzz').symlink_to(tmp_path)
+  with pytest.raises(ValueError, match='holds checkpoint/zzz'):
+    reading.open_dataset(copy)
+
+
+def test_a_file_outside_of_the_dataset_is_not_read(copy, tmp_path):
+  file = copy / 'arrays' / 'reward.npy'
+  file.rename(tmp_path / 'elsewhere.npy')
+  file.symlink_to(tmp_path / 'elsewhere.npy')
+  with pytest.raises(ValueError, match='which lies outside of it'):
+    reading.open_dataset(copy)
+
+
 def test_content_that_is_not_the_records_is_noticed(copy):
-  record = json.loads((copy / spec.METADATA).read_text())
-  record['digest'] = '0' * 64
-  (copy / spec.METADATA).write_text(json.dumps(record))
+  _change(copy, digest='0' * 64)
   with pytest.raises(ValueError, match='its record says 0000'):
     reading.open_dataset(copy)
 
 
+@pytest.mark.parametrize('array, message', [
+    (np.zeros(3), 'wants'), (np.zeros((), np.float32), 'wants'),
+    (np.zeros((1, 2), np.float32), 'wants'),
+    (np.zeros(3, np.float32), 'differ in length'),
+    (np.array([{}]), 'cannot be read as an array')])
+def test_arrays_of_another_kind_are_refused(copy, array, message):
+  """Whoever changed them made all digests anew."""
+  np.save(copy / 'arrays' / 'discount.npy', array, allow_pickle=True)
+  _change(copy, files=store.file_record(copy))
+  with pytest.raises(ValueError, match=message):
+    reading.open_dataset(copy)
+
+
+@pytest.mark.parametrize('name, value, message', [
+    ('behaviour', {'mean': 9., 'standard_error': .1, 'episodes': 9,
+                   'mean_length': 3.}, 'has a mean of .* the record says 9 '),
+    ('transitions', 7, 'the record says 7'),
+    ('episodes', 10_000, 'the record says 10000'),
+    ('truncated', 1, 'the record says 1'),
+    ('policy', None, 'cannot come of a simulation'),
+    ('spec', {'task': 'corridor', 'discount': 0.5}, 'discount 0.5')])
+def test_check_computes_the_record_anew(copy, name, value, message):
+  """Whoever changed it made its digest anew."""
+  _change(copy, **{name: value})
+  with pytest.raises(AssertionError, match=message):
+    assert not checks.problems(reading.open_dataset(copy)), ' '.join(
+        checks.problems(reading.open_dataset(copy)))
+
+
+def test_check_compares_the_checkpoint_with_the_arrays(
+    copy, make_dataset, tmp_path):
+  make_dataset(tmp_path / 'other', spec.Spec(
+      task='corridor', transitions=3_000, seed=6))
+  shutil.rmtree(copy / 'checkpoint')
+  shutil.copytree(tmp_path / 'other' / 'checkpoint', copy / 'checkpoint')
+  _change(copy, files=store.file_record(copy))
+  assert checks.problems(reading.open_dataset(copy)) == [
+      'The Reverb checkpoint does not hold the rows of the arrays.']
+
+
 def test_a_checkpoint_that_reverb_cannot_read_is_refused(copy):
   """Past the check of files, as if the record were wrong too."""
-  _files(copy)[1].write_bytes(b'rubbish')
+  (copy / 'checkpoint' / 'log' / 'items.tfrecord').write_bytes(b'rubbish')
   with pytest.raises(ValueError, match='Reverb cannot restore'):
     reading.restore(copy, num_observations=2)
   with pytest.raises(ValueError, match='Reverb cannot restore'):
     reading.probe(copy, num_observations=2)
+  _change(copy, files=store.file_record(copy))
+  with pytest.raises(ValueError, match='is not one that was written here'):
+    checks.problems(reading.open_dataset(copy))
 
 
 def test_a_checkpoint_that_hangs_is_given_up(copy):
   """A named pipe that nobody writes to blocks whoever reads it."""
-  file = _files(copy)[0]
+  file = copy / 'checkpoint' / 'log' / 'chunks.tfrecord'
   file.unlink()
   os.mkfifo(file)
   with pytest.raises(TimeoutError, match='within 20 s'):
     reading.probe(copy, num_observations=2, seconds=20.)
 
 
-def test_a_checkpoint_of_another_reverb_is_tried_in_another_process(copy):
-  record = json.loads((copy / spec.METADATA).read_text())
-  record['versions']['dm-reverb'] = '0.0.1'
-  (copy / spec.METADATA).write_text(json.dumps(record))
-  dataset = reading.open_dataset(copy)
-  assert dataset.metadata.digest == record['digest']
-  with pytest.raises(TimeoutError, match='within 0.01 s'):
-    reading.open_dataset(copy, restore_seconds=0.01)
+def test_rows_without_a_last_one_end_all_the_same(copy):
+  """Whoever changed them made the digests of files anew."""
+  np.save(copy / 'arrays' / 'is_last.npy', np.zeros_like(
+      np.load(copy / 'arrays' / 'is_last.npy')))
+  _change(copy, files=store.file_record(copy))
+  with pytest.raises(ValueError, match='has digest'):
+    reading.open_dataset(copy)
+
+
+def test_reading_starts_no_server_and_loads_no_policy(written, monkeypatch):
+  def fail(*args, **kwargs):
+    pytest.fail('it was called')
+  monkeypatch.setattr(reverb, 'Server', fail)
+  monkeypatch.setattr(tf.saved_model, 'load', fail)
+  dataset = reading.open_dataset(written)
+  assert checks.problems(dataset) == []
 
 
 def test_a_writer_without_episodes_is_refused(tmp_path):

@@ -10,8 +10,13 @@ import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from dfiv_ope.datasets import reading, sampling
+from dfiv_ope import results
+from dfiv_ope.datasets import reading, sampling, store
+from dfiv_ope.datasets import record as record_lib
+from dfiv_ope.launch import checking, evaluate, importing, runtime
+from dfiv_ope.launch import dataset as dataset_lib
 
 
 @pytest.fixture
@@ -30,7 +35,7 @@ def test_show_prints_a_card(command, dataset):
 
 def test_show_prints_the_record_for_machines(command, dataset):
   record = json.loads(command('dataset', 'show', dataset, '--json').stdout)
-  assert record['schema'] == 1
+  assert record['schema'] == 2
   assert record['spec'] == {
       'task': 'catch', 'action_noise': 0.2, 'epsilon': 0.2, 'discount': 0.99,
       'transitions': 2000, 'seed': 0}
@@ -78,7 +83,7 @@ def test_a_killed_job_does_not_open_and_goes_on(
   assert again.returncode == 0, again.stderr
   assert 'Training' not in again.stderr
   assert sorted(p.name for p in out.iterdir()) == [
-      'checkpoint', 'metadata.json', 'policy']
+      'arrays', 'checkpoint', 'metadata.json', 'policy']
   assert command('dataset', 'check', out).returncode == 0
 
 
@@ -127,22 +132,26 @@ def test_a_full_disk_is_said_and_leaves_nothing(command, policy, tmp_path):
   assert not out.exists()
 
 
-@pytest.mark.parametrize('name', ['chunks.tfrecord', 'items.tfrecord'])
-def test_a_truncated_checkpoint_is_refused(command, copy, name):
-  file = copy / 'checkpoint' / 'log' / name
+def test_a_truncated_file_is_refused(command, copy):
+  """Which files are read is tested in tests/datasets/test_store.py."""
+  file = copy / 'arrays' / 'reward.npy'
   file.write_bytes(file.read_bytes()[:100])
-  assert f'{name} has 100 bytes' in command.refuses('dataset', 'check', copy)
+  assert 'arrays/reward.npy has 100 bytes' in command.refuses(
+      'dataset', 'check', copy)
 
 
-def test_a_missing_checkpoint_is_refused(command, copy):
-  shutil.rmtree(copy / 'checkpoint')
-  assert 'is missing' in command.refuses('dataset', 'check', copy)
+def test_a_record_that_was_changed_is_refused(command, copy):
+  text = (copy / 'metadata.json').read_text()
+  (copy / 'metadata.json').write_text(
+      text.replace('"discount": 0.99', '"discount": 0.5', 1))
+  assert 'it was changed after it was written' in command.refuses(
+      'dataset', 'show', copy)
 
 
 def test_a_record_of_another_schema_is_refused(command, copy):
   record = json.loads((copy / 'metadata.json').read_text())
-  (copy / 'metadata.json').write_text(json.dumps({**record, 'schema': 2}))
-  assert 'has schema version 2' in command.refuses('dataset', 'show', copy)
+  (copy / 'metadata.json').write_text(json.dumps({**record, 'schema': 1}))
+  assert 'has schema version 1' in command.refuses('dataset', 'show', copy)
 
 
 def test_a_served_dataset_streams_to_another_process(command, dataset):
@@ -155,7 +164,63 @@ def test_a_served_dataset_streams_to_another_process(command, dataset):
   rewards = sampler.sample().reward
   process.send_signal(signal.SIGINT)
   _, errors = process.communicate(timeout=60)
-  assert 'no authentication and listens on all interfaces' in ' '.join(
+  assert 'of this machine only. Reverb has no authentication' in ' '.join(
       errors.split())
   stored = reading.open_dataset(dataset).transitions.reward
   assert set(np.unique(rewards)) <= set(np.unique(stored))
+
+
+@pytest.fixture
+def evil(copy, tmp_path):
+  """A dataset whose policy writes a file when it is asked."""
+  trace = tmp_path / 'trace'
+  module = tf.Module()
+
+  @tf.function(input_signature=[tf.TensorSpec([None, 50], tf.float32)])
+  def action_probabilities(observation):
+    with tf.control_dependencies([tf.io.write_file(str(trace), 'here')]):
+      return tf.fill([tf.shape(observation)[0], 3], 1. / 3.)
+
+  module.action_probabilities = action_probabilities
+  shutil.rmtree(copy / 'policy')
+  tf.saved_model.save(module, str(copy / 'policy'))
+  fields = json.loads((copy / 'metadata.json').read_text())
+  del fields[record_lib.DIGEST]
+  (copy / 'metadata.json').write_text(record_lib.dump(
+      {**fields, 'files': store.file_record(copy)}))
+  return copy, trace
+
+
+def test_only_a_trusted_policy_of_a_dataset_is_run(
+    evil, tmp_path, monkeypatch):
+  path, trace = evil
+  monkeypatch.setattr(runtime, 'start', lambda: None)
+  dataset_lib.show(path)
+  checking.check(path)
+  checking.check(path, policy='uniform')
+  importing.export_log(path, tmp_path / 'log.npz')
+  with pytest.raises(ValueError, match='holds WriteFile, .* --trust-policy'):
+    evaluate.evaluate(path, tmp_path / 'runs', method=['lstd'], seeds=1)
+  assert not trace.exists()
+  evaluate.evaluate(
+      path, tmp_path / 'runs', method=['lstd'], seeds=1, trust_policy=True)
+  assert trace.read_text() == 'here'
+  (row, *_) = results.read(tmp_path / 'runs')
+  assert '--trust-policy' in row.command
+
+
+def test_a_dataset_may_have_a_name_that_looks_like_a_pattern(
+    command, policy, tmp_path):
+  out = tmp_path / 'x[1]*'
+  made = command(
+      'dataset', 'make', 'catch', '--policy', policy, '--out', out,
+      '--transitions', '100', '--truth-episodes', '10')
+  assert made.returncode == 0, made.stderr
+  dataset = reading.open_dataset(out)
+  assert dataset.policy.action_probabilities(
+      dataset.initial_observations).shape == (dataset.metadata.episodes, 3)
+  server = reading.restore(out, num_observations=50)
+  sizes = {name: each.current_size
+           for name, each in server.localhost_client().server_info().items()}
+  server.stop()
+  assert sizes == {'transitions': 1, 'initial_observations': 1}
