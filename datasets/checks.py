@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dfiv_ope.datasets import columns, reading, summary
+from dfiv_ope.datasets import column_notes, columns, reading, summary
 
 
 def summarise(dataset: reading.Dataset) -> summary.Summary:
@@ -15,6 +15,15 @@ def summarise(dataset: reading.Dataset) -> summary.Summary:
   result.add(dataset.steps, np.stack(
       list(dataset.annotations.values()), axis=1) if dataset.annotations
       else np.zeros((len(dataset.steps.action), 0)))
+  return result
+
+
+def column_profile(dataset: reading.Dataset) -> column_notes.Profile:
+  """Looks at the columns of the observations."""
+  metadata = dataset.metadata
+  result = column_notes.Profile(
+      metadata.observations, categorical=metadata.categories)
+  result.add(dataset.steps)
   return result
 
 

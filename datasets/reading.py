@@ -73,7 +73,7 @@ def open_dataset(
       annotations = _read(server, store.ANNOTATIONS)
   finally:
     server.stop()
-  digest = steps_lib.Digest()
+  digest = steps_lib.Digest(metadata.categories)
   for block, columns in zip(blocks, annotations, strict=True):
     digest.update(block, columns)
   if digest.hexdigest() != metadata.digest:

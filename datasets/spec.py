@@ -101,6 +101,10 @@ class Metadata:
     versions: of the programs that made it.
     action_labels: names of the actions; empty if they are numbers.
     annotations: names of the further columns of the log.
+    observations: names of the entries of an observation; empty if they are
+      only numbered.
+    categorical: labels of the categorical ones by name: numbers as they are
+      stored, or text in the order of the places that are stored.
   """
   spec: Spec | Log
   num_observations: int
@@ -116,6 +120,16 @@ class Metadata:
   versions: Mapping[str, str]
   action_labels: tuple[str, ...] = ()
   annotations: tuple[str, ...] = ()
+  observations: tuple[str, ...] = ()
+  categorical: Mapping[str, tuple[int, ...] | tuple[str, ...]] = (
+      dataclasses.field(default_factory=dict))
+
+  @property
+  def categories(self) -> dict[int, tuple[int, ...] | tuple[str, ...]]:
+    """Labels of the categorical columns by their number."""
+    return {index: self.categorical[name]
+            for index, name in enumerate(self.observations)
+            if name in self.categorical}
 
   def to_json(self) -> str:
     """Returns the record as indented JSON."""
@@ -151,8 +165,11 @@ class Metadata:
       for name in ('truth', 'behaviour'):
         if fields[name] is not None:
           fields[name] = statistics.MonteCarlo(**fields[name])
-      for name in ('action_labels', 'annotations'):
+      for name in ('action_labels', 'annotations', 'observations'):
         fields[name] = tuple(fields.get(name, ()))
+      fields['categorical'] = {
+          name: tuple(labels)
+          for name, labels in fields.get('categorical', {}).items()}
       return cls(**fields)
     except (KeyError, TypeError) as error:
       raise ValueError(

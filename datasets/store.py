@@ -13,7 +13,7 @@ Blocks of a thousand steps are stored because an item for each transition would
 cost fifty times as much.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 import hashlib
 import pathlib
 import shutil
@@ -57,7 +57,8 @@ class Writer:
 
   def __init__(
       self, path: pathlib.Path, *, num_observations: int, discount: float,
-      num_annotations: int = 0):
+      num_annotations: int = 0,
+      categories: Mapping[int, Sequence[object]] | None = None):
     """Starts a Reverb server in this process.
 
     Args:
@@ -65,11 +66,12 @@ class Writer:
       num_observations: entries of an observation.
       discount: of the average return.
       num_annotations: further columns of the log.
+      categories: labels of the categorical columns, for the digest.
     """
     self._root = path / CHECKPOINT
     self._root.mkdir(parents=True)
     self._discount = discount
-    self._digest = steps_lib.Digest()
+    self._digest = steps_lib.Digest(categories)
     self._pending: list[tuple[steps_lib.Steps, np.ndarray]] = []
     self._pending_rows = 0
     self._num_annotations = num_annotations

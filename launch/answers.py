@@ -68,6 +68,9 @@ def print_table(
     for words in (problem['overlap']['verdict'],
                   *problem['overlap']['warnings']):
       console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+  for note in problem.get('columns', ()):
+    console.OUTPUT.print(
+        note['sentence'], highlight=False, soft_wrap=True, markup=False)
   for words in _first_stage(groups):
     console.OUTPUT.print(words, highlight=False, soft_wrap=True)
 
