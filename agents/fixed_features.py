@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from dfiv_ope import (
   bellman,
+  encoding,
   features,
   ridge,
   spectrum,
@@ -43,12 +44,20 @@ def make(
 ) -> state_action.Outer:
   """Returns random Fourier features of the state for each action.
 
+  A state of a table (`encoding.Encoding.cells`) has its indicator instead: a
+  few hundred random features cannot tell hundreds of cells apart.
+
   Args:
     problem: says the scale of the observations.
     size: features of the state, even.
     bandwidth_scale: multiplies the median distance between observations.
     seed: seeds the frequencies.
   """
+  states = problem.observations
+  if states.cells is not None:
+    return state_action.Outer(
+        encoding.Cells(states.cells, columns=len(states.categories)),
+        state_size=len(states.cells), num_actions=problem.num_actions)
   bandwidth = np.full(
       problem.num_observations, problem.distance * bandwidth_scale)
   return state_action.Outer(

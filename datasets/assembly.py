@@ -1,10 +1,11 @@
 """Turns the rows of a log into whole episodes; all of it in whole arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import decoding, findings, labels
 from dfiv_ope.datasets import steps as steps_lib
@@ -42,6 +43,7 @@ class Assembler:
       *,
       file: str,
       report: Callable[[findings.Finding], None],
+      categories: Mapping[str, categories_lib.Labels] | None = None,
   ):
     """Initialises the assembler.
 
@@ -50,13 +52,20 @@ class Assembler:
       actions: all actions of the log.
       file: name of the log, for messages.
       report: is told what is wrong; if it raises, that is the end.
+      categories: labels of the categorical entries of the observation.
     """
     self.cut = self.empty = self.unsound = 0
-    self._decoder = decoding.Decoder(layout, actions, file=file)
+    self._decoder = decoding.Decoder(
+        layout, actions, file=file, categories=categories)
     self._ends = layout.ends
     self._report = report
     self._returned: list[int] = []
     self._open: decoding.Rows | None = None
+
+  @property
+  def observation_names(self) -> tuple[str, ...]:
+    """Names of the entries of an observation, once there was a chunk."""
+    return tuple(self._decoder.observation_names)
 
   @property
   def annotations(self) -> tuple[str, ...]:

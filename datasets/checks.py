@@ -5,7 +5,13 @@ import dataclasses
 import numpy as np
 
 from dfiv_ope import statistics
-from dfiv_ope.datasets import columns, reading, store, summary
+from dfiv_ope.datasets import (
+  column_notes,
+  columns,
+  reading,
+  store,
+  summary,
+)
 
 # The mean of the same returns, added in another order.
 _TOLERANCE = 1e-6
@@ -21,6 +27,15 @@ def summarise(dataset: reading.Dataset) -> summary.Summary:
   result.add(dataset.steps, np.stack(
       list(dataset.annotations.values()), axis=1) if dataset.annotations
       else np.zeros((len(dataset.steps.action), 0)))
+  return result
+
+
+def column_profile(dataset: reading.Dataset) -> column_notes.Profile:
+  """Looks at the columns of the observations."""
+  metadata = dataset.metadata
+  result = column_notes.Profile(
+      metadata.observations, categorical=metadata.categories)
+  result.add(dataset.steps)
   return result
 
 

@@ -31,6 +31,8 @@ class Columns:
     behaviour_probability: of the action, in the policy that made the log.
     target_probabilities: of each action, in the policy to be evaluated.
     actions: labels of all actions in order, or their number.
+    categorical: those of the observations whose values are names; x[2] is an
+      entry of an array x.
     ends: how episodes end in a log without the column `terminated`.
   """
   episode: str = 'episode'
@@ -43,6 +45,7 @@ class Columns:
   behaviour_probability: str | None = None
   target_probabilities: tuple[str, ...] | None = None
   actions: tuple[str, ...] | None = None
+  categorical: tuple[str, ...] = ()
   ends: str | None = None
 
   def __post_init__(self) -> None:
@@ -78,6 +81,7 @@ class Layout(NamedTuple):
   target_probabilities: tuple[str, ...]
   target_labels: tuple[str, ...] | None
   ends: str
+  categorical: tuple[str, ...] = ()
 
   @property
   def names(self) -> tuple[str, ...]:
@@ -90,7 +94,8 @@ class Layout(NamedTuple):
   @property
   def text(self) -> tuple[str, ...]:
     """Columns that are kept as they are written."""
-    return self.episode, self.action
+    return self.episode, self.action, *(
+        name for name in self.categorical if name in self.observations)
 
   def record(self) -> dict[str, Any]:
     """Returns the mapping for the record of a dataset."""
@@ -116,7 +121,8 @@ def parse(data: Mapping[str, Any]) -> Columns:
         f'{", ".join(known)}.')
   values: dict[str, Any] = {}
   for name, value in data.items():
-    if name in ('observations', 'target_probabilities', 'actions'):
+    if name in ('observations', 'target_probabilities', 'actions',
+                'categorical'):
       values[name] = _list(name, value)
     elif isinstance(value, str) and value:
       values[name] = value
@@ -178,7 +184,8 @@ def resolve(columns: Columns, available: Sequence[str], *, file: str) -> Layout:
   layout = Layout(
       **found, observations=tuple(observations),  # type: ignore[arg-type]
       target_probabilities=targets, target_labels=labels,
-      ends=_ends(columns, found['terminated'], available, file))
+      ends=_ends(columns, found['terminated'], available, file),
+      categorical=_categorical(columns, observations, file))
   _no_repetition('the mapping', layout.names)
   return layout
 
@@ -200,6 +207,25 @@ def _targets(
     prefix = wanted[0][:-1]
     return tuple(names), tuple(name.removeprefix(prefix) for name in names)
   return tuple(names), None
+
+
+def _categorical(
+    columns: Columns, observations: Sequence[str], file: str,
+) -> tuple[str, ...]:
+  """Returns the columns that were named categorical."""
+  found: list[str] = []
+  for name in columns.categorical:
+    matches = [each for each in observations if name.endswith('*')
+               and each.startswith(name[:-1])]
+    if name.split('[')[0] in observations:
+      matches = [name]
+    if not matches:
+      raise ValueError(
+          f'{name!r} should be categorical, but it is no observation of '
+          f'{file}. Its observations are: {", ".join(observations[:40])}.')
+    found += matches
+  _no_repetition('the categorical columns', found)
+  return tuple(found)
 
 
 def _matches(

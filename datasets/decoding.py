@@ -1,10 +1,11 @@
 """Reads the columns of a chunk as what they mean, in arrays of fixed types."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import labels
 from dfiv_ope.datasets.formats import source
@@ -69,15 +70,18 @@ class Decoder:
   """
 
   def __init__(
-      self, layout: columns_lib.Layout, actions: labels.Actions, *, file: str):
+      self, layout: columns_lib.Layout, actions: labels.Actions, *, file: str,
+      categories: Mapping[str, categories_lib.Labels] | None = None):
     """Initialises the decoder.
 
     Args:
       layout: the columns.
       actions: all actions of the log.
       file: name of the log, for messages.
+      categories: labels of the categorical entries of the observation.
     """
     self.layout, self.actions = layout, actions
+    self._categories = categories or {}
     self.observation_names: list[str] = []
     self._file = file
     self._episodes: list[str] = []
@@ -161,18 +165,21 @@ class Decoder:
   def _observation(self, chunk: source.Chunk) -> np.ndarray:
     parts, names = [], []
     for name in self.layout.observations:
-      values = self._numbers(name, chunk)
-      flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
-      names += [name] if values.ndim == 1 else [
-          f'{name}[{index}]' for index in range(flat.shape[1])]
-      parts.append(flat)
+      if name not in self._categories:
+        chunk = chunk._replace(columns={
+            **chunk.columns, name: self._numbers(name, chunk)})
+      for entry, values in categories_lib.entries(name, chunk.columns[name]):
+        names.append(entry)
+        parts.append(
+            categories_lib.encode(values, self._categories[entry])
+            if entry in self._categories else values)
     if self.observation_names and len(names) != len(self.observation_names):
       raise ValueError(
           f'{self._file}, row {chunk.rows[0]}: the observation has '
           f'{len(names)} entries, but it had {len(self.observation_names)} '
           'before.')
     self.observation_names = names
-    return np.concatenate(parts, axis=1)
+    return np.stack(parts, axis=1)
 
   def _annotations(self, chunk: source.Chunk) -> np.ndarray:
     names = self._targets

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import labels as labels_lib
 from dfiv_ope.datasets import reading
@@ -58,6 +59,12 @@ def labels(dataset: reading.Dataset) -> tuple[str, ...]:
       map(str, range(metadata.num_actions)))
 
 
+def categorical(dataset: reading.Dataset) -> dict[str, list[int] | list[str]]:
+  """Returns the labels of categorical columns by their exported names."""
+  return {f'obs_{column}': list(each)  # type: ignore[misc]
+          for column, each in dataset.metadata.categories.items()}
+
+
 def inferred(dataset: reading.Dataset) -> bool:
   """Returns whether the rows alone tell all actions and their order."""
   all_labels = labels(dataset)
@@ -81,6 +88,7 @@ def table(dataset: reading.Dataset) -> dict[str, _Column]:
     raise ValueError(
         'The environment discounts some steps by other than 0 or 1, which a '
         'log has no column for.')
+  categories = dataset.metadata.categories
   starts = np.flatnonzero(steps.is_first)
   episode = np.cumsum(steps.is_first) - 1
   names = labels(dataset)
@@ -90,7 +98,9 @@ def table(dataset: reading.Dataset) -> dict[str, _Column]:
   result = {
       'episode': _Column(episode),
       'step': _Column(np.arange(len(episode)) - starts[episode]),
-      **{f'obs_{index}': _Column(column)
+      **{f'obs_{index}': _Column(
+          categories_lib.decode(column, categories[index])
+          if index in categories else column)
          for index, column in enumerate(steps.observation.T)},
       'action': _Column(action, last),
       'reward': _Column(steps.reward, last),
@@ -147,7 +157,8 @@ def _parquet(dataset: reading.Dataset, out: pathlib.Path) -> None:
       name: pa.array(column.values, mask=column.empty)
       for name, column in table(dataset).items()}
   parquet.write_table(pa.table(columns, metadata={
-      parquet_file.ACTION_LABELS: json.dumps(labels(dataset))}), out)
+      parquet_file.ACTION_LABELS: json.dumps(labels(dataset)),
+      parquet_file.CATEGORIES: json.dumps(categorical(dataset))}), out)
 
 
 def _npz(dataset: reading.Dataset, out: pathlib.Path) -> None:
@@ -160,6 +171,7 @@ def _npz(dataset: reading.Dataset, out: pathlib.Path) -> None:
       values = np.where(empty, np.nan, values).astype(kind)
     arrays[name] = values
   arrays[npz_file.ACTION_LABELS] = np.array(labels(dataset))
+  arrays[npz_file.CATEGORIES] = np.array(json.dumps(categorical(dataset)))
   with out.open('wb') as stream:
     np.savez_compressed(stream, **arrays)
 
@@ -173,7 +185,7 @@ def _minari(dataset: reading.Dataset, out: pathlib.Path) -> None:
       or name.startswith(columns_lib.TARGET_PROBABILITY)}
   minari_writing.write(
       out, dataset.steps, infos=infos, action_labels=labels(dataset),
-      name=dataset.metadata.spec.id)
+      categories=dataset.metadata.categories, name=dataset.metadata.spec.id)
 
 
 @contextlib.contextmanager

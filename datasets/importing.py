@@ -34,9 +34,12 @@ def write(
     for block in reader.blocks(progress=progress):
       if writer is None:
         num_observations = block.steps.observation.shape[1]
+        names = reader.observation_names
+        labels = reader.find_categories(progress)
         writer = store.Writer(
             out, num_observations=num_observations, discount=spec.discount,
-            num_annotations=block.annotations.shape[1])
+            num_annotations=block.annotations.shape[1], categories={
+                names.index(name): each for name, each in labels.items()})
       writer.extend(block.steps, block.annotations)
     if writer is None:
       raise reader.nothing_left()
@@ -52,4 +55,6 @@ def write(
       episodes=contents.episodes, truncated=contents.truncated,
       digest=contents.digest, files=store.file_record(out), truth=None,
       behaviour=contents.returns, policy=None, versions=versions.versions(),
-      action_labels=actions.recorded, annotations=reader.annotations)
+      action_labels=actions.recorded, annotations=reader.annotations,
+      observations=names, categorical={
+          name: tuple(each) for name, each in labels.items()})

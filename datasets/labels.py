@@ -96,7 +96,7 @@ class Collection:
           'row, but an action must be one whole number or label.')
     codes, names = read(values)
     for index, name in enumerate(names):
-      if name not in self._names and _continuous(name):
+      if name not in self._names and continuous(name):
         row = chunk.rows[np.flatnonzero(codes == index)[0]]
         raise ValueError(
             f'{self._file}, row {row}: {column} is {name}, but actions must be '
@@ -127,5 +127,6 @@ def in_order(names: Iterable[str]) -> list[str]:
   return sorted(names)
 
 
-def _continuous(name: str) -> bool:
+def continuous(name: str) -> bool:
+  """Whether a label is a number that is not whole."""
   return bool(_NUMBER.fullmatch(name)) and not float(name).is_integer()

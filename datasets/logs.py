@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterator
 import pathlib
 from typing import Any
 
-from dfiv_ope.datasets import assembly, findings, formats, labels
+from dfiv_ope.datasets import (
+  assembly,
+  column_notes,
+  findings,
+  formats,
+  labels,
+)
+from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets.formats import source
 
@@ -48,6 +55,8 @@ class LogReader:
     if self._actions is None and self._layout.target_labels is not None:
       self._actions = labels.Actions(
           labels.in_order(self._layout.target_labels))
+    self._categories: dict[str, categories_lib.Labels] | None = None
+    self._profile: column_notes.Profile | None = None
     self._assembler: assembly.Assembler | None = None
 
   @property
@@ -70,6 +79,33 @@ class LogReader:
       self._actions = found.actions()
     return self._actions
 
+  def find_categories(
+      self, progress: Progress) -> dict[str, categories_lib.Labels]:
+    """Returns labels of the categorical entries; reads through the log.
+
+    Raises:
+      ValueError: a column is not categorical.
+    """
+    if self._categories is None:
+      self._categories = {
+          entry: tuple(labels)
+          for entry, labels in self._source.categories.items()
+          if entry.split('[')[0] in self._layout.observations and labels}
+      named = [name for name in self._layout.categorical
+               if not categories_lib.of(list(self._categories), name)]
+      found = categories_lib.Collection(named, file=self.file)
+      if named:
+        for chunk in self._source.chunks(found.columns, text=found.columns):
+          found.add(chunk)
+          progress(chunk.share)
+      self._categories |= found.labels()
+    return self._categories
+
+  @property
+  def observation_names(self) -> tuple[str, ...]:
+    """Names of the entries of an observation, once blocks were read."""
+    return self._assembler.observation_names if self._assembler else ()
+
   def blocks(
       self, *, report: Report | None = None, progress: Progress
   ) -> Iterator[assembly.Block]:
@@ -84,18 +120,30 @@ class LogReader:
       ValueError: something is wrong with the log.
     """
     actions = self.find_actions(progress)
+    categories = self.find_categories(progress)
+    self._profile = None
     self._assembler = assembly.Assembler(
-        self._layout, actions, file=self.file,
+        self._layout, actions, file=self.file, categories=categories,
         report=report or self._refuse)
     for chunk in self._source.chunks(
         self._layout.names, text=self._layout.text):
       block = self._assembler.add(chunk)
       if block is not None:
-        yield block
+        yield self._noted(block)
       progress(chunk.share)
     block = self._assembler.finish()
     if block is not None:
-      yield block
+      yield self._noted(block)
+
+  def _noted(self, block: assembly.Block) -> assembly.Block:
+    """Looks at the columns of a block."""
+    if self._profile is None:
+      names = self.observation_names
+      self._profile = column_notes.Profile(names, categorical=[
+          index for index, name in enumerate(names)
+          if name in self.find_categories(lambda _: None)])
+    self._profile.add(block.steps)
+    return block
 
   @property
   def annotations(self) -> tuple[str, ...]:
@@ -108,7 +156,7 @@ class LogReader:
     return self._assembler.unsound if self._assembler else 0
 
   def notes(self) -> list[str]:
-    """Returns a sentence for everything that was dropped so far."""
+    """Returns what was dropped so far, and what columns cannot tell."""
     result = []
     if self._assembler and self._assembler.cut:
       result.append(
@@ -118,6 +166,8 @@ class LogReader:
       result.append(
           f'{_episodes(self._assembler.empty)} had no transition left: '
           'dropped.')
+    if self._profile:
+      result += self._profile.sentences()
     return result
 
   def nothing_left(self) -> ValueError:

@@ -4,7 +4,7 @@ Nothing here loads the target policy or starts a server unless it is asked to:
 a SavedModel is a program, and a Reverb server listens on the network.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import pathlib
 import subprocess
 import sys
@@ -79,7 +79,7 @@ def open_dataset(path: pathlib.Path) -> Dataset:
         'dataset again.')
   annotations = arrays.pop(store.ANNOTATIONS, None)
   rows = steps_lib.Steps(**arrays)
-  found = _digest(rows, annotations)
+  found = _digest(rows, annotations, metadata.categories)
   if found != metadata.digest:
     raise ValueError(
         f'The content of {path} has digest {found}, but its record says '
@@ -92,9 +92,12 @@ def open_dataset(path: pathlib.Path) -> Dataset:
           metadata.annotations, annotations.T, strict=True)))
 
 
-def _digest(rows: steps_lib.Steps, annotations: np.ndarray | None) -> str:
+def _digest(
+    rows: steps_lib.Steps, annotations: np.ndarray | None = None,
+    categories: Mapping[int, Sequence[object]] | None = None,
+) -> str:
   """Returns the digest of rows, taken block by block as they were written."""
-  digest = steps_lib.Digest()
+  digest = steps_lib.Digest(categories)
   for part in store.cut(rows.is_last):
     digest.update(
         steps_lib.Steps(*(x[part] for x in rows)),
@@ -112,7 +115,7 @@ def same_checkpoint(dataset: Dataset) -> bool:
   blocks, initial = (
       checkpoint_lib.blocks(path, table)
       for table in store.tables(dataset.metadata.num_observations))
-  digest, expected = steps_lib.Digest(), _digest(dataset.steps, None)
+  digest, expected = steps_lib.Digest(), _digest(dataset.steps)
   for block in blocks:
     digest.update(block)
   return digest.hexdigest() == expected and np.array_equal(

@@ -101,6 +101,10 @@ class Metadata:
     versions: of the programs that made it.
     action_labels: names of the actions; empty if they are numbers.
     annotations: names of the further columns of the log.
+    observations: names of the entries of an observation; empty if they are
+      only numbered.
+    categorical: labels of the categorical ones by name: numbers as they are
+      stored, or text in the order of the places that are stored.
   """
   spec: Spec | Log
   num_observations: int
@@ -116,6 +120,16 @@ class Metadata:
   versions: Mapping[str, str]
   action_labels: tuple[str, ...] = ()
   annotations: tuple[str, ...] = ()
+  observations: tuple[str, ...] = ()
+  categorical: Mapping[str, tuple[int, ...] | tuple[str, ...]] = (
+      dataclasses.field(default_factory=dict))
+
+  @property
+  def categories(self) -> dict[int, tuple[int, ...] | tuple[str, ...]]:
+    """Labels of the categorical columns by their number."""
+    return {index: self.categorical[name]
+            for index, name in enumerate(self.observations)
+            if name in self.categorical}
 
   def __post_init__(self) -> None:
     for name in ('num_observations', 'num_actions', 'transitions', 'episodes'):

@@ -4,7 +4,7 @@ A block is a run of whole episodes. An episode of T transitions has T + 1 rows;
 the last holds the final observation, and zeros where an action would be.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 import hashlib
 from typing import NamedTuple
 
@@ -84,8 +84,12 @@ def transitions(steps: Steps) -> types.Transition:
 class Digest:
   """SHA-256 of a sequence of blocks, fed one by one."""
 
-  def __init__(self) -> None:
+  def __init__(
+      self, categories: Mapping[int, Sequence[object]] | None = None) -> None:
+    """Begins with the labels of categorical columns, if there are any."""
     self._hash = hashlib.sha256()
+    for column, labels in sorted((categories or {}).items()):
+      self._hash.update(f'{column} {list(labels)}'.encode())
 
   def update(
       self, block: Steps, annotations: np.ndarray | None = None) -> None:

@@ -12,7 +12,7 @@ every episode in one item. Blocks of a thousand steps are stored because an
 item for each transition would cost fifty times as much.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import hashlib
 import pathlib
@@ -60,7 +60,8 @@ class Writer:
 
   def __init__(
       self, path: pathlib.Path, *, num_observations: int, discount: float,
-      num_annotations: int = 0):
+      num_annotations: int = 0,
+      categories: Mapping[int, Sequence[object]] | None = None):
     """Begins the files.
 
     Args:
@@ -68,12 +69,13 @@ class Writer:
       num_observations: entries of an observation.
       discount: of the average return.
       num_annotations: further columns of the log.
+      categories: labels of the categorical columns, for the digest.
 
     Raises:
       OSError: they could not be written.
     """
     self._discount = discount
-    self._digest = steps_lib.Digest()
+    self._digest = steps_lib.Digest(categories)
     self._pending: list[tuple[steps_lib.Steps, np.ndarray]] = []
     self._pending_rows = 0
     self._num_annotations = num_annotations

@@ -92,6 +92,8 @@ def _check_problem(problem: Mapping[str, Any]) -> None:
       _need_number(name, value)
     elif name == 'overlap':
       _check_overlap(value)
+    elif name == 'columns':
+      _check_columns(value)
     else:
       _need_finite(name, value)
   _need_all('problem', _SAID.get(problem['name'], ()), problem)
@@ -124,6 +126,17 @@ def _check_overlap(overlap: Any) -> None:
         _need_number(words, value)
     else:
       _need_finite(words, value)
+
+
+def _check_columns(notes: Any) -> None:
+  """Sentences on columns of observations, and whether they raise doubt."""
+  if not isinstance(notes, list) or not all(
+      isinstance(note, Mapping) and set(note) == {'sentence', 'doubt'}
+      and isinstance(note['sentence'], str) and isinstance(note['doubt'], bool)
+      for note in notes):
+    raise ValueError(
+        'its columns must be a list of sentences and doubts, got '
+        f'{_shown(notes)}')
 
 
 def _need_all(

@@ -29,7 +29,7 @@ FORMAT = 2
 # of what its policy is called, and of what came of simulations.
 _DESCRIBING = frozenset({
     'dataset', 'transitions', 'episodes', 'log_return', 'log_standard_error',
-    'policy', 'overlap', 'truth', 'truth_standard_error'})
+    'policy', 'overlap', 'columns', 'truth', 'truth_standard_error'})
 # What runs on one question may differ in: what is made of it.
 _PURPOSE = frozenset({'name', 'candidates', 'judge'})
 # How the failure of a run begins that broke down and may be tried again; a

@@ -85,6 +85,8 @@ def _print_one(rows: list[results.ResultRow], *, level: float) -> None:
     for words in (problem['overlap'].get('verdict', ''),
                   *problem['overlap'].get('warnings', ())):
       console.say(words)
+  for note in problem.get('columns', ()):
+    console.say(note['sentence'])
   for words in _first_stage(groups):
     console.say(words)
 

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, coverage, limits, products, runtime
+from dfiv_ope.launch import (
+  console,
+  coverage,
+  invariance,
+  limits,
+  products,
+  runtime,
+)
 
 if TYPE_CHECKING:
   from dfiv_ope import bellman, types
@@ -23,6 +30,7 @@ app = typer.Typer(
     help='What the learners cost, and whether intervals hold.',
     no_args_is_help=True)
 app.command()(coverage.coverage)
+app.command()(invariance.invariance)
 
 # Name in the table -> method and what is changed of its config, so that all
 # updates of a measurement are of one kind.

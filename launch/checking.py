@@ -19,6 +19,7 @@ def check(
     assignments: importing.Map = None,
     actions: importing.Actions = None,
     ends: importing.Ends = None,
+    categorical: importing.Categorical = None,
 ) -> None:
   """Say what a dataset or a log holds, and whether it is sound.
 
@@ -29,7 +30,8 @@ def check(
   runtime.start()
   options: dict[str, Any] = {
       'format_name': format_name, 'mapping': mapping,
-      'assignments': assignments, 'actions': actions, 'ends': ends}
+      'assignments': assignments, 'actions': actions, 'ends': ends,
+      'categorical': categorical}
   if importing.is_log(path):
     if policy is not None:
       raise ValueError(
@@ -55,6 +57,8 @@ def _check_dataset(path: pathlib.Path) -> None:
   if found:
     raise ValueError(f'{path} is not sound. ' + ' '.join(found))
   console.card(f'Dataset {path}', checks.summarise(dataset).rows())
+  for note in checks.column_profile(dataset).sentences():
+    console.say(note)
   console.say(
       f'{path} is sound: {metadata.transitions:,} transitions in '
       f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '

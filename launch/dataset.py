@@ -179,6 +179,10 @@ def card_rows(metadata: 'spec_lib.Metadata') -> list[tuple[str, str]]:
     origin = [
         ('log', f'{spec.source} ({spec.format}; {entries})'),
         ('actions', ', '.join(metadata.action_labels[:20]) or 'numbers'),
+        *([('categorical', ', '.join(
+            f'{name} ({len(labels):,} categories)'
+            for name, labels in metadata.categorical.items()))]
+          if metadata.categorical else []),
         ('further columns', ', '.join(metadata.annotations[:20]) or 'none')]
   else:
     origin = [

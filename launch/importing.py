@@ -26,6 +26,9 @@ Map = Annotated[list[str] | None, typer.Option(
 Actions = Annotated[str | None, typer.Option(
     '--actions', help='Number of actions or their labels in order, where the '
     'log does not hold them all.', metavar='NUMBER|LABELS')]
+Categorical = Annotated[list[str] | None, typer.Option(
+    '--categorical', help='Observations whose values are names of states, not '
+    'amounts; with commas, may be repeated.', metavar='NAMES')]
 Ends = Annotated[str | None, typer.Option(
     '--ends', help='terminated or truncated: how episodes end in a log without '
     'a column that says so.')]
@@ -41,6 +44,7 @@ def import_log(
     assignments: Map = None,
     actions: Actions = None,
     ends: Ends = None,
+    categorical: Categorical = None,
     discount: Annotated[float, typer.Option(
         help='Discount of the value that is asked for.')] = 0.99,
 ) -> None:
@@ -56,7 +60,7 @@ def import_log(
   from dfiv_ope.datasets import spec as spec_lib
   reader = open_log(
       log, format_name=format_name, mapping=mapping, assignments=assignments,
-      actions=actions, ends=ends)
+      actions=actions, ends=ends, categorical=categorical)
   spec = spec_lib.Log(
       name=out.resolve().name, source=reader.file, format=reader.format,
       mapping=reader.mapping, discount=discount)
@@ -73,6 +77,7 @@ def open_log(
     path: pathlib.Path, *, format_name: str | None,
     mapping: pathlib.Path | None, assignments: list[str] | None,
     actions: str | None, ends: str | None,
+    categorical: list[str] | None = None,
 ) -> 'logs.LogReader':
   """Opens a log with the mapping that the options ask for.
 
@@ -92,7 +97,9 @@ def open_log(
       raise ValueError(f'--map names {name.strip()!r} twice. Name it once.')
     mapped.add(name.strip())
     data[name.strip()] = value
-  for name, option in (('actions', actions), ('ends', ends)):
+  for name, option in (
+      ('actions', actions), ('ends', ends),
+      ('categorical', ','.join(categorical) if categorical else None)):
     if option is not None:
       data[name] = option
   return logs.LogReader(
@@ -196,5 +203,9 @@ def export_log(
     console.note(
         'The rows alone do not tell all actions and their order: import them '
         f'with --actions {",".join(exporting.labels(dataset))}.')
+  if found == 'csv' and exporting.categorical(dataset):
+    console.note(
+        'The rows alone do not tell which observations are categorical: import '
+        f'them with --categorical {",".join(exporting.categorical(dataset))}.')
   console.say(
       f'Wrote {dataset.metadata.transitions:,} transitions to {out}.')

@@ -19,8 +19,8 @@ from dfiv_ope import (
   types,
 )
 from dfiv_ope.agents import cloning, influence
+from dfiv_ope.datasets import checks, reading, sampling
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import reading, sampling
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.launch import rows as rows_lib
 from dfiv_ope.launch import targets, workspace
@@ -95,7 +95,7 @@ class Question:
         num_actions=metadata.num_actions,
         transitions=self.dataset.transitions, episodes=self.episodes,
         action_labels=metadata.action_labels, recorded=self._recorded(),
-        trusted=trusted)
+        trusted=trusted, categorical=tuple(metadata.categories))
     self._policy = target.policy
     self.description = rows_lib.describe_log(
         metadata, target=target.digest, policy=target.description)
@@ -103,7 +103,9 @@ class Question:
     self.description |= rows_lib.finite({
         'overlap': {**dataclasses.asdict(found), 'grade': found.grade,
                     'verdict': found.verdict,
-                    'warnings': found.warnings(metadata.action_labels)}})
+                    'warnings': found.warnings(metadata.action_labels)},
+        'columns': [note._asdict() for note in checks.column_profile(
+            self.dataset).notes()]})
 
   def pose(self) -> tuple[bellman.Problem, types.IVBatch]:
     """Returns the problem and its rows; made when first asked for."""
@@ -111,7 +113,8 @@ class Question:
       transitions = self.dataset.transitions
       self._problem = bellman.pose(
           transitions, self._policy, discount=self.description['discount'],
-          num_actions=self.dataset.metadata.num_actions)
+          num_actions=self.dataset.metadata.num_actions,
+          categorical=tuple(self.dataset.metadata.categories))
       self._rows = self._problem.rows(
           transitions,
           support=self._problem.support(transitions.next_observation))
@@ -137,7 +140,8 @@ class Question:
     else:
       clone = cloning.clone(
           transitions, self.episodes,
-          num_actions=self.dataset.metadata.num_actions, seed=0).policy
+          num_actions=self.dataset.metadata.num_actions, seed=0,
+          categorical=tuple(self.dataset.metadata.categories)).policy
       behaviour = clone.action_probabilities(
           transitions.observation).numpy()[np.arange(len(actions)), actions]
     return overlap.measure(

@@ -58,6 +58,7 @@ class _Log(NamedTuple):
   transitions: types.Transition
   episodes: np.ndarray
   labels: tuple[str, ...]
+  categorical: tuple[int, ...]
 
   @property
   def sample(self) -> np.ndarray:
@@ -76,6 +77,7 @@ def resolve(
     action_labels: Sequence[str] = (),
     recorded: tuple[np.ndarray, np.ndarray] | None = None,
     trusted: bool = False,
+    categorical: Sequence[int] = (),
 ) -> Target:
   """Finds the policy that a user names, and tries it.
 
@@ -90,13 +92,14 @@ def resolve(
     recorded: observations [M, D] and the target's probabilities there [M, A],
       if the log has columns of these.
     trusted: load a SavedModel whatever operations it holds.
+    categorical: columns of the observations whose values are names.
 
   Raises:
     FileNotFoundError: there is nothing at the path.
     ValueError: it is not a policy, or not one for this log.
   """
   log = _Log(num_observations, num_actions, transitions, episodes,
-             tuple(action_labels))
+             tuple(action_labels), tuple(categorical))
   path = pathlib.Path(text)
   if not text:
     raise ValueError(f'The policy has no name. {CHOICES}')
@@ -133,12 +136,13 @@ def _uniform(log: _Log) -> Target:
 
 def _clone(log: _Log) -> Target:
   found = cloning.clone(
-      log.transitions, log.episodes, num_actions=log.num_actions, seed=0)
+      log.transitions, log.episodes, num_actions=log.num_actions, seed=0,
+      categorical=log.categorical)
   return Target(
       found.policy,
       'the policy that wrote the log, as estimated from it (held-out log loss '
       f'{found.held_out_loss:.3f}, by frequencies {found.constant_loss:.3f})',
-      _digest(CLONE, cloning.Config(), *(
+      _digest(CLONE, cloning.Config(), log.categorical, *(
           np.ascontiguousarray(each).tobytes() for each in (
               log.transitions.observation, log.transitions.action,
               log.episodes))))

@@ -19,6 +19,8 @@ MAIN_FILE = 'main_data.hdf5'
 METADATA = 'metadata.json'
 # Where an exported dataset keeps the labels of its actions.
 ACTION_LABELS = 'action_labels'
+# And those of its categorical observations.
+CATEGORIES = 'categories'
 INFOS = 'infos'
 
 # Our name of a column -> theirs.
@@ -50,6 +52,7 @@ class MinariFolder(source.Source):
       self._places = dict(self._find(first))
     self.columns = [source.EPISODE, *self._places]
     self._labels, self.actions = _actions(self._file.with_name(METADATA))
+    self.categories = _categories(self._file.with_name(METADATA))
 
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),
@@ -152,3 +155,11 @@ def _actions(
   except (OSError, ValueError, KeyError, TypeError):
     pass  # Then the actions are looked for in the rows.
   return None, None
+
+
+def _categories(metadata: pathlib.Path) -> dict[str, list[Any]]:
+  """Returns the labels of categorical observations, if an export says so."""
+  try:
+    return dict(json.loads(metadata.read_text(encoding='utf-8'))[CATEGORIES])
+  except (OSError, ValueError, KeyError, TypeError):
+    return {}

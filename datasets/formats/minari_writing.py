@@ -19,6 +19,7 @@ def write(
     *,
     infos: Mapping[str, np.ndarray],
     action_labels: Sequence[str],
+    categories: Mapping[int, Sequence[int] | Sequence[str]],
     name: str,
 ) -> None:
   """Writes a dataset of Minari into a new directory.
@@ -28,6 +29,7 @@ def write(
     steps: rows of whole episodes.
     infos: further columns, each [N].
     action_labels: one an action.
+    categories: labels of categorical columns of the observation.
     name: of the dataset.
   """
   try:
@@ -72,4 +74,7 @@ def write(
       'dataset_id': f'{name}-v0',
       'minari_version': _VERSION,
       'dataset_size': round(size / 1e6, 1),
-      minari_folder.ACTION_LABELS: list(action_labels)}), encoding='utf-8')
+      minari_folder.ACTION_LABELS: list(action_labels),
+      minari_folder.CATEGORIES: {
+          f'{source.OBSERVATION}[{column}]': list(labels)
+          for column, labels in categories.items()}}), encoding='utf-8')

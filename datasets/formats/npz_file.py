@@ -1,6 +1,7 @@
 """Logs as npz files: an array a column, nothing pickled."""
 
 from collections.abc import Iterator, Sequence
+import json
 import math
 import pathlib
 from typing import Any
@@ -16,6 +17,8 @@ from dfiv_ope.datasets.formats import source
 LIMIT_BYTES = 8 * 2**30
 # Where an exported file keeps the labels of its actions.
 ACTION_LABELS = 'action_labels'
+# And those of its categorical columns, as JSON.
+CATEGORIES = 'categories'
 
 
 class NpzFile(source.Source):
@@ -43,7 +46,10 @@ class NpzFile(source.Source):
     self.actions = None
     if ACTION_LABELS in self._members:
       self.actions = list(map(str, self._read(ACTION_LABELS)))
-    self.columns = [name for name in self._members if name != ACTION_LABELS]
+    if CATEGORIES in self._members:
+      self.categories = json.loads(str(self._read(CATEGORIES)))
+    self.columns = [name for name in self._members
+                    if name not in (ACTION_LABELS, CATEGORIES)]
 
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),

@@ -11,6 +11,8 @@ from dfiv_ope.datasets.formats import source
 
 # Where an exported file keeps the labels of its actions.
 ACTION_LABELS = b'action_labels'
+# And those of its categorical columns.
+CATEGORIES = b'categories'
 
 
 class ParquetFile(source.Source):
@@ -28,6 +30,8 @@ class ParquetFile(source.Source):
       schema = self._file.schema_arrow
       self.columns = schema.names
       labels = (schema.metadata or {}).get(ACTION_LABELS)
+      self.categories = json.loads(
+          (schema.metadata or {}).get(CATEGORIES, b'{}'))
       self.actions = None if labels is None else json.loads(labels)
     except (pa.ArrowException, OSError, ValueError) as error:
       raise ValueError(

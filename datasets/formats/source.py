@@ -37,9 +37,11 @@ class Source(Protocol):
   Attributes:
     columns: names of all columns.
     actions: labels of all actions, if the file says so; else None.
+    categories: labels of categorical observations, if the file says so.
   """
   columns: Sequence[str]
   actions: Sequence[str] | None
+  categories: Mapping[str, Sequence[int] | Sequence[str]] = {}
 
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),

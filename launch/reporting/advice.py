@@ -40,14 +40,14 @@ class Advice(NamedTuple):
 
 def collect(case: cases.Case) -> list[Advice]:
   """Returns what the rules say of a case, the gravest first."""
-  found = [*_support(case), *_agreement(case), *_methods(case),
+  found = [*_support(case), *_columns(case), *_agreement(case), *_methods(case),
            *_first_stage(case), *_size(case)]
   return sorted(found, key=lambda each: -each.doubt)
 
 
 def next_steps(case: cases.Case) -> list[str]:
   """Returns what to do next, a sentence or two each."""
-  steps = [f'{each.finding} {each.remedy}' for each in collect(case)]
+  steps = [f'{each.finding} {each.remedy}'.strip() for each in collect(case)]
   if _doubt(case) == Doubt.NONE and case.preferred:
     steps.append(_narrower(case.preferred) if _order(case) is None else (
         'Nothing that can be seen in the log speaks against the answer. Try '
@@ -178,6 +178,13 @@ def _support(case: cases.Case) -> Iterator[Advice]:
     yield Advice(
         Doubt.GRAVE if grade == 'poor' else Doubt.SOME,
         f'Overlap of the log and the policy is {grade}.', _CLOSER)
+
+
+def _columns(case: cases.Case) -> Iterator[Advice]:
+  """Are the observations what they seem?"""
+  for note in case.problem.get('columns', ()):
+    if note['doubt']:
+      yield Advice(Doubt.SOME, note['sentence'], '')
 
 
 def _agreement(case: cases.Case) -> Iterator[Advice]:

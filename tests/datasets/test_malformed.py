@@ -125,7 +125,7 @@ CSV = {
     'UTF-16': (rows(*GOOD).decode().encode('utf-16'), {}, 'UTF-8'),
     'number beyond float64': (
         rows('0,0,1e400,.2,1,1,1,0'), {}, 'row 2 (episode 0): obs_0 is'),
-    'number beyond float64': (
+    'number just beyond float64': (
         rows('0,0,1e309,.2,1,1,1,0'), {}, 'too large for float64'),
     'whole number beyond int64': (
         rows(f'0,0,.1,.2,1,{10**400},1,0'), {}, 'reward is infinite or too'),

@@ -1,0 +1,170 @@
+"""`dfiv-ope benchmark invariance`: units and offsets change no answer.
+
+A column in other units, or counted from another start, holds the same
+information. So every method should give the same answer, and where rewards or
+outcomes are in other units, the same in these.
+"""
+
+from collections.abc import Callable, Iterator
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from dfiv_ope import agents
+from dfiv_ope.launch import console, runtime
+
+if TYPE_CHECKING:
+  from dfiv_ope import types
+
+# Changes of the default configs that make a run one of seconds; closed forms
+# are run as they are.
+OPE_BUDGETS: dict[str, dict[str, Any]] = {
+    name: ({} if name in ('lstd', 'kiv') else {
+        'updates': 60, 'checks': 1, 'batch_size': 128})
+    for name in agents.NAMES}
+IV_BUDGETS: dict[str, dict[str, Any]] = {
+    'two_sls': {}, 'sieve': {}, 'kiv': {},
+    'deepiv': {'density_steps': 30, 'response_steps': 30, 'checks': 1},
+    'deepgmm': {'steps': 20, 'checks': 1},
+    'dfiv': {'iterations': 4, 'checks': 1}}
+# Data are multiples of this, so that float64 holds them exactly at 1e12.
+_GRID = 2. ** -6
+_DISCOUNT = 0.9
+
+
+class Change(NamedTuple):
+  """Another start and other units: x becomes factor x + offset."""
+  factor: float = 1.
+  offset: float = 0.
+
+  def __call__(self, x: Any) -> Any:
+    return self.factor * x + self.offset
+
+
+# What is changed, of inputs and of rewards or outcomes.
+CHANGES: dict[str, tuple[Change, Change]] = {
+    'inputs + 1e12': (Change(offset=1e12), Change()),
+    'inputs x 1e-20': (Change(1e-20), Change()),
+    'inputs x 1e20': (Change(1e20), Change()),
+    'outcome x 1e-20': (Change(), Change(1e-20)),
+    'outcome x 1e20': (Change(), Change(1e20)),
+}
+
+# Returns the answers of a method, in the units of unchanged data.
+Answer = Callable[[str, Change, Change], np.ndarray]
+
+
+def invariance(
+    rows: Annotated[int, typer.Option(
+        help='Rows of the made-up data.', min=40)] = 600,
+) -> None:
+  """Print how much units and offsets change the answer of each method.
+
+  Observations, treatments, instruments and covariates are shifted by 1e12 and
+  multiplied by 1e-20 and 1e20, rewards and outcomes multiplied. A table in
+  Markdown has the largest change of an answer, as a share of its size.
+  """
+  runtime.start()
+  lines = []
+  for kind, names, answer in (
+      ('OPE', OPE_BUDGETS, ope_answer(rows)),
+      ('IV', IV_BUDGETS, iv_answer(rows))):
+    for name in names:
+      with console.progress(f'{kind} {name}'):
+        found = dict(differences(name, answer))
+      lines.append(f'| {kind} {name} | ' + ' | '.join(
+          f'{found[change]:.1e}' for change in CHANGES) + ' |')
+  for line in (f'| method | {" | ".join(CHANGES)} |',
+               '|---' * (1 + len(CHANGES)) + '|', *lines):
+    console.say(line)
+
+
+def differences(name: str, answer: Answer) -> Iterator[tuple[str, float]]:
+  """Yields the relative change of a method's answers for each change."""
+  before = answer(name, Change(), Change())
+  size = np.sqrt(np.mean(np.square(before)))
+  for label, changes in CHANGES.items():
+    yield label, float(np.max(np.abs(answer(name, *changes) - before)) / size)
+
+
+def ope_answer(rows: int) -> Answer:
+  """Returns the function that evaluates a policy on a changed log."""
+  log = _transitions(rows)
+
+  def answer(name: str, inputs: Change, outcome: Change) -> np.ndarray:
+    from dfiv_ope import bellman
+    from dfiv_ope.agents import base
+    from dfiv_ope.datasets import sampling
+    changed = log._replace(
+        observation=inputs(log.observation),
+        next_observation=inputs(log.next_observation),
+        reward=outcome(log.reward))
+    problem = bellman.pose(
+        changed, _Threshold(inputs(0.5 * _GRID)), discount=_DISCOUNT,
+        num_actions=2)
+    module = agents.load(name)
+    config = dataclasses.replace(
+        module.CONFIGS['default'], **OPE_BUDGETS[name])
+    learner = base.OPELearner(
+        module.make(config, problem, seed=0), problem,
+        sampling.InMemory(
+            problem.rows(changed), batch_size=config.batch_size, seed=0),
+        initial_observations=changed.observation[:50])
+    learner.run()
+    return np.array([learner.evaluate() / outcome.factor])
+
+  return answer
+
+
+def iv_answer(rows: int) -> Answer:
+  """Returns the function that fits an estimator to changed arrays."""
+  generator = np.random.default_rng(1)
+  z, x, shock, noise = _round(generator.normal(size=(4, rows)))
+  t = z + 0.5 * x + shock
+  y = _round(np.sin(t) + 0.5 * x + shock + 0.1 * noise)
+
+  def answer(name: str, inputs: Change, outcome: Change) -> np.ndarray:
+    import warnings
+
+    from dfiv_ope import estimators
+    model = estimators.ESTIMATORS[name](random_state=0, **IV_BUDGETS[name])
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')  # of weak instruments
+      model.fit(outcome(y), inputs(t), Z=inputs(z), X=inputs(x))
+    return model.predict(inputs(t[:50]), inputs(x[:50])) / outcome.factor
+
+  return answer
+
+
+class _Threshold:
+  """Takes action 1 more often where the first entry exceeds a level."""
+
+  def __init__(self, level: float):
+    self._level = level
+
+  def action_probabilities(self, observation: Any) -> Any:
+    import tensorflow as tf
+    high = tf.cast(observation[:, 0] > self._level, tf.float32)
+    return tf.stack([0.8 - 0.6 * high, 0.2 + 0.6 * high], axis=1)
+
+
+def _transitions(rows: int) -> 'types.Transition':
+  """Returns a log of two numbers that drift, on the grid."""
+  from dfiv_ope import types
+  generator = np.random.default_rng(0)
+  state = _round(generator.normal(size=(rows, 2)))
+  action = generator.integers(2, size=rows)
+  later = _round(
+      0.8 * state + 0.5 * (2. * action[:, None] - 1.) * [1., -0.5]
+      + 0.3 * generator.normal(size=(rows, 2)))
+  reward = _round(np.cos(state[:, 0]) + action * state[:, 1])
+  return types.Transition(
+      observation=state, action=action.astype(np.int32), reward=reward,
+      discount=(generator.random(rows) > 0.05).astype(np.float32),
+      next_observation=later)
+
+
+def _round(x: np.ndarray) -> np.ndarray:
+  return np.round(x / _GRID) * _GRID
