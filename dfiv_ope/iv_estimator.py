@@ -13,6 +13,7 @@ from sklearn import base
 
 from dfiv_ope import (
   arrays,
+  convergence,
   diagnostics,
   methods,
   model_diagnostics,
@@ -121,6 +122,8 @@ class IVEstimator(base.BaseEstimator):
         name: [float(each) for each in values]
         for name, values in self.model_.history.items()}
     self.first_stage_ = self._diagnose(*halves)
+    for each in self._training_warnings():
+      warnings.warn(each, stacklevel=2)
     return self
 
   def predict(self, T: Any, X: Any = None) -> types.FloatArray:
@@ -191,7 +194,8 @@ class IVEstimator(base.BaseEstimator):
         f'least {name:<13} {min(values):.6g}'
         for name, values in self.history_.items()
         if len(values) > 1 and name.endswith('loss')]
-    lines += [f'Warning: {each}' for each in first.warnings()]
+    lines += [f'Warning: {each}' for each in (
+        *first.warnings(), *self._training_warnings())]
     return '\n'.join(lines)
 
   def save(self, directory: str | pathlib.Path) -> None:
@@ -245,6 +249,12 @@ class IVEstimator(base.BaseEstimator):
     for warning in result.warnings():
       warnings.warn(warning, stacklevel=3)
     return result
+
+  def _training_warnings(self) -> list[UserWarning]:
+    """Returns what says that the method was trained too short."""
+    return convergence.warnings(
+        self.history_, getattr(methods.load(self._method), 'TRAINED', {}),
+        self._config())
 
   def _check_fitted(self) -> None:
     if not hasattr(self, 'model_'):
