@@ -14,6 +14,7 @@ from sklearn.utils import metadata_routing
 
 from dfiv_ope import (
   arrays,
+  convergence,
   diagnostics,
   frames,
   identification,
@@ -171,6 +172,8 @@ class IVEstimator(base.BaseEstimator):
         for name, values in self.model_.history.items()}
     self.split_spread_ = self._spread(rows)
     self.first_stage_ = self._diagnose(*first)
+    for each in self._training_warnings():
+      warnings.warn(each, stacklevel=2)
     return self
 
   def predict(self, T: Any, X: Any = None) -> types.FloatArray:
@@ -240,7 +243,8 @@ class IVEstimator(base.BaseEstimator):
         for name, values in self.history_.items()
         if len(values) > 1 and name.endswith('loss')]
     lines += [f'Warning: {each}' for each in (
-        self.underidentified_, *first.warnings()) if each]
+        self.underidentified_, *first.warnings(),
+        *self._training_warnings()) if each]
     return '\n'.join(lines)
 
   def save(self, directory: str | pathlib.Path) -> None:
@@ -362,6 +366,12 @@ class IVEstimator(base.BaseEstimator):
     for warning in result.warnings():
       warnings.warn(warning, stacklevel=3)
     return result
+
+  def _training_warnings(self) -> list[UserWarning]:
+    """Returns what says that the method was trained too short."""
+    return convergence.warnings(
+        self.history_, getattr(methods.load(self._method), 'TRAINED', {}),
+        self._config())
 
   def _check_fitted(self) -> None:
     if not hasattr(self, 'model_'):

@@ -116,6 +116,46 @@ def test_of_a_picture_the_effect_is_explained(name):
   assert "first stage (held out), of the treatment's effect" in model.summary()
 
 
+def _with_two(strength, rows, seed=2):
+  """Outcome, treatments and instruments; the second z hardly moves its x."""
+  generator = np.random.default_rng(seed)
+  z, noise = generator.standard_normal((2, rows, 2))
+  x = np.array([0.8, strength]) * z + np.array([0.6, 1.]) * noise
+  return x[:, 0] / 0.8 + z[:, 1], x, z
+
+
+@pytest.mark.parametrize('name', ['two_sls', 'kiv'])
+def test_a_small_correlation_that_is_well_told_is_not_ill_posed(name):
+  # F is 10,000 x 0.081^2 = 66, and all of the outcome lies along one value.
+  generator = np.random.default_rng(0)
+  z, noise, other = generator.standard_normal((3, 10_000))
+  noise -= z * (z @ noise) / (z @ z)
+  treatment = 0.081 * z + noise
+  found = _fit(name, 3. * treatment - 2.5 * noise + 0.1 * other, treatment, Z=z)
+  assert found.effective_f[0] == pytest.approx(66., rel=0.05)
+  assert found.singular_values[0] < 0.1
+  assert found.alignment[0] > 0.8
+  assert found.warnings() == []
+
+
+@pytest.mark.parametrize('name', ['kiv', 'sieve'])
+def test_an_outcome_along_what_instruments_do_not_move_is_ill_posed(name):
+  outcome, treatment, z = _with_two(0.005, 4000)
+  found = _fit(name, outcome, treatment, Z=z)
+  assert found.lost_share > 0.3
+  assert diagnostics.IllPosedWarning in map(type, found.warnings())
+
+
+@pytest.mark.parametrize('strength, kinds', [
+    (0.005, [diagnostics.WeakInstrumentWarning]), (0.2, [])])
+def test_2sls_says_of_it_that_the_instrument_is_weak(strength, kinds):
+  outcome, treatment, z = _with_two(strength, 4000)
+  found = _fit('two_sls', outcome, treatment, Z=z)
+  assert [type(each) for each in found.warnings()] == kinds
+  if kinds:
+    assert 'column 1 of the treatment' in str(found.warnings()[0])
+
+
 class _Memory(tf.Module):
   """Has learned the treatment of stage 1 by heart, from irrelevant z."""
 

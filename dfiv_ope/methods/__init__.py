@@ -6,7 +6,9 @@ seed=0)`; a `fit` whose model can predict while it is trained may have `watch`
 (`descent.Watch`). `fit` takes standardised batches whose instrument has the
 covariates among its columns, and returns a `tf.Module` with
 `predict(treatment, covariate=None)`, its `config` and its `history`; `build`
-makes one with the same variables, for a checkpoint to fill.
+makes one with the same variables, for a checkpoint to fill. A method that is
+trained has `TRAINED`: which losses of the history a longer training should
+lower, and the hyper-parameter that makes it longer (`convergence`).
 """
 
 import importlib

@@ -55,6 +55,8 @@ class Config(deepgmm_update.UpdateRule):
       descent.check_output(name, getattr(self, name))
 
 
+TRAINED = {'held_out_loss': 'steps'}
+
 # The paper's networks, with the rates of its released code.
 # Deviation: that code has Adam, a constant rate and the last iterate.
 PAPER = Config(treatment_rate=5e-4, instrument_rate=2.5e-3, swap=False)

@@ -63,6 +63,8 @@ class Config(dfiv_rule.UpdateRule):
           f'{self.candidate_penalties}.')
 
 
+TRAINED = {'cross_fitted_loss': 'iterations'}
+
 # The paper's networks and penalties for the demand design. The text leaves
 # the number of steps open; these are the released code's.
 PAPER = Config(
@@ -172,7 +174,8 @@ def fit(
         'stage1_loss': float(losses[0]),
         'stage2_loss': float(losses[1]),
         'held_out_stage1_loss': float(held_out.stage1),
-        'held_out_stage2_loss': float(held_out.stage2)}
+        'held_out_stage2_loss': float(held_out.stage2),
+        'cross_fitted_loss': float(model.cross_fitted_loss(stage1, stage2))}
     for name, value in metrics.items():
       history.setdefault(name, []).append(value)
     judged = history['held_out_stage2_loss']

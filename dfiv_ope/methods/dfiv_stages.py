@@ -172,3 +172,39 @@ def held_out_losses(
       stage1=tf.math.divide_no_nan(
           error, tf.reduce_sum(tf.square(centred))),
       stage2=tf.reduce_mean(tf.square(first.outcome - fitted)))
+
+
+def cross_fitted_loss(
+    first: types.IVBatch,
+    second: types.IVBatch,
+    *,
+    stage1_penalty: float,
+    stage2_penalty: float,
+    refinements: int,
+    intercept: bool,
+) -> tf.Tensor:
+  """Returns the stage-2 loss with everything fitted on other rows: [].
+
+  Each half's treatment is predicted by the other's stage 1, and each half's
+  stage 2 is judged by the other. `held_out_losses` predicts the judging rows
+  from themselves, which falls as phi over-fits them, whether or not the
+  structural function gets any better.
+
+  Args:
+    first: features of one half of the rows.
+    second: features of the other.
+    stage1_penalty: lambda1.
+    stage2_penalty: lambda2.
+    refinements: as in `stage2`.
+    intercept: as in `design`.
+  """
+  halves = [
+      designs(predict_treatment(source, rows.instrument, stage1_penalty), rows,
+              intercept=intercept)
+      for source, rows in ((first, second), (second, first))]
+  weights = [stage2(half, stage2_penalty, refinements)[0] for half in halves]
+  losses = [
+      tf.reduce_mean(tf.square(
+          half.outcome - ridge.predict(half.predicted, other)))
+      for half, other in zip(halves, weights[::-1], strict=True)]
+  return (losses[0] + losses[1]) / 2.

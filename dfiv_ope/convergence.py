@@ -1,0 +1,65 @@
+"""Has a training converged? Its held-out losses tell.
+
+A method that is trained records its losses at equally spaced checks, and says
+in `TRAINED` which of them a longer training should lower:
+
+    convergence.warnings(history, module.TRAINED, config)
+"""
+
+from collections.abc import Mapping, Sequence
+import math
+from typing import Any
+
+# By what share of itself a loss may still fall over the last quarter of the
+# checks; docs/diagnostics.md says how it was chosen.
+LEAST_FALL = 0.005
+# Fewer checks have no last quarter to speak of.
+_LEAST_CHECKS = 4
+
+
+class NotConvergedWarning(UserWarning):
+  """The training of a method stopped while its held-out loss still fell."""
+
+
+def late_fall(losses: Sequence[float]) -> float:
+  """Returns how far a loss fell over the last quarter of its checks.
+
+  Args:
+    losses: held-out losses at equally spaced checks, not negative.
+
+  Returns:
+    By what share the least loss of the last quarter is below the least loss
+    before it; negative if it is above, nan with fewer than four checks or with
+    losses that are not finite or not positive.
+  """
+  late = len(losses) // 4
+  if len(losses) < _LEAST_CHECKS or not all(
+      math.isfinite(loss) and loss > 0. for loss in losses):
+    return math.nan
+  return 1. - min(losses[-late:]) / min(losses[:-late])
+
+
+def warnings(
+    history: Mapping[str, Sequence[float]],
+    trained: Mapping[str, str],
+    config: Any,
+) -> list[UserWarning]:
+  """Returns what says that a training was too short, in plain words.
+
+  Args:
+    history: losses by name, at each check.
+    trained: for a loss that training should lower, the name of the
+      hyper-parameter that makes it longer.
+    config: has these hyper-parameters.
+  """
+  found: list[UserWarning] = []
+  for name, parameter in trained.items():
+    fall = late_fall(history.get(name, ()))
+    if fall > LEAST_FALL:
+      steps = getattr(config, parameter)
+      found.append(NotConvergedWarning(
+          f'The training has not converged: {name} still fell by '
+          f'{100. * fall:.1f} % over the last quarter of {steps} {parameter}, '
+          'so the estimate may be far from what a longer training gives. Try '
+          f'{parameter}={4 * steps}.'))
+  return found
