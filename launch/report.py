@@ -1,9 +1,10 @@
 """`dfiv-ope report`: one page, tables and figures from result rows."""
 
 from collections.abc import Mapping
+import dataclasses
 import json
 import pathlib
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,12 +37,25 @@ def report(
         f'{runs} has no complete result row yet. Wait for the first run to '
         'end, or name another directory.')
   _check(rows, runs)
+  rows = [dataclasses.replace(row, **{
+      name: _encodable(getattr(row, name)) for name in (
+          'problem', 'config', 'failure', 'preset', 'command', 'versions')})
+          for row in rows]
   from dfiv_ope.launch.reporting import build
   _publish(out, {
       name: content if name.endswith(_PICTURE) else
       console.visible_lines(content.decode()).encode()
       for name, content in build.files(rows, runs).items()}, old)
   console.say(out / 'index.html')
+
+
+def _encodable(value: Any) -> Any:
+  """Returns texts in which bytes of paths that are not UTF-8 are escapes."""
+  if isinstance(value, str):
+    return value.encode('utf-8', 'backslashreplace').decode()
+  if isinstance(value, Mapping):
+    return {name: _encodable(each) for name, each in value.items()}
+  return value
 
 
 def _check(rows: list['results.ResultRow'], runs: pathlib.Path) -> None:

@@ -77,14 +77,13 @@ def test_a_count_is_refused_with_what_is_allowed(
     refuses, command, option, most):
   out = () if 'learners' in command else ('--out', 'out')
   sentence = refuses(*command.split(), *out, option, _MANY)
-  assert f'{option} must be a whole number from ' in sentence
-  assert f' to {most:,}, got 100,000,000,000.' in sentence
+  assert f'{option} must be at most {most:,}, got 100,000,000,000.' in sentence
 
 
 def test_a_number_of_many_digits_is_told_by_its_size():
   with pytest.raises(ValueError, match='got a number of about 5000 digits'):
     limits.count('seeds', 10 ** 5_000, most=10)
-  with pytest.raises(ValueError, match='seed must be a whole number from 0'):
+  with pytest.raises(ValueError, match='seed must be at least 0, got -1'):
     limits.count('seed', -1, least=0, most=limits.SEED)
 
 
@@ -113,7 +112,7 @@ def test_a_number_of_many_digits_is_told_by_its_size():
     (('iv', 'demand', '--out', 'out', '--method', 'two_sls', '--rho', 'nan'),
      'rho must lie in [0, 1], got nan'),
     (('policy', 'train', 'catch', '--out', 'out', '--seed', '9' * 30),
-     '--seed must be a whole number from 0 to 9,223,372,036,854,775,807')])
+     '--seed must be at most 9,223,372,036,854,775,807, got 999,999,')])
 def test_an_odd_argument_is_refused(refuses, command, message):
   assert message in refuses(*command)
 
@@ -173,11 +172,11 @@ _INF, _NAN = float('inf'), float('nan')
     ({'seeds': _INF}, 'seeds should be a whole number, got inf'),
     ({'seeds': _NAN}, 'seeds should be a whole number, got nan'),
     ({'seeds': None}, 'seeds should be a whole number, got None'),
-    ({'seeds': _MANY}, 'seeds must be .* to 10,000, got 100,000,000,000'),
+    ({'seeds': _MANY}, 'seeds must be at most 10,000, got 100,000,000,000'),
     ({'seeds': 10 ** 400}, 'seeds should be a whole number'),
-    ({'dataset_seeds': _MANY}, 'dataset_seeds must be .* to 10,000'),
-    ({'transitions': _MANY}, 'transitions must be .* to 100,000,000'),
-    ({'truth_episodes': _MANY}, 'truth_episodes must be .* to 100,000,000'),
+    ({'dataset_seeds': _MANY}, 'dataset_seeds must be at most 10,000'),
+    ({'transitions': _MANY}, 'transitions must be at most 100,000,000'),
+    ({'truth_episodes': _MANY}, 'truth_episodes must be at most 100,000,000'),
     ({'seeds': 10_000, 'dataset_seeds': 10_000}, '10,800,000,000 runs, but at'),
     ({'noises': [_INF]}, r'noises must lie in \[0, 1\], got inf'),
     ({'noises': [_NAN]}, 'noises should be numbers, got nan'),
@@ -292,7 +291,7 @@ def test_a_full_disk_loses_no_row(tmp_path, ope_row, small_disk):
 
 
 _EVIL = ('=cmd <script>alert(1)</script> {{7*7}} \\input{x} $\\frac$ [/x] '
-         '\x1b[31m\u202e\x00')
+         '\x1b[31m\u202e\x00\udc80')
 
 
 def _evil(ope_row):
@@ -326,7 +325,7 @@ def test_texts_of_users_are_harmless_in_every_file_of_a_report(
   page = files['index.html']
   assert '<script>alert' not in page
   assert '{{7*7}}' in page
-  assert r'\x1b[31m\u202e\x00' in page
+  assert r'\x1b[31m\u202e\x00\udc80' in page
   for line in files['results.csv'].splitlines():
     assert not line.startswith(('=', '+', '@'))
     assert ',=' not in line
