@@ -193,7 +193,7 @@ def test_lists_of_a_sweep_are_taken_as_they_are_written():
   request = asked.parse({
       'methods': 'kiv', 'settings': {'kiv': {'stage1_penalties': [
           '1e-5', 0.1]}}})
-  assert request.settings == {'kiv': ('stage1_penalties=(1e-5, 0.1, )',)}
+  assert request.settings == {'kiv': ('stage1_penalties=(1e-5, 0.1)',)}
 
 
 @pytest.mark.parametrize('changes, message', [
