@@ -162,13 +162,14 @@ def _settings(name: str, value: Any) -> tuple[str, ...]:
   """Returns a mapping as texts name=value, which `overrides` takes."""
   texts = []
   for key, each in _mapping(name, value).items():
-    text = (f'({"".join(f"{_written(part)}, " for part in each)})'
-            if isinstance(each, list) else _written(each))
-    texts.append(f'{key}={text}')
+    texts.append(f'{key}={_written(each)}')
   return tuple(sorted(texts))
 
 
 def _written(value: Any) -> str:
+  if isinstance(value, list):
+    comma = ',' if len(value) == 1 else ''
+    return f'({", ".join(map(_written, value))}{comma})'
   # YAML reads 1e-5 as a string; as it is written, it is a number.
   return value if isinstance(value, str) else repr(value)
 

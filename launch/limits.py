@@ -32,10 +32,11 @@ def count(name: str, number: int, *, least: int = 1, most: int) -> None:
   Raises:
     ValueError: the number is out of range.
   """
-  if not least <= number <= most:
+  if number < least:
     raise ValueError(
-        f'{name} must be a whole number from {least:,} to {most:,}, got '
-        f'{_shown(number)}.')
+        f'{name} must be at least {least:,}, got {_shown(number)}.')
+  if number > most:
+    raise ValueError(f'{name} must be at most {most:,}, got {_shown(number)}.')
 
 
 def share(

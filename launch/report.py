@@ -1,9 +1,10 @@
 """`dfiv-ope report`: one page, tables and figures from result rows."""
 
 from collections.abc import Mapping
+import dataclasses
 import json
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,12 +39,25 @@ def report(
         'which could go on from a run at another discount. If runs at several '
         'discounts or policies share the directory, evaluate again into a new '
         'one.')
+  rows = [dataclasses.replace(row, **{
+      name: _encodable(getattr(row, name)) for name in (
+          'problem', 'config', 'failure', 'preset', 'command', 'versions')})
+          for row in rows]
   from dfiv_ope.launch.reporting import build
   _publish(out, {
       name: content if name.endswith(_PICTURE) else
       console.visible_lines(content.decode()).encode()
       for name, content in build.files(rows, runs).items()}, old)
   console.say(out / 'index.html')
+
+
+def _encodable(value: Any) -> Any:
+  """Returns texts in which bytes of paths that are not UTF-8 are escapes."""
+  if isinstance(value, str):
+    return value.encode('utf-8', 'backslashreplace').decode()
+  if isinstance(value, Mapping):
+    return {name: _encodable(each) for name, each in value.items()}
+  return value
 
 
 def _claimed(out: pathlib.Path) -> list[str]:

@@ -23,14 +23,14 @@ class _Loader(yaml.SafeLoader):
           f'more than {_MOST_LEVELS} levels are not allowed',
           self.peek_event())
     self._level += 1
-    node = super().compose_node(parent, index)  # type: ignore[no-untyped-call]
+    node = super().compose_node(parent, index)
     self._level -= 1
     return node
 
   def construct_mapping(self, node: Any, deep: bool = False) -> Any:
     seen = set()
     for key_node, _ in node.value:
-      key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+      key = self.construct_object(key_node, deep=True)
       with contextlib.suppress(TypeError):  # no key; refused below
         if key in seen:
           raise _refusal(f'the key {key!r} comes twice', key_node)

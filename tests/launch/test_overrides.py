@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from dfiv_ope import agents
 from dfiv_ope.launch import overrides
 
 
@@ -38,10 +39,46 @@ def test_a_value_takes_the_type_of_its_field(setting, field, value):
     ('steps=1.5', "steps is of type int .now 1., got '1.5'"),
     ('steps=None', 'steps is of type int'),
     ('batch=many', 'batch is of type int or NoneType'),
-    ('joint=1', 'joint is of type bool')])
+    ('joint=1', 'joint is of type bool'),
+    ('sizes=("a",)', r'sizes is of type tuple of int .now \(8,\)., got'),
+    ('sizes=(4, True)', 'sizes is of type tuple of int'),
+    ('sizes=((4,),)', 'sizes is of type tuple of int'),
+    ('sizes=' + '(' * 5_000, 'sizes is of type tuple of int'),
+    ('sizes=(4, 10**400)', 'sizes is of type tuple of int'),
+    ('sizes=(4, 10000000000)', r'sizes must lie within -1e\+09 and 1e\+09'),
+    ('steps=' + '9' * 900, 'steps must lie within'),
+    ('rate=1e999', r'rate must lie within -1e\+09 and 1e\+09, got .1e999'),
+    ('rate=' + '9' * 900, 'rate must lie within'),
+    ('rate=nan', 'rate is of type float'),
+    ('steps=', "got ''")])
 def test_what_does_not_fit_is_refused(setting, message):
   with pytest.raises(ValueError, match=message):
     overrides.apply(_Config(), [setting])
+
+
+def test_entries_of_a_tuple_take_its_type():
+  @dataclasses.dataclass(frozen=True, kw_only=True)
+  class Config:
+    rates: tuple[float, ...] = (0.1,)
+
+  changed = overrides.apply(Config(), ['rates=(1, 0.5)'])
+  assert changed.rates == (1., 0.5)
+  assert type(changed.rates[0]) is float
+
+
+def test_a_setting_that_comes_twice_is_refused():
+  with pytest.raises(ValueError, match='rate is set twice'):
+    overrides.apply(_Config(), ['rate=1', 'rate=2'])
+
+
+@pytest.mark.parametrize('name', ['updates', 'batch_size', 'checks'])
+@pytest.mark.parametrize('method', ['lstd', 'kiv'])
+def test_settings_of_a_training_mean_nothing_to_a_closed_form(method, name):
+  config = agents.load(method).CONFIGS['default']
+  with pytest.raises(ValueError, match=f'{name} means nothing here.*random_fe'):
+    overrides.apply(config, [f'{name}=1'])
+  assert overrides.apply(
+      agents.load('fqe').CONFIGS['default'], ['updates=50']).updates == 50
 
 
 def test_nothing_set_changes_nothing():

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from dfiv_ope import policies, types
 from dfiv_ope.agents import cloning
-from dfiv_ope.launch import targets
+from dfiv_ope.launch import runtime, targets
 
 _STATE = np.random.default_rng(0).normal(size=(2_500, 2)).astype(np.float32)
 _ACTIONS = (np.arange(2_500) % 3).astype(np.int32)
@@ -288,6 +288,21 @@ def test_the_digest_of_a_function_covers_the_files_that_it_reads(
      '(len(observations) - 800) / 2000).astype(int)', 'others are left out'),
     ('1 / 0', r'ZeroDivisionError: division by zero \(policies.*, line 3\)'),
     ('exit("bye")', r'failed: SystemExit: bye'),
+    ('(_ for _ in ()).throw(ValueError)',
+     r'failed: ValueError \(policies_.*\.py, line 3\)'),
+    ('(_ for _ in ()).throw(KeyboardInterrupt)',
+     r'failed: KeyboardInterrupt \(policies_.*\.py, line 3\)'),
+    ('(_ for _ in ()).throw(GeneratorExit)', 'failed: GeneratorExit'),
+    ('(_ for _ in ()).throw(type("E", (Exception,), '
+     '{"__str__": lambda self: 1 / 0}))', r'failed: E \(policies_'),
+    ('np.full((len(observations), 3), 1 / 3).astype(object)',
+     'entries of type object'),
+    ('np.ma.masked_less(np.full((len(observations), 3), 1 / 3), 1)',
+     'a masked array'),
+    ('__import__("pandas").DataFrame(np.full((len(observations), 3), 1 / 3), '
+     'columns=["a", "b", "c"])', 'the columns a, b, c, but the actions'),
+    ('__import__("pandas").Series(["0"] * len(observations), '
+     'index=range(len(observations))[::-1])', 'reset_index'),
     ('np.linalg.inv(np.zeros((2, 2)))',
      r'LinAlgError: Singular matrix \(policies_.*\.py, line 3\)'),
 ])
@@ -297,6 +312,13 @@ def test_functions_that_are_refused(module, expression, message):
     _resolve(name)
   assert str(caught.value).startswith(name)
   assert '\n' not in str(caught.value)
+
+
+def test_ctrl_c_is_no_failure_of_the_policy(module):
+  body = ('from dfiv_ope.launch import runtime\n\n'
+          'def f(observations):\n  raise runtime.Interrupted\n')
+  with pytest.raises(runtime.Interrupted):
+    _resolve(f'{module(body)}:f')
 
 
 def test_a_number_is_refused_where_labels_are_other_numbers(module):
@@ -311,6 +333,8 @@ def test_a_number_is_refused_where_labels_are_other_numbers(module):
 @pytest.mark.parametrize('body, function, message', [
     ('import no_such_module', 'f', r"ModuleNotFoundError: .* \(.*, line 3\)"),
     ('raise SystemExit(3)', 'f', 'SystemExit: 3'),
+    ('raise KeyboardInterrupt', 'f', r'KeyboardInterrupt \(.*, line 3\)'),
+    ('raise GeneratorExit', 'f', r'GeneratorExit \(.*, line 3\)'),
     ('def f(:', 'f', 'SyntaxError: .*line 3'),
     ('f = 3', 'f', 'has no function f'),
     ('f = 3', 'g', 'has no function g'),

@@ -1,0 +1,358 @@
+"""Wrong input ends with one bounded sentence and exit code 2, before work."""
+
+import errno
+import json
+import os
+import pathlib
+import resource
+import signal
+import sys
+
+import pytest
+
+from dfiv_ope import results
+from dfiv_ope.agents import dqn, lstd
+from dfiv_ope.datasets import columns
+from dfiv_ope.launch import (
+  asked,
+  cells,
+  choosing,
+  limits,
+  main,
+  policy,
+  report,
+  runtime,
+  yaml_files,
+)
+
+
+@pytest.fixture
+def refuses(capfd, monkeypatch, tmp_path):
+  """Runs a command in this process; returns the sentence it refuses with."""
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.delenv('DFIV_OPE_DEBUG', raising=False)
+  before = signal.getsignal(signal.SIGINT)
+
+  def run(*arguments):
+    monkeypatch.setattr(sys, 'argv', ['dfiv-ope', *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+      main.main()
+    output, errors = capfd.readouterr()
+    assert ended.value.code == 2, errors
+    (line,) = errors.splitlines()
+    assert line.startswith('Error: ')
+    assert len(line) < 2_500
+    assert line.isprintable()
+    assert not output
+    assert not list(tmp_path.glob('out*'))
+    return line
+
+  yield run
+  signal.signal(signal.SIGINT, before)
+
+
+_MANY = 100_000_000_000
+
+
+@pytest.mark.parametrize('command, option, most', [
+    ('evaluate data --method lstd', '--seeds', limits.SEEDS),
+    ('evaluate data --method lstd', '--truth-episodes', limits.TRUTH_EPISODES),
+    ('sweep', '--jobs', limits.JOBS),
+    ('dataset make catch', '--transitions', limits.TRANSITIONS),
+    ('dataset make catch', '--truth-episodes', limits.TRUTH_EPISODES),
+    ('iv demand --method two_sls', '--seeds', limits.SEEDS),
+    ('iv demand --method two_sls', '--n', limits.SAMPLE),
+    ('iv dsprites --method two_sls', '--n', limits.PICTURES),
+    ('iv demand-mnist', '--n', limits.PICTURES),
+    ('iv mnist', '--n', limits.PICTURES),
+    ('reproduce ope', '--jobs', limits.JOBS),
+    ('benchmark coverage data', '--logs', limits.LOGS),
+    ('benchmark coverage data', '--seeds', limits.SEEDS),
+    ('benchmark learners', '--updates', limits.UPDATES),
+    ('benchmark learners', '--actions', limits.ACTIONS),
+    ('benchmark learners', '--observations', limits.OBSERVATIONS),
+    ('benchmark learners', '--rows', limits.ENTRIES // 50),
+    ('benchmark learners', '--batch-size', limits.ENTRIES // 50)])
+def test_a_count_is_refused_with_what_is_allowed(
+    refuses, command, option, most):
+  out = () if 'learners' in command else ('--out', 'out')
+  sentence = refuses(*command.split(), *out, option, _MANY)
+  assert f'{option} must be at most {most:,}, got 100,000,000,000.' in sentence
+
+
+def test_a_number_of_many_digits_is_told_by_its_size():
+  with pytest.raises(ValueError, match='got a number of about 5000 digits'):
+    limits.count('seeds', 10 ** 5_000, most=10)
+  with pytest.raises(ValueError, match='seed must be at least 0, got -1'):
+    limits.count('seed', -1, least=0, most=limits.SEED)
+
+
+@pytest.mark.parametrize('command, message', [
+    (('evaluate', 'data', '--out', ''), 'The argument after --out is empty'),
+    (('evaluate', '', '--out', 'out'), 'The argument after evaluate is empty'),
+    (('report', 'runs', '--out='), '--out is empty'),
+    (('evaluate', 'data', '--out', 'out'), 'Name a --method'),
+    (('evaluate',), "Missing argument 'DATASET'"),
+    (('evaluate', 'data', '--out', 'out', '--seeds', 'x'), '--seeds'),
+    (('evaluate', '\x1b[31m'), 'Missing option'),
+    (('evaluate', 'data', '--out', 'out', '--method', '\x1b[31m[/x]'),
+     r"no method '\x1b[31m[/x]'"),
+    (('evaluate', 'data', '--out', 'out', '--method', 'x' * 100_000),
+     'characters ...'),
+    (('evaluate', 'data', '--out', 'out', '--method', 'lstd', '--interval',
+      'nan'), '--interval must lie in (0, 1), got nan'),
+    (('benchmark', 'coverage', 'data', '--out', 'out', '--level', 'inf'),
+     '--level must lie in (0, 1), got inf'),
+    (('no-such',), "No such command 'no-such'"),
+    (('evaluate', '--no-such'), 'No such option'),
+    (('report', 'x' * 300, '--out', 'out'), 'File name too long'),
+    (('report', 'nowhere\udc80', '--out', 'out'), r'nowhere\udc80 has no r'),
+    (('sweep', '.', '--out', 'out'), 'Is a directory'),
+    (('sweep', '/dev/zero', '--out', 'out'), 'more than 1,000,000 bytes'),
+    (('iv', 'demand', '--out', 'out', '--method', 'two_sls', '--rho', 'nan'),
+     'rho must lie in [0, 1], got nan'),
+    (('policy', 'train', 'catch', '--out', 'out', '--seed', '9' * 30),
+     '--seed must be at most 9,223,372,036,854,775,807, got 999,999,')])
+def test_an_odd_argument_is_refused(refuses, command, message):
+  assert message in refuses(*command)
+
+
+_BOMB = 'a: &a [x]\n' + ''.join(
+    f'{after}: &{after} [{", ".join([f"*{before}"] * 9)}]\n'
+    for before, after in zip('abcdefgh', 'bcdefghi', strict=True))
+
+
+@pytest.mark.parametrize('text, message', [
+    ('[' * 3_000 + ']' * 3_000, 'more than 20 levels'),
+    ('a:\n' + ''.join(f'{" " * level}b:\n' for level in range(1, 300)),
+     'more than 20 levels'),
+    (_BOMB, 'aliases .* are not allowed at line 2'),
+    ('a: &a [*a]', 'aliases'),
+    ('seeds: 1\nseeds: 2', "the key 'seeds' comes twice at line 2"),
+    ('settings: {lstd: {penalty: 1, penalty: 2}}', "'penalty' comes twice"),
+    ('seeds: ' + '9' * 5_000, 'digits'),
+    ('seeds: 2024-13-45', 'month'),
+    ('seeds: !!bool x', 'not YAML'),
+    ('seeds: !!python/object:os.system x', 'could not determine'),
+    ('? [a]\n: 1', 'unhashable'),
+    ('a: \x1b', 'special characters'),
+    ('yes: 1', 'the key True, which YAML reads as bool'),
+    ('- a', 'should hold names and values'),
+    ('a: b' + ' ' * 1_000_000, 'more than 1,000,000 bytes')])
+def test_yaml_that_is_refused(tmp_path, text, message):
+  path = tmp_path / 'file.yaml'
+  path.write_text(text)
+  with pytest.raises(ValueError, match=message) as caught:
+    yaml_files.read(path)
+  assert str(path) in str(caught.value)
+  assert '\n' not in str(caught.value)
+  assert len(str(caught.value)) < 1_000
+
+
+def test_yaml_in_another_encoding_is_refused(tmp_path):
+  path = tmp_path / 'file.yaml'
+  path.write_bytes('name: é'.encode('latin-1'))
+  with pytest.raises(ValueError, match='is not YAML: not UTF-8'):
+    yaml_files.read(path)
+
+
+def test_plain_yaml_is_read(tmp_path):
+  path = tmp_path / 'file.yaml'
+  path.write_text('tasks: [catch]\nsettings: {lstd: {penalty: 1e-5}}\n')
+  assert yaml_files.read(path) == {
+      'tasks': ['catch'], 'settings': {'lstd': {'penalty': '1e-5'}}}
+  path.write_text('')
+  assert yaml_files.read(path) == {}
+
+
+_INF, _NAN = float('inf'), float('nan')
+
+
+@pytest.mark.parametrize('data, message', [
+    ({'seeds': _INF}, 'seeds should be a whole number, got inf'),
+    ({'seeds': _NAN}, 'seeds should be a whole number, got nan'),
+    ({'seeds': None}, 'seeds should be a whole number, got None'),
+    ({'seeds': _MANY}, 'seeds must be at most 10,000, got 100,000,000,000'),
+    ({'seeds': 10 ** 400}, 'seeds should be a whole number'),
+    ({'dataset_seeds': _MANY}, 'dataset_seeds must be at most 10,000'),
+    ({'transitions': _MANY}, 'transitions must be at most 100,000,000'),
+    ({'truth_episodes': _MANY}, 'truth_episodes must be at most 100,000,000'),
+    ({'seeds': 10_000, 'dataset_seeds': 10_000}, '10,800,000,000 runs, but at'),
+    ({'noises': [_INF]}, r'noises must lie in \[0, 1\], got inf'),
+    ({'noises': [_NAN]}, 'noises should be numbers, got nan'),
+    ({'target_epsilons': _NAN}, 'target_epsilons should be numbers, got nan'),
+    ({'discount': _NAN}, 'discount should be numbers, got nan'),
+    ({'epsilon': _INF}, r'epsilon must lie in \[0, 1\], got inf'),
+    ({'tasks': 'all,no-such'}, "no 'no-such' for tasks")])
+def test_a_sweep_that_cannot_be_is_refused(data, message):
+  with pytest.raises(ValueError, match=message):
+    asked.parse(data)
+
+
+def test_lists_of_a_sweep_are_taken_as_they_are_written():
+  request = asked.parse({
+      'methods': 'kiv', 'settings': {'kiv': {'stage1_penalties': [
+          '1e-5', 0.1]}}})
+  assert request.settings == {'kiv': ('stage1_penalties=(1e-5, 0.1)',)}
+
+
+@pytest.mark.parametrize('changes, message', [
+    ({'hidden': (0,)}, 'hidden must hold widths from 1'),
+    ({'window': -1.}, 'window must be positive'),
+    ({'learning_rate': 0.}, 'learning_rate must be positive'),
+    ({'warmup_rounds': -1}, 'warmup_rounds must not be negative')])
+def test_a_training_that_cannot_be_is_refused(changes, message):
+  with pytest.raises(ValueError, match=message):
+    dqn.Config(**changes)
+
+
+def test_lstd_refuses_a_penalty_before_it_opens_a_log():
+  with pytest.raises(ValueError, match='penalty must be positive, got -1'):
+    lstd.Config(penalty=-1.)
+
+
+def test_a_choice_between_equal_configs_is_refused(tmp_path):
+  equal = [cells.Cell(
+      method='lstd', config=lstd.Config(), seed=0, preset='', command='')] * 2
+  with pytest.raises(ValueError, match='named are all the same'):
+    choosing.choose(None, equal, out=tmp_path)
+
+
+@pytest.mark.parametrize('actions, message', [
+    (str(_MANY), 'actions must be at most 10,000, got 100000000000'),
+    (_MANY, 'actions must be at most 10,000'),
+    ('9' * 5_000, 'actions must be at most 10,000'),
+    ([False, True], 'actions has False, which YAML makes of yes, no')])
+def test_actions_that_cannot_be_are_refused(actions, message):
+  with pytest.raises(ValueError, match=message):
+    columns.parse({'actions': actions})
+
+
+@pytest.mark.parametrize('content, message', [
+    (b'', 'is not the record of a policy'),
+    (b'[]', 'schema version None'),
+    (b'[1]', 'is not the record of a policy'),
+    (b'\xff', 'is not the record of a policy'),
+    (b'[' * 100_000, 'is not the record of a policy'),
+    (b'{"schema": 1}', 'does not say which task')])
+def test_a_damaged_record_of_a_policy_is_refused(tmp_path, content, message):
+  (tmp_path / policy.RECORD).write_bytes(content)
+  with pytest.raises(ValueError, match=message) as caught:
+    policy.read_record(tmp_path)
+  assert str(tmp_path / policy.RECORD) in str(caught.value)
+
+
+class _ResourceExhaustedError(Exception):
+  """As TensorFlow's is called."""
+
+
+_ResourceExhaustedError.__name__ = 'ResourceExhaustedError'
+
+
+@pytest.mark.parametrize('error, words', [
+    (ValueError(), 'ValueError, of which no more is known'),
+    (MemoryError('Unable to allocate 9 TiB'), 'not enough memory: Unable to'),
+    (_ResourceExhaustedError('OOM'), 'not enough memory: OOM'),
+    (RecursionError('depth'), 'nested too deeply'),
+    (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 'The disk is full'),
+    (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), 'The disk is full'),
+    (RuntimeError('x; No space left on device [Op:SaveV2]'),
+     'The disk is full')])
+def test_an_error_of_the_machine_is_a_sentence(error, words):
+  sentence = main._sentence(error)
+  assert words in sentence
+  assert 'removed' not in sentence
+
+
+def test_a_bug_of_ours_is_no_sentence():
+  assert main._sentence(KeyError('name')) is None
+
+
+@pytest.fixture
+def small_disk():
+  """Lets no file grow beyond 3,000 bytes."""
+  soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, hard))
+  yield
+  resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_loses_no_row(tmp_path, ope_row, small_disk):
+  row = ope_row(curves={'estimate': [0.1] * 100})
+  results.append(tmp_path, row)
+  with pytest.raises(OSError, match='too large') as caught:
+    for seed in range(1, 9):
+      results.append(tmp_path, ope_row(seed=seed, curves=row.curves))
+  kept = results.read(tmp_path)
+  assert kept[0] == row
+  assert [each.seed for each in kept] == list(range(len(kept)))
+  assert 'Result rows and datasets that were complete are kept' in (
+      main._sentence(caught.value))
+
+
+_EVIL = ('=cmd <script>alert(1)</script> {{7*7}} \\input{x} $\\frac$ [/x] '
+         '\x1b[31m\u202e\x00\udc80')
+
+
+def _evil(ope_row):
+  return [
+      ope_row(method, seed=seed, preset='paper', command=_EVIL,
+              problem={'dataset': _EVIL}, failure=failure)
+      for method in ('lstd', 'kiv')
+      for seed, failure in ((0, ''), (1, f'error: {_EVIL}'))]
+
+
+def test_a_report_on_a_full_disk_leaves_no_half_of_a_file(
+    tmp_path, ope_row, capfd, small_disk):
+  runs = tmp_path / 'runs'
+  results.append(runs, ope_row())
+  with pytest.raises(OSError, match='too large'):
+    report.report(runs, out=tmp_path / 'report')
+  assert not list((tmp_path / 'report').rglob('*.partial'))
+  assert len(results.read(runs)) == 1
+
+
+def test_texts_of_users_are_harmless_in_every_file_of_a_report(
+    tmp_path, ope_row, capfd):
+  for row in _evil(ope_row):
+    results.append(tmp_path / 'runs', row)
+  report.report(tmp_path / 'runs', out=tmp_path / 'report')
+  files = {path.name: path.read_text() for path in (
+      tmp_path / 'report').rglob('*.*') if path.suffix in (
+          '.html', '.csv', '.tex', '.md', '.svg', '.json')}
+  for text in files.values():
+    assert not {'\x1b', '\u202e', '\x00'} & set(text)
+  page = files['index.html']
+  assert '<script>alert' not in page
+  assert '{{7*7}}' in page
+  assert r'\x1b[31m\u202e\x00\udc80' in page
+  for line in files['results.csv'].splitlines():
+    assert not line.startswith(('=', '+', '@'))
+    assert ',=' not in line
+    assert ',"=' not in line
+  for name, text in files.items():
+    if name.endswith('.tex'):
+      assert r'\input{x}' not in text
+      assert r'\frac' not in text
+
+
+def test_only_ctrl_c_is_an_interrupt(monkeypatch):
+  before = signal.getsignal(signal.SIGINT)
+  try:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    runtime.tell_interrupts_apart()
+    with pytest.raises(runtime.Interrupted):
+      signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup
+    runtime.tell_interrupts_apart()
+    signal.raise_signal(signal.SIGINT)
+  finally:
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_record_of_a_report_is_json(tmp_path, ope_row, capfd):
+  results.append(tmp_path / 'runs', ope_row())
+  report.report(tmp_path / 'runs', out=tmp_path / 'report')
+  record = json.loads((tmp_path / 'report' / 'report.json').read_text())
+  assert 'index.html' in record['files']
+  assert pathlib.Path(capfd.readouterr().out.strip()).name == 'index.html'
