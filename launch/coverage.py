@@ -112,7 +112,8 @@ def _run(
         truth = made.metadata.truth.mean
         problem = describe(
             made.metadata, log=number, seeds=seeds, level=level)
-        encoded, version = configs.encode(config), {
+        encoded = configs.encode(config)
+        version: dict[str, Any] = {
             'code': rows_lib.code(name), 'inference': rows_lib.inference(name)}
         if results.key(problem, name, encoded, 0, **version) in have:
           continue
