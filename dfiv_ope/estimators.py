@@ -8,7 +8,8 @@
     print(model.summary())
 
 Hyper-parameters are those of the method's `Config`, keyword-only. Data may be
-arrays, data frames or lists: Y [n], T, Z and X [n] or [n, columns].
+arrays, data frames or lists: Y [n], T, Z and X [n] or [n, columns]. Pipelines
+and searches of scikit-learn take `regressors.IVRegressor`.
 """
 
 from collections.abc import Mapping

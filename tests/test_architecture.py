@@ -64,8 +64,8 @@ _CORE_ARROWS = {
                      'identification', 'methods', 'model_diagnostics',
                      'splits', 'storage'},
     'estimators': {'types', 'identification', 'iv_estimator', 'storage'},
-    'regressors': {'types', 'estimators', 'features', 'frames', 'iv_estimator',
-                   'two_stage'},
+    'regressors': {'types', 'arrays', 'estimators', 'features', 'frames',
+                   'iv_estimator', 'two_stage'},
     'benchmarks': {'types', 'configs', 'estimators', 'methods', 'networks',
                    'results', 'versions'},
 }
