@@ -8,7 +8,8 @@
     print(model.summary())
 
 Hyper-parameters are those of the method's `Config`, keyword-only. Data may be
-arrays, data frames or lists: Y [n], T, Z and X [n] or [n, columns].
+arrays, data frames or lists: Y [n], T, Z and X [n] or [n, columns]. Pipelines
+and searches of scikit-learn take `regressors.IVRegressor`.
 """
 
 from collections.abc import Mapping
@@ -41,7 +42,7 @@ class TwoSLS(iv_estimator.IVEstimator, method='two_sls', dtype=np.float64,
 
 
 class SieveIV(iv_estimator.IVEstimator, method='sieve', dtype=np.float64,
-              most_splits=10):
+              most_splits=5):
   """Two-stage least squares on splines and polynomials, chosen held out."""
 
   def _refuses(self, found: identification.Identification) -> bool:
@@ -51,7 +52,7 @@ class SieveIV(iv_estimator.IVEstimator, method='sieve', dtype=np.float64,
 
 
 class KIV(iv_estimator.IVEstimator, method='kiv', dtype=np.float64,
-          most_splits=10):
+          most_splits=5):
   """Kernel instrumental variable regression."""
 
 

@@ -1,6 +1,6 @@
 """What the estimators on arrays share: everything but the method."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 import contextlib
 import dataclasses
 import inspect
@@ -16,6 +16,7 @@ from dfiv_ope import (
   arrays,
   convergence,
   diagnostics,
+  effects,
   frames,
   identification,
   methods,
@@ -32,7 +33,7 @@ _SHOWN = 6
 _SPREAD_ROWS = 1000
 
 
-class IVEstimator(base.BaseEstimator):
+class IVEstimator(effects.Effects, base.BaseEstimator):
   """An instrumental-variable regression with scikit-learn's habits.
 
   `fit(Y, T, Z=Z, X=X)` has the order of econometrics; for pipelines and
@@ -152,7 +153,7 @@ class IVEstimator(base.BaseEstimator):
       extra['watch'] = self._watcher(module, watch, count)
     self.underidentified_ = self._identify(
         rows, checkable=not arrays.has_pictures(T, X))
-    models = []
+    models: list[Any] = []
     with contextlib.ExitStack() as stack:
       if self.verbose:
         progress = stack.enter_context(
@@ -179,38 +180,6 @@ class IVEstimator(base.BaseEstimator):
     """Returns the structural function f(T, X) on the scale of Y, [n]."""
     outcome = np.mean(self._predict_each(T, X), axis=0)
     return outcome[:, 0] if self.outcome_is_vector_ else outcome
-
-  def effect(
-      self, X: Any = None, *, T0: Any, T1: Any,
-  ) -> types.FloatArray:
-    """Returns f(T1, X) - f(T0, X) for each row of X (or of T0 and T1)."""
-    return self.predict(T1, X) - self.predict(T0, X)
-
-  def ate(self, T0: Any, T1: Any) -> float:
-    """Returns the mean effect of T0 -> T1 over the covariates of the fit."""
-    self._check_fitted()
-    return float(np.mean(self.effect(self.covariate_, T0=T0, T1=T1)))
-
-  def dose_response(self, T_grid: Any) -> types.FloatArray:
-    """Returns E[Y | do(T=t)] for each row t of T_grid, [G]."""
-    return self.cate(T_grid, given={})
-
-  def cate(
-      self, T_grid: Any, *, given: Mapping[int | str, float],
-  ) -> types.FloatArray:
-    """Returns E[Y | do(T=t), X_j=x_j] for each row t of T_grid, [G].
-
-    Args:
-      T_grid: treatments, [G] or [G, columns].
-      given: values of some columns of X, by number or name; the others are
-        averaged over the rows of the fit.
-    """
-    self._check_fitted()
-    covariate = arrays.held(self.covariate_, given, self.names_.covariate)
-    grid = arrays.column_matrix(
-        'T_grid', frames.aligned('T_grid', T_grid, self.names_.treatment))
-    return np.array([
-        np.mean(self.predict(point[None], covariate)) for point in grid])
 
   def summary(self) -> str:
     """Returns the fit in words and numbers."""
@@ -273,14 +242,16 @@ class IVEstimator(base.BaseEstimator):
       rows: of the fit, on the raw scale.
       checkable: whether columns are numbers of their own, not pixels.
     """
-    treatment, instrument, _, covariate = (
-        None if each is None else scale.apply(each)
-        for each, scale in zip(rows, self.scales_, strict=True))
+    covariate = rows.covariate
+    if covariate is not None and self.scales_.covariate is not None:
+      covariate = self.scales_.covariate.apply(covariate)
     wide = covariate is not None and 2 * covariate.shape[1] > len(covariate)
     # Pixels and wide covariates span anything; only a linear fit is that rich.
     if not self._linear and (wide or not checkable):
       return ''
-    found = identification.check(treatment, instrument, covariate)
+    found = identification.check(
+        self.scales_.treatment.apply(rows.treatment),
+        self.scales_.instrument.apply(rows.instrument), covariate)
     if found.problem and self._refuses(found):
       raise ValueError(found.problem)
     if found.problem:

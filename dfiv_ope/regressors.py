@@ -18,6 +18,7 @@ from sklearn import base
 from sklearn.utils import validation
 
 from dfiv_ope import (
+  arrays,
   estimators,
   features,
   frames,
@@ -110,13 +111,15 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
 
     Raises:
       TypeError: there is no Z.
+      ValueError: the data cannot be used; the message says why.
     """
     self._require(Z, 'score')
     frames.check_rows({'X': X, 'y': y, 'Z': Z})
     predicted = self.predict(X)
     _, covariate = self._parts(np.asarray(X, np.float64))
-    Z = np.asarray(Z, np.float64).reshape(len(predicted), -1)
+    Z = arrays.column_matrix('Z', Z)
     y = validation.column_or_1d(y)
+    validation.check_consistent_length(predicted, y, Z)
     told = _given(predicted, Z if covariate is None
                   else np.concatenate([Z, covariate], axis=1))
     error, variance = (

@@ -13,7 +13,7 @@ import numpy as np
 from dfiv_ope import types
 
 # Rows that all splits of a default fit have together, about.
-_ROWS = 3000
+_ROWS = 10_000
 # With fewer rows, the split of a single fit is worth a warning.
 FEW_ROWS = 1000
 # Splits to propose where a fit had one.
@@ -38,8 +38,8 @@ class Split(NamedTuple):
 def number(rows: int, most: int) -> int:
   """Returns how many splits a fit averages by default.
 
-  As many as have about 3,000 rows together, at most `most`, at least one: the
-  noise of a split falls with the rows, the cost of a fit rises with them.
+  As many as have about 10,000 rows together, at most `most`, at least one: so
+  the default costs about as much as one fit of 10,000 rows, or less.
   """
   return max(1, min(most, -(-_ROWS // rows)))
 

@@ -106,6 +106,15 @@ def test_rows_of_other_labels_are_refused_unless_they_are_arrays():
         rows[['price', 'rent']], rows[['age', 'size']].set_axis(other.index))
 
 
+def test_equal_labels_of_another_type_are_the_same_rows():
+  rows = table()
+  times = pd.date_range('2020-01-01', periods=100, tz='UTC')
+  model = estimators.TwoSLS().fit(
+      rows['sales'].set_axis(times), rows['price'].set_axis(
+          times.tz_convert('Asia/Tokyo')), Z=rows['z1'].set_axis(times))
+  assert model.n_rows_ == 100
+
+
 def test_names_are_saved_and_shown(tmp_path):
   model = fitted()
   model.save(tmp_path / 'saved')

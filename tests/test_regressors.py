@@ -95,6 +95,8 @@ def test_without_instruments_there_is_no_fit_and_no_score():
     model.fit(X, y)
   with pytest.raises(TypeError, match=r'score\(X, y, Z=Z\) needs the instru'):
     model.fit(X, y, Z=Z).score(X, y)
+  with pytest.raises(ValueError, match='inconsistent numbers of samples'):
+    model.score(X, y, Z=np.tile(Z, 2))
 
 
 def test_rows_of_other_labels_are_refused():
