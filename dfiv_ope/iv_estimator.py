@@ -276,8 +276,8 @@ def _linear_first_stage(first: diagnostics.FirstStage) -> list[str]:
   """Returns the textbook statistics, where there are any."""
   if not len(first.effective_f):
     return []
-  name, taus, critical = (
-      'effective F of Z', weak_instruments.TAUS, first.critical_values[0])
+  name, critical = 'effective F of Z', first.critical_values[0]
+  taus: tuple[float, ...] = weak_instruments.TAUS
   if len(first.effective_f) > 1:
     name, taus = 'conditional F', (strength.WORST_BIAS,)
     critical = first.critical_values[
@@ -289,7 +289,8 @@ def _linear_first_stage(first: diagnostics.FirstStage) -> list[str]:
       f'  robust F of Z     {_numbers(first.robust_f)}',
       f'  {name:<17} {_numbers(first.effective_f)}'
       f'{"  WEAK" if first.weak and first.linear else ""}',
-      f'  critical values   {_numbers(critical)} ({shares} % of the worst bias)',
+      f'  critical values   {_numbers(critical)} ({shares} % of the worst '
+      'bias)',
   ]
 
 
