@@ -12,7 +12,7 @@ from typing import Any
 
 # By what share of itself a loss may still fall over the last quarter of the
 # checks; docs/diagnostics.md says how it was chosen.
-LEAST_FALL = 0.005
+LEAST_FALL = 1e-3
 # Fewer checks have no last quarter to speak of.
 _LEAST_CHECKS = 4
 
@@ -59,7 +59,7 @@ def warnings(
       steps = getattr(config, parameter)
       found.append(NotConvergedWarning(
           f'The training has not converged: {name} still fell by '
-          f'{100. * fall:.1f} % over the last quarter of {steps} {parameter}, '
+          f'{100. * fall:.2g} % over the last quarter of {steps} {parameter}, '
           'so the estimate may be far from what a longer training gives. Try '
           f'{parameter}={4 * steps}.'))
   return found

@@ -34,8 +34,8 @@ def _linear(first: diagnostics.FirstStage) -> list[str]:
   """Returns the textbook statistics, where there are any."""
   if not len(first.effective_f):
     return []
-  name, taus, critical = (
-      'effective F of Z', weak_instruments.TAUS, first.critical_values[0])
+  name, critical = 'effective F of Z', first.critical_values[0]
+  taus: tuple[float, ...] = weak_instruments.TAUS
   if len(first.effective_f) > 1:
     name, taus = 'conditional F', (strength.WORST_BIAS,)
     critical = first.critical_values[

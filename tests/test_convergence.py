@@ -2,7 +2,6 @@
 
 import math
 import types
-import warnings
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ def test_a_loss_that_still_falls_is_said_with_what_to_do():
       {'loss': 'iterations'}, config)
   assert isinstance(found, convergence.NotConvergedWarning)
   assert str(found) == (
-      'The training has not converged: loss still fell by 3.0 % over the last '
+      'The training has not converged: loss still fell by 3 % over the last '
       'quarter of 200 iterations, so the estimate may be far from what a '
       'longer training gives. Try iterations=800.')
   assert convergence.warnings(
@@ -50,9 +49,20 @@ def test_every_trained_method_says_what_trains_it(name):
     assert getattr(module.Config(), parameter) > 0
 
 
-def _sine(rows=2000, seed=0):
-  generator = np.random.default_rng(seed)
-  z = generator.uniform(-3., 3., size=(rows, 2))
-  e, one, other = generator.normal(size=(3, rows))
-  treatment = z[:, 0] + e + 0.1 * one
-  return np.sin(treatment) + e + 0.1 * other, treatment, z
+def test_a_fit_warns_and_its_summary_repeats_it(monkeypatch):
+  generator = np.random.default_rng(0)
+  z, noise = generator.normal(size=(2, 200))
+  treatment = z + noise
+  losses = iter([1., .9, .8, .4])
+  monkeypatch.setattr(
+      methods.load('dfiv').dfiv_stages, 'cross_fitted_loss',
+      lambda *_, **__: next(losses))
+  with pytest.warns(convergence.NotConvergedWarning) as caught:
+    model = estimators.DFIV(iterations=4, checks=4).fit(
+        treatment + noise, treatment, Z=z)
+  (words,) = (str(each.message) for each in caught if isinstance(
+      each.message, convergence.NotConvergedWarning))
+  assert 'cross_fitted_loss still fell by 50 % over the last' in words
+  assert 'Try iterations=16.' in words
+  assert f'Warning: {words}' in model.summary()
+  assert model.history_['cross_fitted_loss'] == [1., .9, .8, .4]

@@ -107,8 +107,8 @@ def test_a_column_that_does_not_vary_is_left_out():
           [np.full_like(half.treatment, 0.1), half.treatment], axis=1))
       for half in halves(1.)]
   result = diagnose(with_flat)
-  assert np.isnan([result.r2[0], result.partial_r2[0], result.held_out_index_f[0]]
-                  ).all()
+  assert np.isnan([
+      result.r2[0], result.partial_r2[0], result.held_out_index_f[0]]).all()
   assert result.r2[1] == pytest.approx(2 / 3, abs=0.03)
   assert not result.weak
   weak = result._replace(held_out_index_f=np.array([np.nan, 3.]))
@@ -120,7 +120,8 @@ def test_without_a_swap_only_the_second_half_is_held_out():
   noise = second._replace(treatment=np.random.default_rng(9).normal(
       size=second.treatment.shape))
   assert diagnose([first, noise], swap=False).held_out_index_f[0] < 10.
-  assert diagnose([first, second], swap=False).held_out_index_f[0] == pytest.approx(
+  one = diagnose([first, second], swap=False).held_out_index_f[0]
+  assert one == pytest.approx(
       diagnose([first, second]).held_out_index_f[0] / 2., rel=0.3)
 
 

@@ -8,12 +8,18 @@ covariates (xi), if there are any. The weights between them have closed forms
     model.predict(treatment, covariate)                       # [B, 1]
 """
 
+from collections.abc import Callable
 import dataclasses
 
 import tensorflow as tf
 
-from dfiv_ope import networks, two_stage, types
+from dfiv_ope import features, networks, two_stage, types
 from dfiv_ope.methods import descent, dfiv_rule, dfiv_stages, dfiv_update
+
+# Fixed features of the instrument that tell how far psi has come, their stage-1
+# penalty, and the rows that tell their scale. Of more columns than these,
+# random features tell little, and phi takes their place.
+_JUDGES, _JUDGE_PENALTY, _BANDWIDTH_ROWS, _MOST_COLUMNS = 100, 1e-3, 500, 20
 
 _SMOOTH = (
     networks.Dense(64, 'silu'), networks.Dense(64, 'silu'),
@@ -159,6 +165,7 @@ def fit(
       stage1_loss, stage2_loss = iterate()
     return stage1_loss, stage2_loss
 
+  judge = _judge(stage1, stage2, seed)
   descents = [model.treatment, model.instrument]
   if model.covariate is not None:
     descents.append(model.covariate)
@@ -175,7 +182,8 @@ def fit(
         'stage2_loss': float(losses[1]),
         'held_out_stage1_loss': float(held_out.stage1),
         'held_out_stage2_loss': float(held_out.stage2),
-        'cross_fitted_loss': float(model.cross_fitted_loss(stage1, stage2))}
+        'cross_fitted_loss': float(judge(
+            model.features(stage1), model.features(stage2), config))}
     for name, value in metrics.items():
       history.setdefault(name, []).append(value)
     judged = history['held_out_stage2_loss']
@@ -194,6 +202,38 @@ def fit(
   model.solve(stage1, stage2)
   model.history = history
   return model
+
+
+def _judge(
+    stage1: types.IVBatch, stage2: types.IVBatch, seed: int,
+) -> Callable[[types.IVBatch, types.IVBatch, Config], tf.Tensor]:
+  """Returns what gives the loss of psi by which convergence is told.
+
+  Stage 1 is solved on fixed random features: those of phi fit its rows ever
+  better, which moves the loss whether or not psi gets any better.
+  """
+  fixed: list[tf.Tensor] = []
+  if stage1.instrument.shape[1] <= _MOST_COLUMNS:
+    random = features.FourierFeatures(
+        features.median_bandwidth(stage1.instrument.numpy()[:_BANDWIDTH_ROWS]),
+        size=_JUDGES, seed=(seed, 4))
+    fixed = [tf.cast(random(half.instrument), tf.float32)
+             for half in (stage1, stage2)]
+
+  def loss(
+      first: types.IVBatch, second: types.IVBatch, config: Config) -> tf.Tensor:
+    penalty = config.stage1_penalty
+    if fixed:
+      penalty = _JUDGE_PENALTY
+      first, second = (
+          half._replace(instrument=columns)
+          for half, columns in zip((first, second), fixed, strict=True))
+    return dfiv_stages.cross_fitted_loss(
+        first, second, stage1_penalty=penalty,
+        stage2_penalty=config.stage2_penalty,
+        refinements=config.effective_refinements, intercept=True)
+
+  return loss
 
 
 def _choose_penalties(

@@ -187,8 +187,7 @@ def cross_fitted_loss(
 
   Each half's treatment is predicted by the other's stage 1, and each half's
   stage 2 is judged by the other. `held_out_losses` predicts the judging rows
-  from themselves, which falls as phi over-fits them, whether or not the
-  structural function gets any better.
+  from themselves.
 
   Args:
     first: features of one half of the rows.

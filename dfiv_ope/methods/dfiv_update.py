@@ -138,16 +138,6 @@ class DFIV(tf.Module):
         refinements=self.config.effective_refinements,
         intercept=self._intercept)
 
-  def cross_fitted_loss(
-      self, stage1: types.IVBatch, stage2: types.IVBatch) -> tf.Tensor:
-    """Returns the stage-2 loss on rows that neither stage was solved on, []."""
-    return dfiv_stages.cross_fitted_loss(
-        self.features(stage1), self.features(stage2),
-        stage1_penalty=self.config.stage1_penalty,
-        stage2_penalty=self.config.stage2_penalty,
-        refinements=self.config.effective_refinements,
-        intercept=self._intercept)
-
   def predict(
       self, treatment: types.Nest, covariate: types.Nest | None = None,
   ) -> tf.Tensor:

@@ -303,8 +303,8 @@ def test_values_that_follow_by_chance_are_doubted():
   assert advice.next_steps(case) == [
       'States and actions explain little of the value that follows: 12 % by '
       'LSTD-Q (F of the held-out index 2,346). So what an action leads to is '
-      'mostly chance, or not in the observations. Add observations that tell what '
-      'happens next, or more rows.']
+      'mostly chance, or not in the observations. Add observations that tell '
+      'what happens next, or more rows.']
   assert 'which is weak: what an action leads to' in advice.first_stage(case)[0]
   # Of a method that is not the answer it is only a note.
   other = case_of(sweep(lstd={'metrics': STAGE}, kiv={
