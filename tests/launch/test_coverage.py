@@ -66,5 +66,8 @@ def test_intervals_of_two_policies_are_not_counted_together(capsys):
   lines = [line for line in capsys.readouterr().out.splitlines()
            if 'lstd' in line]
   assert len(lines) == 2
-  assert 'aaaa' in lines[0] and '100 %' in lines[0]
-  assert 'bbbb' in lines[1] and ' 0 %' in lines[1]
+  # Of each: the policy, the level, how many logs, how often it held in %.
+  assert [[cell.split()[:1] for cell in line.strip('│ ').split('│')][2:6]
+          for line in lines] == [
+              [['aaaaaaaa'], ['95'], ['2'], ['100']],
+              [['bbbbbbbb'], ['95'], ['1'], ['0']]]
