@@ -1,10 +1,11 @@
 """What the columns of a log mean: the mapping, and how it meets a file."""
 
+import collections
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 from typing import Any, NamedTuple
 
-from dfiv_ope.datasets import labels
+from dfiv_ope.datasets.formats import source
 
 BEHAVIOUR_PROBABILITY = 'behaviour_probability'
 TARGET_PROBABILITY = 'target_probability_'
@@ -134,9 +135,10 @@ def parse(data: Mapping[str, Any]) -> Columns:
 
 def _list(name: str, value: Any) -> tuple[str, ...]:
   if name == 'actions' and str(value).isdecimal():
-    if len(str(value)) > 9 or int(value) > labels.MOST_ACTIONS:
+    if len(str(value)) > 9 or int(value) > source.MOST_ACTIONS:
       raise ValueError(
-          f'actions must be at most {labels.MOST_ACTIONS:,}, got {value}.')
+          f'There can be at most {source.MOST_ACTIONS:,} actions, got '
+          f'{str(value)[:20]}.')
     return tuple(map(str, range(int(value))))
   if isinstance(value, str):
     value = [each.strip() for each in value.split(',')]
@@ -278,8 +280,9 @@ def _listing(available: Sequence[str]) -> str:
 
 
 def _no_repetition(what: str, names: Sequence[str]) -> None:
-  twice = sorted({name for name in names if names.count(name) > 1})
+  counts = collections.Counter(names)
+  twice = sorted(name for name, count in counts.items() if count > 1)
   if twice:
     raise ValueError(
-        f'{", ".join(map(repr, twice))} occurs twice in {what}; each must '
+        f'{", ".join(map(repr, twice[:20]))} occurs twice in {what}; each must '
         'occur once.')

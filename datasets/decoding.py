@@ -86,6 +86,9 @@ class Decoder:
     self._file = file
     self._episodes: list[str] = []
     self._seen: set[str] = set()
+    self._spellings = {
+        name: labels.Spellings(file) for name in (
+            layout.episode, layout.action)}
     targets = range(
         len(actions.labels) if layout.target_probabilities else 0)
     self.annotations = (
@@ -116,7 +119,10 @@ class Decoder:
       ValueError: a cell is not of the kind of its column.
     """
     layout, place = self.layout, chunk.rows
-    codes, names = labels.read(chunk.columns[layout.episode])
+    codes, names = labels.read(
+        chunk.columns[layout.episode], rows=place,
+        place=f'{self._file}: {layout.episode}',
+        spellings=self._spellings[layout.episode])
     known = codes != labels.EMPTY
     nameless = place[~known]
     if nameless.size:
@@ -133,11 +139,14 @@ class Decoder:
 
     return Rows(
         row=place, episode=episode,
-        step=None if layout.step is None else self._numbers(
+        step=None if layout.step is None else self._one_number(
             layout.step, chunk),
         observation=self._observation(chunk),
-        action=self.actions.encode(chunk.columns[layout.action]),
-        reward=self._numbers(layout.reward, chunk),
+        action=self.actions.encode(
+            chunk.columns[layout.action], rows=place,
+            place=f'{self._file}: {layout.action}',
+            spellings=self._spellings[layout.action]),
+        reward=self._one_number(layout.reward, chunk),
         terminated=flag(layout.terminated), truncated=flag(layout.truncated),
         annotations=self._annotations(chunk)), nameless, returned
 
@@ -212,6 +221,11 @@ class Decoder:
           'each action, with a name that ends in the action.')
     return tuple(by_label[label] for label in self.actions.labels)
 
+  def _one_number(self, name: str, chunk: source.Chunk) -> np.ndarray:
+    """Reads a column of one entry a row as `_numbers` does."""
+    return labels.one_entry(
+        self._numbers(name, chunk), place=f'{self._file}: {name}')
+
   def _numbers(self, name: str, chunk: source.Chunk) -> np.ndarray:
     """Reads a column as float64, nan where a cell is empty."""
     values = np.asarray(chunk.columns[name])
@@ -239,7 +253,8 @@ class Decoder:
 
   def _flags(self, name: str, chunk: source.Chunk) -> np.ndarray:
     """Reads a column as 0, 1 or ABSENT."""
-    codes, names = labels.read(chunk.columns[name])
+    codes, names = labels.read(
+        chunk.columns[name], place=f'{self._file}: {name}')
     values = []
     for index, text in enumerate(names):
       if text.lower() not in _TRUE | _FALSE:

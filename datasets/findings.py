@@ -11,6 +11,7 @@ from dfiv_ope.datasets import decoding, labels
 # Probabilities in files are rounded.
 _SUM_TOLERANCE = 1e-3
 _TOLERANCE = 1e-6
+_LARGEST_STEP = 2.**53
 
 
 class Finding(NamedTuple):
@@ -87,6 +88,10 @@ def _steps(rows: decoding.Rows) -> Masks:
     return
   whole = np.isfinite(rows.step) & (rows.step == np.floor(rows.step))
   yield 'step is not a whole number', ~whole
+  exact = np.abs(rows.step) < _LARGEST_STEP
+  yield ('step is 2^53 or more, where numbers that differ by one are not told '
+         'apart; count from 0'), whole & ~exact
+  whole &= exact
   same = np.append(False, np.diff(rows.episode) == 0)
   same[1:] &= whole[1:] & whole[:-1]
   change = np.where(same, np.diff(rows.step, prepend=0.), 1.)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,6 @@ from dfiv_ope.datasets.formats import source
 
 EMPTY, UNKNOWN = -1, -2
 
-# More than this and the column is hardly one of actions.
-MOST_ACTIONS = 10_000
 _WHOLE = re.compile(r'(-?(?:0|[1-9]\d*))(?:\.0*)?')
 _NUMBER = re.compile(r'-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
 
@@ -28,16 +27,81 @@ class Names(NamedTuple):
   names: list[str]
 
 
-def read(values: source.Raw) -> Names:
-  """Reads a column as names; 1, 1.0 and '1' are the same name."""
+class Spellings:
+  """How the names of a log are written, to tell those that are nearly equal.
+
+  Names are compared without the blanks around them, since files align their
+  columns with blanks; so two that differ by nothing else cannot be told apart.
+  """
+
+  def __init__(self, place: str):
+    """Begins with none; the place, such as a file, is for messages."""
+    self._place = place
+    self._written: dict[str, str] = {}
+
+  def add(self, name: str, value: object, *, row: int | None = None) -> None:
+    """Takes in a name and how it is written.
+
+    Raises:
+      ValueError: another name differs only by blanks, or it has characters
+        that a terminal would take for commands.
+    """
+    where = self._place if row is None else f'{self._place}, row {row}'
+    if not name.isprintable() and any(
+        unicodedata.category(each) in ('Cc', 'Cs') and each != '\t'
+        for each in name):
+      raise ValueError(
+          f'{where}: the label {ascii(name)} has a control character. Write it '
+          'without.')
+    if _WHOLE.fullmatch(name):
+      return  # Blanks do not make another number.
+    text = _text(value)
+    other = self._written.setdefault(name, text)
+    if other != text:
+      raise ValueError(
+          f'{where}: the labels {ascii(other)} and {ascii(text)} differ only '
+          'by blanks. Write both in the same way, or give them other names.')
+
+
+def read(
+    values: source.Raw, *, place: str, spellings: Spellings | None = None,
+    rows: np.ndarray | None = None) -> Names:
+  """Reads a column as names; 1, 1.0 and '1' are the same name.
+
+  Args:
+    values: the column.
+    place: file and name of the column, for messages.
+    spellings: how names were written so far; None if it does not matter.
+    rows: numbers of the rows in the file, for messages.
+
+  Raises:
+    ValueError: the column has several entries a row or values of a kind that
+      cannot be names, or `spellings` refuses a name.
+  """
+  values = one_entry(values, place=place)
   if isinstance(values, pd.Categorical):
     codes, unique = values.codes.astype(np.int64), values.categories
   else:
+    if values.dtype.kind not in 'biufOUS':
+      raise ValueError(
+          f'{place} has values of type {values.dtype}, which cannot be labels. '
+          'Write them as whole numbers or text.')
     text = values.dtype.kind in 'US'
     codes, unique = pd.factorize(values.astype(object) if text else values)
   if unique.dtype.kind in 'iu':
     return Names(codes, list(map(str, unique.tolist())))
   names = [_name(each) for each in unique]
+  if spellings is not None:
+    for name, each in zip(names, unique, strict=True):
+      try:
+        spellings.add(name, each)
+      except ValueError:
+        if rows is None:
+          raise
+        # The later one, where both are in these rows.
+        later = max(int(np.argmax(codes == other)) for other, its_name
+                       in enumerate(names) if its_name == name)
+        spellings.add(name, each, row=int(rows[later]))
   if '' not in names and len(set(names)) == len(names):
     return Names(codes, names)
   once = {name: index for index, name in enumerate(dict.fromkeys(
@@ -46,19 +110,63 @@ def read(values: source.Raw) -> Names:
   return Names(again[codes], list(once))
 
 
+def one_entry(values: Any, *, place: str) -> Any:
+  """Returns a column [N] or [N, 1] as [N].
+
+  Args:
+    values: the column.
+    place: file and name of the column, for messages.
+
+  Raises:
+    ValueError: it has more entries a row.
+  """
+  if values.ndim == 1:
+    return values
+  if values.shape[1:] != (1,):
+    raise ValueError(
+        f'{place} has {int(np.prod(values.shape[1:]))} entries a row (shape '
+        f'{values.shape}), but one is wanted.')
+  return values[:, 0]
+
+
 def _name(value: object) -> str:
-  text = value.decode() if isinstance(value, bytes) else str(value)
-  text = text.strip()
+  text = _text(value).strip()
   whole = _WHOLE.fullmatch(text)
   return whole[1] if whole else text
+
+
+def _text(value: object) -> str:
+  if not isinstance(value, bytes):
+    return str(value)
+  try:
+    return value.decode()
+  except UnicodeDecodeError as error:
+    raise ValueError(
+        f'The label {value!r} is not text in UTF-8. Save labels as text.'
+    ) from error
 
 
 class Actions:
   """The actions of a log, in order."""
 
   def __init__(self, labels: Sequence[str]):
-    """Initialises the actions from their labels."""
+    """Initialises the actions from their labels.
+
+    Raises:
+      ValueError: there are too many, or two that cannot be told apart.
+    """
+    if len(labels) > source.MOST_ACTIONS:
+      raise ValueError(
+          f'There are {len(labels):,} actions; at most '
+          f'{source.MOST_ACTIONS:,} are supported.')
     self.labels = tuple(_name(label) for label in labels)
+    spellings = Spellings('The actions')
+    for name, label in zip(self.labels, labels, strict=True):
+      spellings.add(name, label)
+    if len(set(self.labels)) < len(self.labels) or '' in self.labels:
+      raise ValueError(
+          'The actions must have different labels, none of them empty, got '
+          f'{", ".join(map(ascii, labels[:20]))}.')
     self._index = {label: index for index, label in enumerate(self.labels)}
 
   @property
@@ -67,9 +175,22 @@ class Actions:
     numbers = tuple(map(str, range(len(self.labels))))
     return () if self.labels == numbers else self.labels
 
-  def encode(self, values: source.Raw) -> np.ndarray:
-    """Returns indices, int32 [N]; EMPTY and UNKNOWN where there is none."""
-    codes, names = read(values)
+  def encode(
+      self, values: source.Raw, *, place: str, spellings: Spellings,
+      rows: np.ndarray) -> np.ndarray:
+    """Returns indices, int32 [N]; EMPTY and UNKNOWN where there is none.
+
+    Args:
+      values: the column.
+      place: file and name of the column, for messages.
+      spellings: how the actions were written so far.
+      rows: numbers of the rows in the file, for messages.
+
+    Raises:
+      ValueError: two labels cannot be told apart.
+    """
+    codes, names = read(
+        values, place=place, spellings=spellings, rows=rows)
     indices = np.array(
         [self._index.get(name, UNKNOWN) for name in names] + [EMPTY], np.int32)
     return indices[codes]
@@ -82,6 +203,7 @@ class Collection:
     """Begins with none; the file's name is for messages."""
     self._file = file
     self._names: set[str] = set()
+    self._spellings = Spellings(file)
 
   def add(self, chunk: source.Chunk, column: str) -> None:
     """Takes in the actions of a chunk.
@@ -90,11 +212,13 @@ class Collection:
       ValueError: they are continuous, vectors, or too many.
     """
     values = chunk.columns[column]
-    if values.ndim != 1:
+    if values.ndim != 1 and values.shape[1:] != (1,):
       raise ValueError(
           f'{self._file}: {column} has {np.prod(values.shape[1:])} entries a '
           'row, but an action must be one whole number or label.')
-    codes, names = read(values)
+    codes, names = read(
+        values, place=f'{self._file}: {column}', spellings=self._spellings,
+        rows=chunk.rows)
     for index, name in enumerate(names):
       if name not in self._names and continuous(name):
         row = chunk.rows[np.flatnonzero(codes == index)[0]]
@@ -103,10 +227,10 @@ class Collection:
             'whole numbers or labels; continuous actions are not supported. '
             'Put them into a few classes first.')
     self._names.update(names)
-    if len(self._names) > MOST_ACTIONS:
+    if len(self._names) > source.MOST_ACTIONS:
       raise ValueError(
-          f'{self._file}: {column} has more than {MOST_ACTIONS:,} different '
-          'values. Is it the column of actions?')
+          f'{self._file}: {column} has more than {source.MOST_ACTIONS:,} '
+          'different values. Is it the column of actions?')
 
   def actions(self) -> Actions:
     """Returns all that were found, in order.

@@ -145,9 +145,10 @@ class Writer:
 
   def close(self) -> None:
     """Closes the files of a dataset that will not be finished."""
-    for each in (*self._arrays.values(), self._checkpoint):
+    for close in (*(each.close for each in self._arrays.values()),
+                  self._checkpoint.close):
       with contextlib.suppress(OSError):  # They are of no use any more.
-        each.close()
+        close()
 
   def _flush(self) -> None:
     if not self._pending:

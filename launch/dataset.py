@@ -1,5 +1,6 @@
 """`dfiv-ope dataset`: makes, imports, shows, checks, serves datasets."""
 
+import contextlib
 import dataclasses
 import pathlib
 import time
@@ -124,13 +125,14 @@ def make_into(
   started = time.process_time()
   writer = store.Writer(
       out, num_observations=num_observations, discount=spec.discount)
-  with console.progress('Collecting', spec.transitions) as update:
+  with contextlib.closing(writer), console.progress(
+      'Collecting', spec.transitions) as update:
     collected = 0
     for episode in collection.collect(make_environment, target, spec):
       writer.append(episode)
       collected += len(episode.actions)
       update(collected, f'{collected:,} transitions')
-  contents = writer.finish()
+    contents = writer.finish()
   seconds = time.process_time() - started
   console.note(
       f'Collected and wrote {contents.transitions:,} transitions in '

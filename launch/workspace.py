@@ -59,9 +59,13 @@ def _claim(
     # Under another name first: a kill must not leave it without its marker.
     fresh = out.with_name(f'.{out.name}.new')
     remove(fresh)
-    fresh.mkdir(parents=True)
-    (fresh / _MARKER).write_text(wanted)
-    fresh.rename(out)
+    try:
+      fresh.mkdir(parents=True)
+      (fresh / _MARKER).write_text(wanted)
+      fresh.rename(out)
+    except OSError:
+      remove(fresh)
+      raise
     return
   if (out / record).exists():
     marker.unlink(missing_ok=True)

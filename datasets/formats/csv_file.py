@@ -19,6 +19,8 @@ from dfiv_ope.datasets.formats import source
 
 # What stands for an empty cell; 'None' or 'null' may well be an action.
 EMPTY = ['', 'NA', 'nan', 'NaN']
+_MOST_HEADER = 2**24
+_MOST_BLANK = 2**20
 
 
 class CSVFile(source.Source):
@@ -31,7 +33,7 @@ class CSVFile(source.Source):
     with self._open() as (stream, _):
       text = io.TextIOWrapper(
           io.BufferedReader(stream), encoding='utf-8-sig', newline='')
-      self.columns = next(csv.reader(text), [])
+      self.columns = next(csv.reader(_lines(text, path.name)), [])
     if not self.columns:
       raise ValueError(f'{path.name} is empty; its first row should name the '
                        'columns.')
@@ -93,6 +95,16 @@ class CSVFile(source.Source):
         ) from error
 
 
+def _lines(text: io.TextIOWrapper, name: str) -> Iterator[str]:
+  """Yields the lines of a header, which has its limits."""
+  for line in iter(lambda: text.readline(_MOST_HEADER), ''):
+    if len(line) == _MOST_HEADER:
+      raise ValueError(
+          f'{name} has a first row of more than {_MOST_HEADER:,} characters; '
+          'it should name the columns.')
+    yield line
+
+
 def _values(column: pd.Series) -> source.Raw:
   if isinstance(column.dtype, pd.CategoricalDtype):
     return column.array
@@ -104,6 +116,7 @@ class _Text(io.RawIOBase):
 
   def __init__(self, stream: IO[bytes] | gzip.GzipFile, name: str):
     self._stream, self._name, self._lines = stream, name, 1
+    self._blank = 0
     self._decoder = codecs.getincrementaldecoder('utf-8')()
 
   def readable(self) -> bool:
@@ -121,6 +134,12 @@ class _Text(io.RawIOBase):
       raise ValueError(
           f'{self._name}, row {row}: there is a byte that does not belong to '
           'text in UTF-8. Save it as UTF-8.')
-    self._lines += data.count(b'\n')
+    ends = data.count(b'\n')
+    self._blank = self._blank + ends if not data.strip() else 0
+    if self._blank > _MOST_BLANK:
+      raise ValueError(
+          f'{self._name}, row {self._lines}: there are more than '
+          f'{_MOST_BLANK:,} empty rows one after another. Is it a log?')
+    self._lines += ends
     buffer[:len(data)] = data
     return len(data)

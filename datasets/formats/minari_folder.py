@@ -151,8 +151,10 @@ def _actions(
     space = json.loads(record['action_space'])
     if space['type'] == 'Discrete':
       first, count = int(space['start']), int(space['n'])
+      if count > source.MOST_ACTIONS:
+        return None, None
       return None, list(map(str, range(first, first + count)))
-  except (OSError, ValueError, KeyError, TypeError):
+  except (OSError, ValueError, KeyError, TypeError, RecursionError):
     pass  # Then the actions are looked for in the rows.
   return None, None
 

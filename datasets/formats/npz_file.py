@@ -15,6 +15,8 @@ from dfiv_ope.datasets.formats import source
 
 # Arrays are read whole; more than this is refused before anything is read.
 LIMIT_BYTES = 8 * 2**30
+# One a column, so thousands are hardly a log.
+_MOST_MEMBERS = 20_000
 # Where an exported file keeps the labels of its actions.
 ACTION_LABELS = 'action_labels'
 # And those of its categorical columns, as JSON.
@@ -37,6 +39,11 @@ class NpzFile(source.Source):
       raise ValueError(f'{path.name} is not an npz file: {error}.') from error
     if not self._members:
       raise ValueError(f'{path.name} holds no array.')
+    if len(self._members) > _MOST_MEMBERS:
+      raise ValueError(
+          f'{path.name} holds {len(self._members):,} arrays, but at most '
+          f'{_MOST_MEMBERS:,} columns are read. Put the entries of an '
+          'observation into one array.')
     size = sum(each.file_size for each in self._members.values())
     if size > LIMIT_BYTES:
       raise ValueError(

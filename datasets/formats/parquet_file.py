@@ -32,8 +32,8 @@ class ParquetFile(source.Source):
       labels = (schema.metadata or {}).get(ACTION_LABELS)
       self.categories = json.loads(
           (schema.metadata or {}).get(CATEGORIES, b'{}'))
-      self.actions = None if labels is None else json.loads(labels)
-    except (pa.ArrowException, OSError, ValueError) as error:
+      self.actions = None if labels is None else _labels(labels)
+    except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
       raise ValueError(
           f'{path.name} is not a whole Parquet file: {_words(error)}'
       ) from error
@@ -81,6 +81,14 @@ class ParquetFile(source.Source):
       # Whole numbers with gaps come as floats, which is exact up to 2^53.
       column = column.cast(pa.float64())
     return column.to_numpy(zero_copy_only=False)
+
+
+def _labels(text: bytes) -> list[str]:
+  result = json.loads(text)
+  if not isinstance(result, list) or not all(
+      isinstance(each, str) for each in result):
+    raise ValueError('its labels of actions are not a list of text')
+  return result
 
 
 def _words(error: Exception) -> str:

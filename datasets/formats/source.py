@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 Raw: TypeAlias = 'np.ndarray | pd.Categorical'
 
 CHUNK_ROWS = 50_000
+# More than this and the column is hardly one of actions.
+MOST_ACTIONS = 10_000
 # What formats that store episodes one by one call their columns.
 EPISODE, OBSERVATION, ACTION, REWARD = (
     'episode', 'observation', 'action', 'reward')

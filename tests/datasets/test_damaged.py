@@ -110,6 +110,32 @@ FILES = {
         'log.npz', lambda: _npz(action=np.ones((2, 2))), 'one whole number'),
     'npz of continuous actions': (
         'log.npz', lambda: _npz(action=np.array([.5, 1.])), 'row 1: action is'),
+    'npz of rewards in vectors': (
+        'log.npz', lambda: _npz(reward=np.ones((2, 3))),
+        'log.npz: reward has 3 entries a row (shape (2, 3)), but one is'),
+    'npz of flags in vectors': (
+        'log.npz', lambda: _npz(terminated=np.ones((2, 3))),
+        'log.npz: terminated has 3 entries a row'),
+    'npz of episodes in vectors': (
+        'log.npz', lambda: _npz(episode=np.ones((2, 3))),
+        'log.npz: episode has 3 entries a row'),
+    'npz of labels in another encoding': (
+        'log.npz', lambda: _npz(action=np.array([b'\xff', b'b'])),
+        'is not text in UTF-8'),
+    'npz of dates as labels': (
+        'log.npz', lambda: _npz(action=np.zeros(2, 'datetime64[s]')),
+        'action has values of type datetime64[s], which cannot be labels'),
+    'npz of labels in objects': (
+        'log.npz', lambda: _zip(**{
+            **{name: _npy(array) for name, array in _arrays().items()},
+            'action': _npy(np.array(['a', 'b'], object))}),
+        'action holds pickled objects'),
+    'npz of labels that differ by blanks': (
+        'log.npz', lambda: _npz(action=np.array(['a', 'a '])),
+        "row 2: the labels 'a' and 'a ' differ only by blanks"),
+    'npz of many arrays': (
+        'log.npz', lambda: _zip(**dict.fromkeys(
+            map(str, range(20_001)), b'')), 'holds 20,001 arrays'),
     'npz of complex numbers': (
         'log.npz', lambda: _npz(reward=np.ones(2, complex)),
         'reward holds values of type complex128'),
@@ -173,6 +199,27 @@ def test_a_wrong_file_is_refused(name, tmp_path, refused):
   (tmp_path / file).write_bytes(content())
   assert words in refused(
       tmp_path / file, tmp_path / 'out', {})
+
+
+@pytest.mark.parametrize('changes', [
+    {'reward': np.ones((2, 1))}, {'terminated': np.array([[0], [1]])},
+    {'episode': np.zeros((2, 1), int)}, {'action': np.array([[0], [1]])},
+    {'action': np.array([b'a', b'b'])}])
+def test_columns_of_one_entry_and_bytes_are_read(tmp_path, changes):
+  (tmp_path / 'log.npz').write_bytes(_npz(**changes))
+  (block,) = _import(tmp_path / 'log.npz')
+  assert block.steps.reward.tolist() == [1., 1., 0.]
+  assert block.steps.action.tolist() == [0, 1, 0]
+  assert block.steps.is_terminal.tolist() == [False, False, True]
+
+
+def test_thousands_of_columns_take_no_longer_than_they_should(tmp_path):
+  """A quadratic search of 20,000 names would take minutes."""
+  names = [f'obs_{index}' for index in range(20_000)]
+  layout = columns.resolve(
+      columns.Columns(), ['episode', 'action', 'reward', 'terminated', *names],
+      file='log.csv')
+  assert layout.observations == tuple(names)
 
 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(

@@ -59,6 +59,35 @@ CSV = {
         rows(*GOOD), {'action': 3}, 'action should be the name of a column'),
     'one label': (rows(*GOOD), {'actions': 'left'}, 'at least two labels'),
     'labels twice': (rows(*GOOD), {'actions': '0,1,1'}, "'1' occurs twice"),
+    'labels that differ by blanks': (
+        rows('0,0,.1,.2,a,1,0,0', '0,1,.1,.2,b,1,0,0', '0,2,.1,.2,a ,1,1,0'),
+        {}, "log.csv, row 4: the labels 'a' and 'a ' differ only by blanks"),
+    'labels that differ by blanks and are known': (
+        rows('0,0,.1,.2,a,1,0,0', '0,1,.1,.2, a,1,1,0'), {'actions': 'a,b'},
+        "row 3: the labels ' a' and 'a' differ only by blanks"),
+    'labels of episodes that differ by blanks': (
+        rows('p,0,.1,.2,a,1,1,0', 'p ,0,.1,.2,b,1,1,0'), {},
+        "row 3: the labels 'p' and 'p ' differ only by blanks"),
+    'a label with a command for the terminal': (
+        rows('0,0,.1,.2,a,1,0,0', '0,1,.1,.2,\033[31mb,1,1,0'), {},
+        r"row 3: the label '\x1b[31mb' has a control character"),
+    'a label of two lines': (
+        rows('0,0,.1,.2,a,1,0,0', '0,1,.1,.2,"b\nc",1,1,0'), {},
+        r"the label 'b\nc' has a control character"),
+    'an episode with a command for the terminal': (
+        rows('\033[2J,0,.1,.2,a,1,0,0'), {}, 'row 2: the label'),
+    'more actions than there are': (
+        rows(*GOOD), {'actions': 300_000_000},
+        'at most 10,000 actions, got 300000000'),
+    'more actions than numbers': (
+        rows(*GOOD), {'actions': '9' * 5000}, 'at most 10,000 actions, got 99'),
+    'steps that a float cannot tell apart': (
+        rows(f'0,{2**53},.1,.2,1,1,0,0', f'0,{2**53 + 1},.1,.2,0,1,1,0'), {},
+        'row 2 (episode 0): step is 2^53 or more'),
+    'empty rows without end': (
+        rows(*GOOD) + b'\n' * 3_000_000, {}, 'more than 1,048,576 empty rows'),
+    'a header without end': (
+        b'a,' * 2**23 + b'b\n', {}, 'a first row of more than 16,777,216'),
     'mixed types': (
         rows(*GOOD, '1,1,abc,.6,1,1,1,0'), {},
         "log.csv, row 5: obs_0 is 'abc', which is not a number"),
