@@ -90,8 +90,13 @@ def differences(name: str, answer: Answer) -> Iterator[tuple[str, float]]:
     yield label, float(np.max(np.abs(answer(name, *changes) - before)) / size)
 
 
-def ope_answer(rows: int) -> Answer:
-  """Returns the function that evaluates a policy on a changed log."""
+def ope_answer(rows: int, **changes: Any) -> Answer:
+  """Returns the function that evaluates a policy on a changed log.
+
+  Args:
+    rows: of the log.
+    **changes: of those fields of a config that it has.
+  """
   log = _transitions(rows)
 
   def answer(name: str, inputs: Change, outcome: Change) -> np.ndarray:
@@ -106,8 +111,11 @@ def ope_answer(rows: int) -> Answer:
         changed, _Threshold(inputs(0.5 * _GRID)), discount=_DISCOUNT,
         num_actions=2)
     module = agents.load(name)
-    config = dataclasses.replace(
-        module.CONFIGS['default'], **OPE_BUDGETS[name])
+    config = module.CONFIGS['default']
+    config = dataclasses.replace(config, **OPE_BUDGETS[name])
+    config = dataclasses.replace(config, **{
+        field: value for field, value in changes.items()
+        if getattr(config, field, 0)})
     learner = base.OPELearner(
         module.make(config, problem, seed=0), problem,
         sampling.InMemory(
