@@ -1,33 +1,38 @@
 """Logs of FrozenLake and Taxi, whose states are numbers that are names.
 
-    python tabular.py 5            # five logs each: estimates and the truth
+    python tabular.py 5                       # five logs each, all of it
+    python tabular.py 5 FrozenLake lstd,kiv   # some of it
 
 A policy that is optimal with probability 1/2 and uniform otherwise writes the
 log; the one to evaluate is optimal with probability 0.9. Its exact value comes
 from the transition table of the environment.
 """
 
-import csv
-import json
-import pathlib
-import subprocess
 import sys
-import tempfile
 
 import gymnasium
 import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import agents, bellman, types, uncertainty
+from dfiv_ope.agents import base, influence
+from dfiv_ope.datasets import sampling
 
 DISCOUNT = 0.95
 ENVIRONMENTS = {
-    'FrozenLake': ('FrozenLake-v1', {'map_name': '8x8'}, 1_000),
-    'Taxi': ('Taxi-v4', {}, 1_000)}
-POLICY = '''import json, pathlib
-import numpy as np
-_TABLE = np.array(json.loads(pathlib.Path(__file__).with_name(
-    'table.json').read_text()))
-def policy(observations):
-  return _TABLE[observations[:, 0].astype(int)]
-'''
+    'FrozenLake': ('FrozenLake-v1', {'map_name': '8x8'}, 500),
+    'Taxi': ('Taxi-v4', {}, 500)}
+
+
+class Table:
+  """A policy that is a table of probabilities, [S, A]."""
+
+  def __init__(self, probabilities):
+    self._probabilities = tf.constant(probabilities, tf.float32)
+
+  def action_probabilities(self, observation):
+    return tf.gather(
+        self._probabilities, tf.cast(observation[:, 0], tf.int32))
 
 
 def tables(environment):
@@ -59,48 +64,52 @@ def value(goes_on, rewards, policy, first):
   return first @ np.linalg.solve(np.eye(len(gains)) - DISCOUNT * steps, gains)
 
 
-def write(path, environment, policy, *, episodes, seed):
-  """Writes a log of whole episodes; returns how many rows."""
-  generator, rows = np.random.default_rng(seed), 0
-  with path.open('w', newline='', encoding='utf-8') as file:
-    writer = csv.writer(file)
-    writer.writerow(['episode', 'step', 'state', 'action', 'reward',
-                     'terminated'])
-    for episode in range(episodes):
-      state, _ = environment.reset(seed=int(generator.integers(2**31)))
-      for step in range(200):
-        action = generator.choice(policy.shape[1], p=policy[state])
-        following, reward, ended, cut, _ = environment.step(int(action))
-        writer.writerow([episode, step, state, action, reward, int(ended)])
-        state, rows = following, rows + 1
-        if ended or cut:
-          break
-      writer.writerow([episode, step + 1, state, '', '', ''])
-  return rows
+def log(environment, policy, *, episodes, seed):
+  """Returns transitions, their episodes, and first states [E, 1]."""
+  generator = np.random.default_rng(seed)
+  rows, first = [], []
+  for episode in range(episodes):
+    state, _ = environment.reset(seed=int(generator.integers(2**31)))
+    first.append([state])
+    for _ in range(200):
+      action = int(generator.choice(policy.shape[1], p=policy[state]))
+      following, reward, ended, cut, _ = environment.step(action)
+      rows.append((episode, state, action, reward, not ended, following))
+      state = following
+      if ended or cut:
+        break
+  episode, state, action, reward, goes_on, following = map(
+      np.array, zip(*rows, strict=True))
+  return types.Transition(
+      observation=tf.constant(state[:, None], tf.float64),
+      action=tf.constant(action, tf.int32),
+      reward=tf.constant(reward, tf.float64),
+      discount=tf.constant(goes_on, tf.float32),
+      next_observation=tf.constant(following[:, None], tf.float64),
+  ), episode, tf.constant(first, tf.float64)
 
 
-def estimates(folder, log, methods, categorical):
-  """Imports and evaluates a log; returns estimate, low and high by method."""
-  name = 'categorical' if categorical else 'number'
-  data, runs = folder / f'data-{name}', folder / f'runs-{name}'
-  option = ['--categorical', 'state'] if categorical else []
-  run = ['dfiv-ope', 'dataset', 'import', str(log), '--map',
-         'observations=state', '--discount', str(DISCOUNT), '--out', str(data)]
-  subprocess.run([*run, *option], check=True, stdout=subprocess.DEVNULL,
-                 cwd=folder)
-  subprocess.run(
-      ['dfiv-ope', 'evaluate', str(data), '--policy', 'target:policy',
-       '--out', str(runs), '--seeds', '1',
-       *(part for each in methods for part in ('--method', each))],
-      check=True, stdout=subprocess.DEVNULL, cwd=folder)
-  from dfiv_ope import results
-  from dfiv_ope.launch import intervals
-  found = {}
-  for row in results.read(runs):
-    interval = intervals.of([row]) if row.method != 'log' else None
-    if interval:
-      found[row.method] = (interval.estimate, interval.low, interval.high)
-  return found
+def estimates(made, policy, methods, *, num_actions, categorical):
+  """Yields the interval of each method, as `dfiv-ope evaluate` does."""
+  transitions, episodes, first = made
+  problem = bellman.pose(
+      transitions, policy, discount=DISCOUNT, num_actions=num_actions,
+      categorical=[0] if categorical else [])
+  rows = problem.rows(transitions)
+  weights = influence.Influence(
+      problem, sampling.InMemory(rows, batch_size=1, seed=0).parts,
+      episodes=episodes, initial_observations=first)
+  for method in methods:
+    module = agents.load(method)
+    config = module.CONFIGS['default']
+    learner = base.OPELearner(
+        module.make(config, problem, seed=0), problem, sampling.InMemory(
+            rows, batch_size=config.batch_size, seed=0),
+        initial_observations=first)
+    learner.run()
+    changes, correction = weights.resample(learner.agent)
+    yield method, uncertainty.interval(
+        [learner.evaluate()], changes[None], [correction], level=0.95)
 
 
 def main(logs, names, methods, choices):
@@ -108,32 +117,28 @@ def main(logs, names, methods, choices):
   print('| log | rows | state is | method | estimate | 95 % interval | truth |')
   print('|---' * 7 + '|')
   for name in names:
-    made, options, episodes = ENVIRONMENTS[name]
-    environment = gymnasium.make(made, **options)
+    kind, options, episodes = ENVIRONMENTS[name]
+    environment = gymnasium.make(kind, **options)
     goes_on, rewards = tables(environment)
     best = optimal(goes_on, rewards)
     uniform = np.full_like(best, 1. / best.shape[1])
     target = 0.9 * best + 0.1 * uniform
-    first = environment.unwrapped.initial_state_distrib
-    truth = value(goes_on, rewards, target, first)
+    truth = value(goes_on, rewards, target,
+                  environment.unwrapped.initial_state_distrib)
     for seed in range(logs):
-      with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
-        (folder / 'table.json').write_text(json.dumps(target.tolist()))
-        (folder / 'target.py').write_text(POLICY)
-        count = write(folder / 'log.csv', environment, 0.5 * (best + uniform),
-                      episodes=episodes, seed=seed)
-        for choice in choices:
-          found = estimates(folder, folder / 'log.csv', methods,
-                            choice == 'categorical')
-          for method, (estimate, low, high) in found.items():
-            print(f'| {name} {seed} | {count:,} | {choice} | {method} | '
-                  f'{estimate:.3f} | {low:.3f} to {high:.3f} | {truth:.3f} |',
-                  flush=True)
+      made = log(environment, 0.5 * (best + uniform), episodes=episodes,
+                 seed=seed)
+      for choice in choices:
+        for method, found in estimates(
+            made, Table(target), methods, num_actions=best.shape[1],
+            categorical=choice == 'categorical'):
+          print(f'| {name} {seed} | {len(made[1]):,} | {choice} | {method} | '
+                f'{found.estimate:.3f} | {found.low:.3f} to {found.high:.3f} | '
+                f'{truth:.3f} |', flush=True)
 
 
 if __name__ == '__main__':
   main(int(sys.argv[1]) if sys.argv[1:] else 5,
        sys.argv[2].split(',') if sys.argv[2:] else list(ENVIRONMENTS),
        sys.argv[3].split(',') if sys.argv[3:] else ['lstd', 'kiv', 'fqe'],
-       sys.argv[4].split(',') if sys.argv[4:] else ['number', 'categorical'])
+       sys.argv[4].split(',') if sys.argv[4:] else ['a number', 'categorical'])

@@ -385,3 +385,15 @@ def test_a_row_that_does_not_say_its_policy_is_refused():
       name: value for name, value in bad.problem.items() if name != 'policy'})
   with pytest.raises(ValueError, match='lstd with seed 0 does not say its pol'):
     build.files([bad], pathlib.Path('runs'))
+
+
+def test_a_column_that_may_hold_names_is_a_reason_for_doubt():
+  rows = sweep(lstd={'estimate': 14.}, fqe={'estimate': 14.2})
+  columns = [
+      {'sentence': 'Observation state looks categorical.', 'doubt': True},
+      {'sentence': 'Observation x is constant.', 'doubt': False}]
+  rows = [dataclasses.replace(row, problem={**row.problem, 'columns': columns})
+          for row in rows]
+  assert advice.trust(case_of(rows)) == 'with care'
+  assert advice.headline(case_of(rows)).endswith(
+      'Take it with care. Observation state looks categorical.')
