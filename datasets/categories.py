@@ -6,14 +6,15 @@ place is stored. So a policy sees the numbers of its environment, and
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from dfiv_ope.datasets import labels as labels_lib
 from dfiv_ope.datasets.formats import source
 
-# Of a column: all numbers or all text.
-Labels = Sequence[int] | Sequence[str]
+# Of a column: all whole numbers or all text.
+Labels = Sequence[Any]
 
 # An indicator for each of more would not fit in memory with a long log.
 MOST = 2_000

@@ -59,9 +59,9 @@ def labels(dataset: reading.Dataset) -> tuple[str, ...]:
       map(str, range(metadata.num_actions)))
 
 
-def categorical(dataset: reading.Dataset) -> dict[str, list[int] | list[str]]:
+def categorical(dataset: reading.Dataset) -> dict[str, list[Any]]:
   """Returns the labels of categorical columns by their exported names."""
-  return {f'obs_{column}': list(each)  # type: ignore[misc]
+  return {f'obs_{column}': list(each)
           for column, each in dataset.metadata.categories.items()}
 
 

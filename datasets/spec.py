@@ -121,11 +121,11 @@ class Metadata:
   action_labels: tuple[str, ...] = ()
   annotations: tuple[str, ...] = ()
   observations: tuple[str, ...] = ()
-  categorical: Mapping[str, tuple[int, ...] | tuple[str, ...]] = (
+  categorical: Mapping[str, tuple[Any, ...]] = (
       dataclasses.field(default_factory=dict))
 
   @property
-  def categories(self) -> dict[int, tuple[int, ...] | tuple[str, ...]]:
+  def categories(self) -> dict[int, tuple[Any, ...]]:
     """Labels of the categorical columns by their number."""
     return {index: self.categorical[name]
             for index, name in enumerate(self.observations)

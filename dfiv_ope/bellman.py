@@ -227,8 +227,8 @@ def pose(
   states = encoding.fit(
       transitions.observation, transitions.next_observation,
       categorical=categorical)
-  # Rewards of about one, so that nothing under- or overflows.
-  unit = float(features.power_of_two(np.max(np.abs(rewards))))
+  # Rewards of at most one, so that nothing under- or overflows.
+  unit = float(np.max(np.abs(rewards))) or 1.
   raw = Problem(
       policy=policy, discount=discount, num_actions=num_actions,
       observations=states,

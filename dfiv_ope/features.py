@@ -102,11 +102,6 @@ def some_rows(x: types.Nest) -> types.Nest:
   return x[::-(-len(x) // _BANDWIDTH_ROWS)]
 
 
-def power_of_two(x: types.FloatArray) -> types.FloatArray:
-  """Returns the largest power of two that is not above x; 1/2 for 0."""
-  return np.ldexp(1., np.frexp(x)[1] - 1)
-
-
 class Standardiser(NamedTuple):
   """An affine map to mean zero and standard deviation one.
 
@@ -136,7 +131,7 @@ def fit_standardiser(x: types.FloatArray) -> Standardiser:
   """
   x = np.asarray(x, np.float64)
   # Powers of two change no digit, and nothing overflows at 1e200.
-  unit = power_of_two(np.max(np.abs(x), axis=0))
+  unit = np.ldexp(1., np.frexp(np.max(np.abs(x), axis=0))[1] - 1)
   x = x / unit
   mean = x.mean(axis=0)
   deviation = x - mean

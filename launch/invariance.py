@@ -5,7 +5,7 @@ information. So every method should give the same answer, and where rewards or
 outcomes are in other units, the same in these.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from dfiv_ope import agents
 from dfiv_ope.launch import console, runtime
 
 if TYPE_CHECKING:
-  from dfiv_ope import types
+  from dfiv_ope import bellman, types
 
 # Changes of the default configs that make a run one of seconds; closed forms
 # are run as they are.
@@ -81,32 +81,36 @@ def invariance(
     console.say(line)
 
 
-def differences(name: str, answer: Answer) -> Iterator[tuple[str, float]]:
+def differences(
+    name: str, answer: Answer,
+    changes: Mapping[str, tuple[Change, Change]] = CHANGES,
+) -> Iterator[tuple[str, float]]:
   """Yields the relative change of a method's answers for each change."""
   before = answer(name, Change(), Change())
   size = np.sqrt(np.mean(np.square(before)))
-  for label, changes in CHANGES.items():
-    yield label, float(np.max(np.abs(answer(name, *changes) - before)) / size)
+  for label, both in changes.items():
+    yield label, float(np.max(np.abs(answer(name, *both) - before)) / size)
 
 
-def ope_answer(rows: int) -> Answer:
-  """Returns the function that evaluates a policy on a changed log."""
-  log = _transitions(rows)
+def ope_answer(rows: int, **changes: Any) -> Answer:
+  """Returns the function that evaluates a policy on a changed log.
+
+  Args:
+    rows: of the log.
+    **changes: of those fields of a config that it has.
+  """
+  log = transitions(rows)
 
   def answer(name: str, inputs: Change, outcome: Change) -> np.ndarray:
-    from dfiv_ope import bellman
     from dfiv_ope.agents import base
     from dfiv_ope.datasets import sampling
-    changed = log._replace(
-        observation=inputs(log.observation),
-        next_observation=inputs(log.next_observation),
-        reward=outcome(log.reward))
-    problem = bellman.pose(
-        changed, _Threshold(inputs(0.5 * _GRID)), discount=_DISCOUNT,
-        num_actions=2)
+    changed, problem = pose(log, inputs, outcome)
     module = agents.load(name)
-    config = dataclasses.replace(
-        module.CONFIGS['default'], **OPE_BUDGETS[name])
+    config = module.CONFIGS['default']
+    config = dataclasses.replace(config, **OPE_BUDGETS[name])
+    config = dataclasses.replace(config, **{
+        field: value for field, value in changes.items()
+        if getattr(config, field, 0)})
     learner = base.OPELearner(
         module.make(config, problem, seed=0), problem,
         sampling.InMemory(
@@ -150,7 +154,21 @@ class _Threshold:
     return tf.stack([0.8 - 0.6 * high, 0.2 + 0.6 * high], axis=1)
 
 
-def _transitions(rows: int) -> 'types.Transition':
+def pose(
+    log: 'types.Transition', inputs: Change, outcome: Change,
+) -> tuple['types.Transition', 'bellman.Problem']:
+  """Returns a changed log, and a policy's value on it as a problem."""
+  from dfiv_ope import bellman
+  changed = log._replace(
+      observation=inputs(log.observation),
+      next_observation=inputs(log.next_observation),
+      reward=outcome(log.reward))
+  return changed, bellman.pose(
+      changed, _Threshold(inputs(0.5 * _GRID)), discount=_DISCOUNT,
+      num_actions=2)
+
+
+def transitions(rows: int) -> 'types.Transition':
   """Returns a log of two numbers that drift, on the grid."""
   from dfiv_ope import types
   generator = np.random.default_rng(0)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 import json
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ def write(
     *,
     infos: Mapping[str, np.ndarray],
     action_labels: Sequence[str],
-    categories: Mapping[int, Sequence[int] | Sequence[str]],
+    categories: Mapping[int, Sequence[Any]],
     name: str,
 ) -> None:
   """Writes a dataset of Minari into a new directory.

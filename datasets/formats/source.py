@@ -1,7 +1,7 @@
 """What all formats of logs have in common: columns that come in chunks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Source(Protocol):
   """
   columns: Sequence[str]
   actions: Sequence[str] | None
-  categories: Mapping[str, Sequence[int] | Sequence[str]] = {}
+  categories: Mapping[str, Sequence[Any]] = {}
 
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),

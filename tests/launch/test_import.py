@@ -155,3 +155,26 @@ def test_a_killed_import_does_not_open_and_goes_on(command, tmp_path):
   assert again.returncode == 0, again.stderr
   assert sorted(file.name for file in out.iterdir()) == [
       'arrays', 'checkpoint', 'metadata.json']
+
+
+def test_import_takes_categorical_columns_and_says_what_looks_so(
+    tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(runtime, 'start', lambda: None)
+  generator = np.random.default_rng(0)
+  often = generator.exponential(size=64)
+  state = generator.choice(64, size=2_000, p=often / often.sum())
+  (tmp_path / 'log.csv').write_text(
+      'episode,state,action,reward,terminated\n' + ''.join(
+          f'{row // 20},{each},{row % 2},1,{int(row % 20 == 19)}\n'
+          for row, each in enumerate(state)))
+  for name, named in (('plain', None), ('named', ['state'])):
+    importing.import_log(
+        tmp_path / 'log.csv', tmp_path / name,
+        assignments=['observations=state'], categorical=named, discount=0.9)
+    shown = capsys.readouterr()
+    assert ('--categorical state' in ' '.join(shown.err.split())) == (
+        named is None)
+  dataset = reading.open_dataset(tmp_path / 'named')
+  assert dataset.metadata.categories == {0: tuple(np.unique(state).tolist())}
+  checking.check(tmp_path / 'plain')
+  assert 'looks categorical' in ' '.join(capsys.readouterr().out.split())
