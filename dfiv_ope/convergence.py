@@ -8,6 +8,7 @@ in `TRAINED` which of them a longer training should lower:
 
 from collections.abc import Mapping, Sequence
 import math
+import statistics
 from typing import Any
 
 # By what share of itself a loss may still fall over the last quarter of the
@@ -39,6 +40,28 @@ def late_fall(losses: Sequence[float]) -> float:
   return 1. - min(losses[-late:]) / min(losses[:-late])
 
 
+def roughness(losses: Sequence[float]) -> float:
+  """Returns how unsteady a loss was over the second half of its checks.
+
+  Args:
+    losses: as in `late_fall`, at least four.
+
+  Returns:
+    Median size of the second differences, as a share of the least loss. A
+    steady fall has none; independent noise has 1.65 standard deviations.
+  """
+  late = losses[len(losses) // 2 - 1:]
+  turns = [abs(late[i] - 2. * late[i + 1] + late[i + 2])
+           for i in range(len(late) - 2)]
+  return statistics.median(turns) / min(losses)
+
+
+def still_falls(losses: Sequence[float]) -> bool:
+  """Says if a loss fell at the end, by more than a little and than noise."""
+  fall = late_fall(losses)
+  return fall > LEAST_FALL and fall > roughness(losses)
+
+
 def warnings(
     history: Mapping[str, Sequence[float]],
     trained: Mapping[str, str],
@@ -54,9 +77,9 @@ def warnings(
   """
   found: list[UserWarning] = []
   for name, parameter in trained.items():
-    fall = late_fall(history.get(name, ()))
-    if fall > LEAST_FALL:
-      steps = getattr(config, parameter)
+    losses = history.get(name, ())
+    if still_falls(losses):
+      fall, steps = late_fall(losses), getattr(config, parameter)
       found.append(NotConvergedWarning(
           f'The training has not converged: {name} still fell by '
           f'{100. * fall:.2g} % over the last quarter of {steps} {parameter}, '
