@@ -11,7 +11,7 @@ from rich import box
 from rich import table as rich_table
 
 from dfiv_ope import agents, results, strength
-from dfiv_ope.launch import console, intervals
+from dfiv_ope.launch import console, intervals, remarks
 from dfiv_ope.launch.reporting import frames
 
 
@@ -44,32 +44,37 @@ def print_table(
         _number(statistics.mean(each['estimate'] for each in sound))
         if sound else '-')
     if method == 'log':
-      half = _quantile(level) * problem['log_standard_error']
-      mean = problem['log_return']
       table.add_row(
           '(log)', '', '', *([''] if diverged else []), estimate,
-          _number(mean - half, 4), _number(mean + half, 4), *errors)
+          *_ends(intervals.of_log(problem, level=level)), *errors)
       continue
     found = intervals.of(group, level=level)
     seconds = statistics.mean(row.cpu_seconds for row in group)
-    ends = (found.low, found.high) if found else ()
     table.add_row(
         method, label, str(len(group)),
         *([str(len(group) - len(sound))] if diverged else []), estimate,
-        *([_number(end, 4) for end in ends] or ['', '']), *errors,
-        f'{seconds:.1f}')
+        *_ends(found and (found.low, found.high)), *errors, f'{seconds:.1f}')
   console.OUTPUT.print(table)
   for row in rows:
     if row.failure:
       console.OUTPUT.print(
           f'{row.method} seed {row.seed}: {row.failure}; it is in no average.',
           highlight=False, soft_wrap=True)
-  if isinstance(problem.get('overlap'), Mapping):
-    for words in (problem['overlap']['verdict'],
-                  *problem['overlap']['warnings']):
-      console.OUTPUT.print(words, highlight=False, soft_wrap=True)
-  for words in _first_stage(groups):
+  naive = [row for row in rows if row.method == 'log']
+  for words in (
+      *remarks.collect(_named(groups), naive[0] if naive else None,
+                       level=level), *_first_stage(groups)):
     console.OUTPUT.print(words, highlight=False, soft_wrap=True)
+
+
+def _named(
+    groups: Mapping[tuple[str, str, str], list[results.ResultRow]],
+) -> dict[str, list[results.ResultRow]]:
+  """Returns the groups of methods by short names."""
+  methods = [method for method, _, _ in groups]
+  return {
+      method if methods.count(method) == 1 else f'{method} ({label})': group
+      for (method, label, _), group in groups.items() if method != 'log'}
 
 
 def _labels(rows: list[results.ResultRow]) -> list[str]:
@@ -125,8 +130,9 @@ def _number(value: float, digits: int = 5) -> str:
           else f'{value:,.0f}')
 
 
-def _quantile(level: float) -> float:
-  return statistics.NormalDist().inv_cdf(0.5 + level / 2.)
+def _ends(ends: tuple[float, float] | None) -> list[str]:
+  """Returns the ends of an interval; blank if there is none."""
+  return [_number(end, 4) for end in ends] if ends else ['', '']
 
 
 def _errors(
