@@ -138,7 +138,7 @@ class Influence:
 
   @property
   def heavy_share(self) -> float:
-    """Share of all |w r| that the largest rows have (`uncertainty.heavy_share`)."""
+    """Share of all |w r| that the largest thousandth of rows has."""
     rewards = np.concatenate([rows.outcome[:, 0] for rows in self._parts()])
     return uncertainty.heavy_share(self.weights * rewards)
 

@@ -34,8 +34,9 @@ RESAMPLES = 200
 # number none of the average return of the log.
 FEWEST_EPISODES, FEWEST_RETURNS = 20, 5
 # Rows are heavy if the largest thousandth of them, at least one, have more
-# than HEAVY of all |w r|.
-_HEAVY_ROWS, HEAVY = 0.001, 0.1
+# than HEAVY of all |w r|: more than on 1,000 ordinary logs of 20 and more
+# episodes (docs/intervals.md).
+_HEAVY_ROWS, HEAVY = 0.001, 0.3
 # A value rests on a share of the rows, (sum w)^2 / (N sum w^2). Policies that
 # suit the logs of the three tasks have 0.29 to 0.79; uniform actions have 0.11
 # on catch, where the estimate is off by a quarter, and 0.001 on the others.
@@ -150,9 +151,9 @@ def too_few(episodes: int, rows: int, columns: int) -> str:
     columns: of the features that the weights are made of.
   """
   if episodes < FEWEST_EPISODES:
-    return (f'No interval: {episodes:,} episode{"s" * (episodes != 1)} say too '
-            'little of how much episodes differ. Log at least '
-            f'{FEWEST_EPISODES}.')
+    say = 'episode says' if episodes == 1 else 'episodes say'
+    return (f'No interval: {episodes:,} {say} too little of how much episodes '
+            f'differ. Log at least {FEWEST_EPISODES}.')
   if rows < columns:
     return (f'No interval: {rows:,} rows cannot show the errors of features '
             f'with {columns:,} columns. Log more, or set fewer '

@@ -244,7 +244,10 @@ def _first_stage(case: cases.Case) -> Iterator[Advice]:
 def _size(case: cases.Case) -> Iterator[Advice]:
   """Is the log large enough?"""
   episodes = case.problem.get('episodes')
-  if episodes is not None and episodes < _FEW_EPISODES:
+  best = case.preferred
+  if best and best.interval is None and best.missing:
+    yield Advice(Doubt.GRAVE, best.missing, 'The estimate may be far off.')
+  elif episodes is not None and episodes < _FEW_EPISODES:
     yield Advice(
         Doubt.SOME,
         f'The log has {episodes:,} episodes, so the interval is rough.',

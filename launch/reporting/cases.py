@@ -37,6 +37,7 @@ class Result:
     interval: of the estimate; None if no run says how data may change it, or
       there is too little data to say.
     difference: the same of the value less the average return of the log.
+    missing: why there is too little data for an interval, if there is.
   """
   variant: str
   method: str
@@ -48,6 +49,7 @@ class Result:
   estimate: float
   interval: uncertainty.Interval | None
   difference: uncertainty.Interval | None
+  missing: str = ''
 
   @property
   def width(self) -> float:
@@ -181,4 +183,5 @@ def _result(
       estimate=statistics.fmean(row.metrics['estimate'] for row in sound)
       if sound else float('nan'),
       interval=intervals.of(sound, level=LEVEL),
-      difference=intervals.difference(sound, log, level=LEVEL))
+      difference=intervals.difference(sound, log, level=LEVEL),
+      missing=intervals.missing(sound))

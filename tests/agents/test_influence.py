@@ -80,7 +80,8 @@ def test_a_long_log_may_be_thinned(case, found, monkeypatch):
 
 
 def test_weights_are_made_of_the_features_of_the_method():
-  default = influence.settings(agents.load('fqe').CONFIGS['default'], 2, rows=20_000)
+  default = influence.settings(
+      agents.load('fqe').CONFIGS['default'], 2, rows=20_000)
   assert default == influence.settings(None, 2, rows=20_000)
   assert (default.random_features, default.bandwidth_scale) == (300, 0.5)
   for name in ('lstd', 'kiv'):
@@ -89,9 +90,8 @@ def test_weights_are_made_of_the_features_of_the_method():
         bandwidth_scale=0.1)
     found = influence.settings(config, 2, rows=20_000)
     assert (found.random_features, found.bandwidth_scale) == (40, 0.1)
-  assert influence.settings(dataclasses.replace(
-      agents.load('lstd').CONFIGS['default'], penalty=1e-3), 2, rows=9).penalty == (
-          1e-3)
+  penalised = agents.load('lstd').Config(penalty=1e-3)
+  assert influence.settings(penalised, 2, rows=20_000).penalty == 1e-3
 
 
 def test_other_features_have_weights_of_their_own(case, found):
