@@ -115,7 +115,7 @@ def test_the_table_has_the_intervals_and_where_they_come_from(files):
       'seeds', 'estimate', 'low', 'high', 'policy less log', 'data error',
       'training error',
       'share of data', 'correction', 'diverged', 'CPU s')] == [
-          '3', '**10**', '8.1', '11.9', '2 [1.05, 2.95]', '1.16', '0',
+          '3', '**10**', '8.1', '11.9', '2.00 [1.05, 2.95]', '1.16', '0',
           '100 %', '0', '0', '2']
   assert lines['KIV']['low'] == '6.7'
   # Of the two runs that are left; the upper end holds the correction.
