@@ -77,12 +77,12 @@ def missing(rows: Sequence[results.ResultRow]) -> str:
   Args:
     rows: of one method, config and problem.
   """
-  sizes = [rows[0].problem.get(name) for name in ('episodes', 'transitions')
-           ] if rows else [None]
-  if None in sizes:
+  problem = rows[0].problem if rows else {}
+  episodes, transitions = problem.get('episodes'), problem.get('transitions')
+  if episodes is None or transitions is None:
     return ''
   columns = max(row.metrics.get('columns', 0.) for row in rows)
-  return uncertainty.too_few(*map(int, sizes), int(columns))
+  return uncertainty.too_few(int(episodes), int(transitions), int(columns))
 
 
 def _sound(rows: list[results.ResultRow]) -> list[results.ResultRow]:
