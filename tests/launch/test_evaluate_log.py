@@ -244,11 +244,11 @@ def test_auto_needs_two_episodes(command, tmp_path):
   (line,) = [line.split() for line in result.stdout.splitlines()
              if line.split()[:1] == ['lstd']]
   assert len(line) == 5  # Method, config, seeds, estimate, CPU seconds.
-  # What a million features need is said at once.
-  assert '2 actions x 1,000,001 features = 2,000,002 columns' in (
+  # What so many features need is said at once.
+  assert '2 actions x 3,001 features = 6,002 columns' in (
       command.refuses(
           'evaluate', 'data', '--policy', 'uniform', '--method', 'lstd',
-          '--set', 'random_features=1000000', '--out', 'runs', cwd=tmp_path))
+          '--set', 'random_features=3000', '--out', 'runs', cwd=tmp_path))
 
 
 def test_a_candidate_that_diverges_is_not_chosen(log, tmp_path, capsys):
