@@ -23,7 +23,8 @@ _PENALTIES = (1e-6, 1e-3)
 _LARGEST_F = 1e12
 # Values that vary by less than this share of their square are all the same.
 _FLAT = 1e-10
-# Features of a state for each action, and rows, that the spectrum is made of.
+# Features of a state for each action, and rows, that the spectrum is made of;
+# fewer features where many actions leave no memory for them.
 _SPECTRUM_FEATURES, _SPECTRUM_ROWS = 50, 20_000
 # Which singular values are recorded.
 _RECORDED = (1, 10, 40)
@@ -40,6 +41,7 @@ class FirstStage:
       halves: tuple[ridge.Sums, ridge.Sums],
       *,
       episodes: types.FloatArray,
+      bandwidth_scale: float,
   ):
     """Initialises the first stage of a log.
 
@@ -49,12 +51,14 @@ class FirstStage:
       parts: gives rows of the log, in an even number of parts.
       halves: their sums, of `fixed_features.half_sums`.
       episodes: index of the episode of each of these rows.
+      bandwidth_scale: of psi, and of the features of the spectrum.
     """
     self._problem = problem
     self._features = features
     self._parts = parts
     self._halves = halves
     self._episodes = episodes
+    self._bandwidth_scale = bandwidth_scale
 
   def measure(self, agent: base.Agent) -> dict[str, float]:
     """Returns R2 and the F of the values an agent expects, and the rest.
@@ -104,11 +108,17 @@ class FirstStage:
     """Singular values of stage 1, and how the reward lies along them.
 
     They are those of E[psi(s, a) - gamma d psi(s', pi) | s, a], which every
-    method has to invert, in a few random features. They belong to the log and
-    the policy, whatever the method.
+    method has to invert, in a few random features: none of them if there are
+    too many actions.
     """
+    # Instruments and treatments are columns of one matrix.
+    size = min(_SPECTRUM_FEATURES,
+               fixed_features.affordable(2 * self._problem.num_actions))
+    if not size:
+      return {}
     psi = fixed_features.make(
-        self._problem, size=_SPECTRUM_FEATURES, bandwidth_scale=0.5, seed=0)
+        self._problem, size=size, bandwidth_scale=self._bandwidth_scale,
+        seed=0)
     stride = -(-len(self._episodes) // _SPECTRUM_ROWS)
 
     @tf.function(reduce_retracing=True)

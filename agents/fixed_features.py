@@ -1,6 +1,8 @@
 """What the agents on fixed features, LSTD-Q and KIV, share."""
 
 from collections.abc import Callable
+import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,60 @@ from dfiv_ope import (
   types,
 )
 from dfiv_ope.agents import base
+
+# What the features of states and actions may add to the memory of a process:
+# in LSTD-Q, in KIV, and in the intervals and diagnostics of every method.
+MEMORY_BUDGET = 2e9  # bytes
+# Square matrices of all columns, in float64, that LSTD-Q and KIV hold at once,
+# as measured (docs/intervals.md); influence holds as many as LSTD-Q.
+LSTD_MATRICES, KIV_MATRICES = 22, 50
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+  """Features that values, weights and diagnostics are made of.
+
+  Attributes:
+    random_features: of the state, for each action.
+    bandwidth_scale: multiplies the median distance between observations.
+    penalty: of `lstd.Config`.
+    reduced: whether memory or rows allow no more features.
+  """
+  random_features: int
+  bandwidth_scale: float
+  penalty: float
+  reduced: bool = False
+
+
+def affordable(num_actions: int, *, matrices: int = LSTD_MATRICES) -> int:
+  """Returns the largest even number of features an action; 0 if none fits."""
+  columns = math.floor(math.sqrt(MEMORY_BUDGET / (8. * matrices)))
+  return max(0, columns // num_actions - 1) // 2 * 2
+
+
+def require(
+    num_actions: int, size: int, *, matrices: int = LSTD_MATRICES) -> None:
+  """Refuses features that do not fit the memory, before any work.
+
+  Args:
+    num_actions: A.
+    size: features of the state for each action.
+    matrices: that are held at once.
+
+  Raises:
+    ValueError: they do not fit.
+  """
+  memory = 8. * matrices * float((size + 1) * num_actions) ** 2
+  if memory <= MEMORY_BUDGET:
+    return
+  most = affordable(num_actions, matrices=matrices)
+  raise ValueError(
+      f'{num_actions} action{"s" * (num_actions > 1)} x {size + 1:,} features '
+      f'= {num_actions * (size + 1):,} columns: about '
+      f'{memory / 1e9:,.1f} GB to solve for as many '
+      f'weights, more than the {MEMORY_BUDGET / 1e9:g} GB allowed. '
+      + (f'Set random_features={most} or fewer (--set random_features={most}).'
+         if most else 'Not even 2 features an action fit: merge actions.'))
 
 
 class Linear(base.Agent):
@@ -44,8 +100,8 @@ def make(
 ) -> state_action.Outer:
   """Returns random Fourier features of the state for each action.
 
-  A state of a table (`encoding.Encoding.cells`) has its indicator instead: a
-  few hundred random features cannot tell hundreds of cells apart.
+  A state of a table has its indicator instead: a few hundred random features
+  cannot tell hundreds of cells apart.
 
   Args:
     problem: says the scale of the observations.
@@ -54,7 +110,7 @@ def make(
     seed: seeds the frequencies.
   """
   states = problem.observations
-  if states.cells is not None:
+  if states.cells is not None and tabular(problem):
     return state_action.Outer(
         encoding.Cells(states.cells, columns=len(states.categories)),
         state_size=len(states.cells), num_actions=problem.num_actions)
@@ -65,12 +121,19 @@ def make(
       state_size=size, num_actions=problem.num_actions)
 
 
+def tabular(problem: bellman.Problem) -> bool:
+  """Returns whether states are cells of a table that fits the memory."""
+  cells = problem.observations.cells
+  return cells is not None and len(cells) <= affordable(problem.num_actions)
+
+
 def check(config: Any) -> None:
   """Raises a ValueError where a config of random features cannot be."""
   size = config.random_features
   if size < 2 or size % 2:
     raise ValueError(
         f'random_features must be even and at least 2, got {size}.')
+  require(1, size)
   if not config.bandwidth_scale > 0:
     raise ValueError(
         f'bandwidth_scale must be positive, got {config.bandwidth_scale}.')

@@ -66,7 +66,10 @@ class KIV(fixed_features.Linear):
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> KIV:
-  """Returns the agent of a problem."""
+  """Returns the agent of a problem; refuses one that does not fit memory."""
+  fixed_features.require(
+      problem.num_actions, config.random_features,
+      matrices=fixed_features.KIV_MATRICES)
   return KIV('kiv', config, fixed_features.make(
       problem, size=config.random_features,
       bandwidth_scale=config.bandwidth_scale, seed=seed))

@@ -57,7 +57,8 @@ class LSTD(fixed_features.Linear):
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> LSTD:
-  """Returns the agent of a problem."""
+  """Returns the agent of a problem; refuses one that does not fit memory."""
+  fixed_features.require(problem.num_actions, config.random_features)
   return LSTD('lstd', config, fixed_features.make(
       problem, size=config.random_features,
       bandwidth_scale=config.bandwidth_scale, seed=seed))

@@ -77,36 +77,30 @@ class Overlap:
       mean probability.
     coverage: by nearest neighbours.
     weights: None if b is not known.
-    resting: share of the rows that the value rests on, by the weights of
-      whole states rather than of actions (`agents.influence`), if known.
   """
   steps: int
   agreement: float
   unseen: dict[int, float]
   coverage: neighbours.Coverage
   weights: Weights | None
-  resting: float | None = None
 
   @property
   def grade(self) -> str:
     """One word: good, thin or poor."""
     share, guessed = self.coverage.share, sum(self.unseen.values())
     steps = self.weights.effective_steps if self.weights else self.steps
-    resting = 1. if self.resting is None else self.resting
     if (share < _POOR_COVERAGE or guessed > _POOR_UNSEEN
-        or steps < _POOR_STEPS * self.steps
-        or resting < uncertainty.POOR_SHARE):
+        or steps < _POOR_STEPS * self.steps):
       return 'poor'
     if (share < _THIN_COVERAGE or guessed > _THIN_UNSEEN
-        or steps < max(_THIN_STEPS * self.steps, _FEW_STEPS)
-        or resting < uncertainty.THIN_SHARE):
+        or steps < max(_THIN_STEPS * self.steps, _FEW_STEPS)):
       return 'thin'
     return 'good'
 
   @property
   def verdict(self) -> str:
     """One sentence on how far an estimate can be trusted."""
-    return _VERDICTS[self.grade]
+    return verdict(self.grade)
 
   def warnings(self, labels: Sequence[str] = ()) -> list[str]:
     """Returns what a user should know; actions are numbers without labels."""
@@ -130,10 +124,6 @@ class Overlap:
       result.append(
           f'For this policy the {self.steps:,} steps of the log are worth '
           f'{steps:,.0f}.')
-    if self.resting is not None and self.resting < uncertainty.THIN_SHARE:
-      result.append(
-          f'The value rests on {_percent(self.resting)} of the rows: the '
-          'policy goes to states that the log seldom shows.')
     if weights and weights.largest_share > _HEAVY:
       result.append(
           f'One step has {_percent(weights.largest_share)} of the weight of '
@@ -151,11 +141,58 @@ class Overlap:
     return result
 
 
+def verdict(grade: str) -> str:
+  """Returns the sentence of a grade: how far an estimate can be trusted."""
+  return _VERDICTS[grade]
+
+
+def share_grade(share: float) -> str:
+  """Returns the grade of an effective sample size, a share of the rows.
+
+  It is that of the weights of whole states, which depend on the features that
+  they are made of (`agents.influence`), so it is one of a method, not of the
+  log and the policy alone.
+  """
+  if share < uncertainty.POOR_SHARE:
+    return 'poor'
+  return 'thin' if share < uncertainty.THIN_SHARE else 'good'
+
+
+def worst(*grades: str) -> str:
+  """Returns the worst of some grades."""
+  return max(grades, key=list(_VERDICTS).index)
+
+
+def share_words(
+    share: float, *, features: float, bandwidth_scale: float, reduced: bool,
+    cells: float = 0,
+) -> str:
+  """Returns an effective sample size and the features it was found with.
+
+  Args:
+    share: of the rows.
+    features: random features of the state for each action.
+    bandwidth_scale: multiplies the median distance between observations.
+    reduced: whether memory or rows allow no more features.
+    cells: of a table of categorical states, which takes the place of random
+      features; 0 if there is none.
+  """
+  low = ': the policy goes to states that the log seldom shows'
+  made_of = (
+      f'a table of {cells:,.0f} states' if cells else
+      f'{features:g} random features per action'
+      f'{", as many as memory and rows allow" if reduced else ""}, bandwidth '
+      f'{bandwidth_scale:g}')
+  return (
+      f'The effective sample size is {_percent(share)} of the rows, with '
+      f'{made_of}{low if share_grade(share) != "good" else ""}.')
+
+
 def measure(
     target: types.FloatArray, actions: np.ndarray, episodes: np.ndarray,
     observations: types.FloatArray, *,
     behaviour: types.FloatArray | None = None, estimated: bool = False,
-    resting: float | None = None, seed: types.Seed = 0,
+    seed: types.Seed = 0,
 ) -> Overlap:
   """Returns the overlap of a policy and a log of N steps.
 
@@ -167,7 +204,6 @@ def measure(
     behaviour: probability with which each logged action was taken, [N]; None
       if it is not known.
     estimated: whether `behaviour` was estimated from the log.
-    resting: of `Overlap`, if known.
     seed: seeds the choice of steps for neighbours.
 
   Raises:
@@ -188,7 +224,7 @@ def measure(
         estimated=estimated)
   return Overlap(
       steps=len(actions), agreement=agreement(target, actions),
-      unseen=unseen(target, actions), weights=weights, resting=resting,
+      unseen=unseen(target, actions), weights=weights,
       coverage=neighbours.coverage(
           target, actions, episodes, observations, seed=seed))
 

@@ -8,7 +8,7 @@ import statistics
 from typing import Any
 
 from dfiv_ope import agents, results, strength
-from dfiv_ope.launch import console, intervals
+from dfiv_ope.launch import console, intervals, remarks
 from dfiv_ope.launch.reporting import frames
 
 
@@ -51,7 +51,6 @@ def _print_one(rows: list[results.ResultRow], *, level: float) -> None:
                  'CPU s'):
     table.add_column(
         column, justify='left' if column in ('method', 'config') else 'right')
-  ends: Sequence[float]
   for (method, label, _), group in groups.items():
     sound = [row.metrics for row in group if not row.failure]
     errors = _errors(sound, truth)
@@ -59,36 +58,38 @@ def _print_one(rows: list[results.ResultRow], *, level: float) -> None:
         _number(statistics.mean(each['estimate'] for each in sound))
         if sound else '-')
     if method == 'log':
-      error = problem.get('log_standard_error')
-      # One episode tells nothing of how much episodes differ.
-      half = None if error is None else _quantile(level) * error
-      ends = [sound[0]['estimate'] + sign * half for sign in (-1., 1.)
-              ] if sound and half is not None else []
       table.add_row(
           '(log)', '', '', *([''] if diverged else []), estimate,
-          *([_number(end, 4) for end in ends] or ['', '']), *errors)
+          *_ends(intervals.of_log(problem, level=level)), *errors)
       continue
     found = intervals.of(group, level=level)
     seconds = statistics.mean(row.cpu_seconds for row in group)
-    ends = (found.low, found.high) if found else ()
     table.add_row(
         method, label, str(len(group)),
         *([str(len(group) - len(sound))] if diverged else []), estimate,
-        *([_number(end, 4) for end in ends] or ['', '']), *errors,
-        f'{seconds:.1f}')
+        *_ends(found and (found.low, found.high)), *errors, f'{seconds:.1f}')
   table.show()
   for row in rows:
     if row.failure:
       console.say(
           f'{row.method} seed {row.seed}: {row.failure}; it is in no average.')
-  if isinstance(problem.get('overlap'), Mapping):
-    for words in (problem['overlap'].get('verdict', ''),
-                  *problem['overlap'].get('warnings', ())):
-      console.say(words)
-  for note in problem.get('columns', ()):
-    console.say(note['sentence'])
-  for words in _first_stage(groups):
+  naive = [row for row in rows if row.method == 'log']
+  for words in (
+      *remarks.collect(_named(groups), naive[0] if naive else None,
+                       level=level),
+      *(note['sentence'] for note in problem.get('columns', ())),
+      *_first_stage(groups)):
     console.say(words)
+
+
+def _named(
+    groups: Mapping[tuple[str, str, str], list[results.ResultRow]],
+) -> dict[str, list[results.ResultRow]]:
+  """Returns the groups of methods by short names."""
+  methods = [method for method, _, _ in groups]
+  return {
+      method if methods.count(method) == 1 else f'{method} ({label})': group
+      for (method, label, _), group in groups.items() if method != 'log'}
 
 
 def _labels(rows: list[results.ResultRow]) -> list[str]:
@@ -151,8 +152,9 @@ def _number(value: float, digits: int = 5) -> str:
           else f'{value:,.0f}')
 
 
-def _quantile(level: float) -> float:
-  return statistics.NormalDist().inv_cdf(0.5 + level / 2.)
+def _ends(ends: tuple[float, float] | None) -> list[str]:
+  """Returns the ends of an interval; blank if there is none."""
+  return [_number(end, 4) for end in ends] if ends else ['', '']
 
 
 def _errors(

@@ -13,9 +13,18 @@ import time
 from typing import Any
 
 from acme.utils import loggers
+import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import agents, bellman, configs, results, types, versions
+from dfiv_ope import (
+  agents,
+  bellman,
+  configs,
+  results,
+  types,
+  uncertainty,
+  versions,
+)
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.datasets import sampling
 from dfiv_ope.launch import questions
@@ -137,13 +146,15 @@ def make_learner(
 
 
 def log_row(question: questions.Question, command: str) -> results.ResultRow:
-  """Returns the naive answer as a row."""
-  description = question.description
+  """Returns the naive answer as a row, with resamples by the same draws."""
+  description, returns = question.description, question.returns
+  added = (returns - np.mean(returns)) / len(returns)
   return results.ResultRow(
       problem=description, method=rows_lib.LOG, config=rows_lib.LOG_CONFIG,
-      seed=0, metrics=rows_lib.errors(description['log_return'], description),
-      curves={}, cpu_seconds=0., versions=versions.versions(),
-      command=command)
+      seed=0, curves={}, cpu_seconds=0., versions=versions.versions(),
+      command=command, resamples=_resample(added), metrics={
+          **rows_lib.errors(description['log_return'], description),
+          'degrees': uncertainty.degrees(added)})
 
 
 def _row(
@@ -158,12 +169,21 @@ def _row(
   resamples: list[float] = []
   if not failure:
     metrics.update(rows_lib.errors(metrics['estimate'], question.description))
-    influence = question.influence()
-    changes, metrics['correction'] = influence.resample(learner.agent)
-    metrics['data_error'] = float(changes.std())
-    metrics['effective_share'] = influence.effective_share
-    metrics.update(influence.first_stage.measure(learner.agent))
-    resamples = [float(f'{change:.6g}') for change in changes]
+    influence = question.influence(cell.config)
+    effect = influence.measure(learner.agent)
+    resamples = _resample(effect.added)
+    metrics |= {
+        'correction': effect.correction, 'data_error': float(
+            np.std(resamples)),
+        'degrees': uncertainty.degrees(effect.added),
+        'effective_share': influence.effective_share,
+        'heavy_share': influence.heavy_share,
+        'columns': influence.columns,
+        'overlap_cells': influence.cells,
+        'overlap_features': influence.features.random_features,
+        'overlap_bandwidth_scale': influence.features.bandwidth_scale,
+        'overlap_reduced': float(influence.features.reduced),
+        **influence.first_stage.measure(learner.agent)}
   return results.ResultRow(
       problem=question.description, method=cell.method,
       config=configs.encode(cell.config), seed=cell.seed,
@@ -173,6 +193,11 @@ def _row(
       cpu_seconds=seconds, versions=versions.versions(), failure=failure,
       preset=cell.preset, command=cell.command, code=code_of(cell),
       resamples=resamples, inference=rows_lib.inference(cell.method))
+
+
+def _resample(added: types.FloatArray) -> list[float]:
+  """Returns changes by resampled episodes, of few digits to keep rows small."""
+  return [float(f'{change:.6g}') for change in uncertainty.resample(added)]
 
 
 class _Reporter(loggers.Logger):

@@ -67,10 +67,13 @@ def _check_dataset(path: pathlib.Path) -> None:
 
 def _check_policy(path: pathlib.Path, policy: str) -> None:
   """Says how far the log tells what the policy would do."""
+  from dfiv_ope import overlap
   from dfiv_ope.launch import questions
   with console.progress('Comparing the policy with the log'):
     question = questions.Question(
         path, target_epsilon=0., out=path, policy=policy)
+    influence = question.influence()
+    share, features = influence.effective_share, influence.features
   description = question.description
   found = description['overlap']
   weights, coverage = found['weights'], found['coverage']
@@ -78,7 +81,7 @@ def _check_policy(path: pathlib.Path, policy: str) -> None:
       ('policy', description['policy']),
       ('logged actions it takes', f'{100 * found["agreement"]:.1f} %'),
       ('decisions with near neighbours', f'{100 * coverage["share"]:.1f} %'),
-      ('rows the value rests on', f'{100 * found["resting"]:.1f} %')]
+      ('effective sample size of rows', f'{100 * share:.1f} %')]
   if weights:
     rows.append((
         'effective size',
@@ -87,5 +90,12 @@ def _check_policy(path: pathlib.Path, policy: str) -> None:
         f'{description["episodes"]:,} episodes'
         + (' (with estimated probabilities)' if weights['estimated'] else '')))
   console.card('Overlap', rows)
-  for words in (found['verdict'], *found['warnings']):
+  for words in (
+      overlap.verdict(overlap.worst(
+          found['grade'], overlap.share_grade(share))),
+      overlap.share_words(
+          share, features=features.random_features,
+          bandwidth_scale=features.bandwidth_scale, reduced=features.reduced,
+          cells=influence.cells),
+      *found['warnings']):
     console.say(words)

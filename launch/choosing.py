@@ -77,7 +77,9 @@ def _judge(
   parity = question.episodes % 2
   halves = [_take(rows, np.flatnonzero(parity == half)) for half in (0, 1)]
   psi = fixed_features.make(
-      asked, size=_JUDGE_FEATURES, bandwidth_scale=1., seed=0)
+      asked, size=min(
+          _JUDGE_FEATURES, fixed_features.affordable(asked.num_actions)),
+      bandwidth_scale=1., seed=0)
   initial = question.dataset.initial_observations
   scores, seconds = [], dict.fromkeys(candidates, 0.)
   failures: dict[cells.Cell, str] = {}

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import pathlib
 import statistics
 import time
@@ -158,11 +159,13 @@ class _Drawn:
     self._rows = self._problem.rows(
         transitions, support=self._problem.support(
             transitions.next_observation))
-    self._influence = influence.Influence(
+    self._actions = made.metadata.num_actions
+    # Of features.
+    self._influence = functools.cache(lambda features: influence.Influence(
         self._problem,
         sampling.InMemory(self._rows, batch_size=1, seed=0).parts,
         episodes=(np.cumsum(steps.is_first) - 1)[~steps.is_last],
-        initial_observations=self._initial)
+        initial_observations=self._initial, features=features))
 
   def interval(
       self, name: str, config: 'base.Config', *, seeds: int,
@@ -175,21 +178,28 @@ class _Drawn:
     import numpy as np
 
     from dfiv_ope import uncertainty
+    from dfiv_ope.agents import influence
     from dfiv_ope.launch import cells
     runs = []
+    measured = self._influence(influence.settings(
+        config, self._actions, rows=len(self._rows.outcome)))
     for seed in range(seeds):
       learner = cells.make_learner(
           name, config, self._problem, self._rows, seed=seed,
           initial_observations=self._initial)
       learner.run()
       if not learner.divergence:
-        runs.append(
-            (learner.evaluate(), *self._influence.resample(learner.agent)))
+        runs.append((learner.evaluate(), *measured.measure(learner.agent)))
     if not runs:
       return {}, seeds
-    estimates, changes, corrections = zip(*runs, strict=True)
+    estimates, added, corrections = zip(*runs, strict=True)
+    few = uncertainty.too_few(
+        len(self._initial), len(self._rows.outcome), measured.columns)
+    if few:
+      raise ValueError(few)
     found = uncertainty.interval(
-        estimates, np.stack(changes), corrections, level=level)
+        estimates, np.stack([uncertainty.resample(each) for each in added]),
+        corrections, level=level, degrees=min(map(uncertainty.degrees, added)))
     return found._asdict(), seeds - len(runs)
 
 

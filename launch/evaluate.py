@@ -101,6 +101,7 @@ def evaluate(
       target_epsilon=target_epsilon, truth_episodes=truth_episodes,
       policy=policy, trust_policy=trust_policy)
   wanted = _cells(asked, seeds, config, command)
+  _check_memory(dataset, wanted)
   with workspace.exclusive(out):
     results.known(out)  # Says at once if it cannot go on with them.
     with console.progress('Opening the dataset'):
@@ -139,6 +140,16 @@ def _cells(
             command=command(method=name, settings=settings, seed=seed))
         for seed in range(seeds)]
   return result
+
+
+def _check_memory(dataset: pathlib.Path, wanted: list['cells.Cell']) -> None:
+  """Refuses features that do not fit the memory, before any work."""
+  from dfiv_ope.agents import influence
+  from dfiv_ope.datasets import spec as spec_lib
+  metadata = spec_lib.read_metadata(dataset)
+  for cell in wanted:
+    influence.settings(
+        cell.config, metadata.num_actions, rows=metadata.transitions)
 
 
 def _run(

@@ -18,7 +18,7 @@ from dfiv_ope import (
   statistics,
   types,
 )
-from dfiv_ope.agents import cloning, influence
+from dfiv_ope.agents import base, cloning, fixed_features, influence
 from dfiv_ope.datasets import checks, reading, sampling
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import spec as spec_lib
@@ -63,7 +63,8 @@ class Question:
     self.episodes = (np.cumsum(steps.is_first) - 1)[~steps.is_last]
     self._problem: bellman.Problem | None = None
     self._rows: types.IVBatch | None = None
-    self._influence: influence.Influence | None = None
+    self._influences: dict[
+        fixed_features.Settings, influence.Influence] = {}
     if policy is not None:
       self._ask(policy, trusted=trust_policy)
       return
@@ -148,18 +149,33 @@ class Question:
         self._policy.action_probabilities(transitions.observation).numpy(),
         actions, self.episodes,
         self.pose()[1].instrument.observation.numpy(),
-        behaviour=behaviour, estimated=known is None,
-        resting=self.influence().effective_share)
+        behaviour=behaviour, estimated=known is None)
 
-  def influence(self) -> influence.Influence:
-    """Returns the episodes' influence; found out when first asked for."""
-    if self._influence is None:
+  @property
+  def returns(self) -> types.FloatArray:
+    """Discounted return of each episode, as far as it was logged, [E]."""
+    rewards = self.dataset.transitions.reward.numpy().astype(np.float64)
+    starts = np.flatnonzero(np.diff(self.episodes, prepend=-1))
+    step = np.arange(len(rewards)) - starts[self.episodes]
+    return np.bincount(
+        self.episodes, weights=rewards * self.description['discount'] ** step)
+
+  def influence(
+      self, config: base.Config | None = None) -> influence.Influence:
+    """Returns the episodes' influence; found out when first asked for.
+
+    Args:
+      config: of the method whose features it has; None for the default ones.
+    """
+    features = influence.settings(
+        config, self.dataset.metadata.num_actions, rows=len(self.episodes))
+    if features not in self._influences:
       problem, rows = self.pose()
-      self._influence = influence.Influence(
+      self._influences[features] = influence.Influence(
           problem, sampling.InMemory(rows, batch_size=1, seed=0).parts,
-          episodes=self.episodes,
+          episodes=self.episodes, features=features,
           initial_observations=self.dataset.initial_observations)
-    return self._influence
+    return self._influences[features]
 
   def _simulate(
       self, description: Mapping[str, Any], out: pathlib.Path,

@@ -38,7 +38,7 @@ def inference(method: str) -> dict[str, Any]:
   if method == LOG:
     return {}
   from dfiv_ope.agents import influence
-  return influence.settings()
+  return influence.constants()
 
 
 def describe(

@@ -207,11 +207,15 @@ def test_an_impossible_probability_of_a_logged_action_is_refused(probability):
              behaviour=np.array([0.5, probability, 0.5]))
 
 
-@pytest.mark.parametrize('resting, grade', [
-    (None, 'good'), (0.5, 'good'), (0.2, 'thin'), (0.01, 'poor')])
-def test_a_value_that_rests_on_few_rows_is_not_to_be_trusted(resting, grade):
-  actions = np.tile([0, 1], 1_000)
-  found = _measure(np.tile(_EVEN, (2_000, 1)), actions, resting=resting)
-  assert found.grade == grade
-  said = any('rests on' in words for words in found.warnings())
-  assert said == (grade != 'good')
+@pytest.mark.parametrize('share, grade', [
+    (0.5, 'good'), (0.2, 'thin'), (0.01, 'poor')])
+def test_a_small_effective_sample_size_is_not_to_be_trusted(share, grade):
+  assert overlap.share_grade(share) == grade
+  assert overlap.worst('thin', grade) == ('poor' if grade == 'poor' else 'thin')
+  words = overlap.share_words(
+      share, features=300, bandwidth_scale=0.5, reduced=False)
+  assert f'{100 * share:.2g} % of the rows, with 300 random features per' in (
+      words)
+  assert ('seldom shows' in words) == (grade != 'good')
+  assert 'as many as memory and rows allow' in overlap.share_words(
+      share, features=40, bandwidth_scale=0.5, reduced=True)

@@ -109,6 +109,18 @@ def test_the_report_says_what_is_shown(printed, directory):
 
 
 @pytest.mark.slow
+def test_the_paired_difference_excludes_zero(printed):
+  found = re.findall(
+      r'Policy less log by (lstd|fqe): \+([\d.]+) \(95 % interval \+([\d.]+) '
+      r'to \+([\d.]+)', ''.join(printed))
+  assert [method for method, *_ in found] == ['lstd', 'fqe']
+  for _, difference, low, high in found:
+    assert 0. < float(low) < float(difference) < float(high)
+    # The truth, simulated: 19.07 less 16.80.
+    assert float(low) < 2.27 < float(high)
+
+
+@pytest.mark.slow
 def test_the_intervals_hold_the_truth(printed):
   truth = float(re.search(r'is worth ([\d.]+)', printed[-1])[1])
   found = re.findall(

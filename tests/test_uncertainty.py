@@ -70,3 +70,48 @@ def test_an_interval_holds_what_is_missing(correction, low, high):
 def test_levels_that_are_none_are_refused(level):
   with pytest.raises(ValueError, match='level in'):
     uncertainty.interval([0.], np.zeros([1, 3]), [0.], level=level)
+
+
+def test_small_logs_have_a_sentence_instead_of_an_interval():
+  fewest = uncertainty.FEWEST_EPISODES
+  assert uncertainty.too_few(fewest, 900, 900) == ''
+  assert uncertainty.too_few(1, 30, 20) == (
+      'No interval: 1 episode says too little of how much episodes differ. Log '
+      f'at least {fewest}.')
+  assert '3 episodes say' in uncertainty.too_few(3, 9_000, 900)
+  assert uncertainty.too_few(fewest, 899, 900).startswith(
+      'No interval: 899 rows cannot show the errors of features with 900 col')
+
+
+def test_few_episodes_have_the_quantiles_of_students_t():
+  changes = stats.norm.ppf((np.arange(1000) + 0.5) / 1000)[None]
+  found = uncertainty.interval([0.], changes, [0.], level=0.95, degrees=4.)
+  assert found.high == pytest.approx(stats.t.ppf(0.975, df=4), rel=0.01)
+  assert found.low == pytest.approx(-found.high, rel=0.01)
+
+
+def test_degrees_of_freedom_fall_where_few_episodes_have_all_the_variance():
+  even = stats.norm.ppf((np.arange(100) + 0.5) / 100)
+  assert uncertainty.degrees(even) == pytest.approx(99., rel=0.05)
+  lone = np.full(100, -1. / 99.)
+  lone[3] = 1.
+  assert uncertainty.degrees(lone) == pytest.approx(2., rel=0.1)
+  assert uncertainty.degrees(np.zeros(1)) == 1.
+
+
+def test_an_average_of_few_returns_has_students_t_or_no_interval():
+  low, high = uncertainty.mean_interval(10., 2., 5, level=0.95)
+  assert (low, high) == pytest.approx(
+      (10. - 2. * 2.776, 10. + 2. * 2.776), abs=1e-2)
+  assert uncertainty.mean_interval(10., 2., 4, level=0.95) is None
+  assert uncertainty.mean_interval(10., math.nan, 9, level=0.95) is None
+
+
+def test_the_share_of_the_largest_thousandth_of_rows():
+  assert uncertainty.heavy_share(np.ones(2_000)) == pytest.approx(0.001)
+  rows = np.ones(2_000)
+  rows[7] = -1e9
+  assert uncertainty.heavy_share(rows) == pytest.approx(1., abs=1e-5)
+  # At least one row.
+  assert uncertainty.heavy_share(np.array([1., 3.])) == pytest.approx(0.75)
+  assert uncertainty.heavy_share(np.zeros(5)) == 0.

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from dfiv_ope import strength, uncertainty
+from dfiv_ope.launch import remarks
 from dfiv_ope.launch.reporting import cases, details, tables
 
 # Fewer episodes than this say little of how much they differ.
@@ -49,7 +50,7 @@ def next_steps(case: cases.Case) -> list[str]:
   """Returns what to do next, a sentence or two each."""
   steps = [f'{each.finding} {each.remedy}'.strip() for each in collect(case)]
   if _doubt(case) == Doubt.NONE and case.preferred:
-    steps.append(_narrower(case.preferred) if _order(case) is None else (
+    steps.append(_narrower(case.preferred) if _open(case) else (
         'Nothing that can be seen in the log speaks against the answer. Try '
         'the policy on a small share of decisions before it takes all.'))
   return steps
@@ -59,16 +60,19 @@ def headline(case: cases.Case) -> str:
   """Returns the answer, what to compare it with, and how far to trust it."""
   policy, best = case.policy, case.preferred
   mean, low, high = case.log
-  naive = (f'the average return of the log, {tables.digits(mean)} '
-           f'({tables.digits(low)} to {tables.digits(high)})')
-  if best is None or best.interval is None:
+  naive = f'the average return of the log, {tables.digits(mean)}'
+  if not math.isnan(low + high):
+    naive += f' ({tables.digits(low)} to {tables.digits(high)})'
+  if best is None:
     return (f'There is no estimate of the value of {policy} with an interval '
             f'yet, only {naive}.')
-  found = best.interval
-  order = (
-      f'The policy does {_order(case)} than the one that wrote the log.'
-      if _order(case) else
-      'The intervals overlap, so the log does not tell which is better.')
+  found, order = best.interval, ''
+  if best.difference:
+    order = (
+        f'The difference is {_signed(best.difference.estimate)} '
+        f'({_signed(best.difference.low)} to {_signed(best.difference.high)}, '
+        'from the same resampled episodes). '
+        + remarks.comparison(best.difference))
   doubt = _doubt(case)
   reasons = ' '.join(each.finding for each in collect(case)
                      if each.doubt == doubt)
@@ -79,9 +83,10 @@ def headline(case: cases.Case) -> str:
   else:
     trusted = 'Nothing that can be seen in the log speaks against it.'
   return ' '.join(words for words in (
-      f'The value of {policy} is estimated at {tables.digits(found.estimate)} '
-      f'(95 % interval {tables.digits(found.low)} to '
-      f'{tables.digits(found.high)}, by {best.variant}), against {naive}.',
+      f'The value of {policy} is estimated at {tables.digits(best.estimate)} '
+      + (f'(95 % interval {tables.digits(found.low)} to '
+         f'{tables.digits(found.high)}, by {best.variant})' if found else
+         f'(without an interval, by {best.variant})') + f', against {naive}.',
       order, trusted) if words)
 
 
@@ -140,19 +145,16 @@ def _index_f(metrics: Mapping[str, float]) -> str:
   return '' if known is None else f' (F of the held-out index {known:,.0f})'
 
 
-def _order(case: cases.Case) -> str | None:
-  """Returns how the policy compares with the log; None if that is open."""
-  _, low, high = case.log
-  found = case.preferred and case.preferred.interval
-  if found and found.low > high:
-    return 'better'
-  return 'worse' if found and found.high < low else None
+def _open(case: cases.Case) -> bool:
+  """Whether the log does not tell which of policy and log is better."""
+  found = case.preferred and case.preferred.difference
+  return not found or found.low <= 0. <= found.high
 
 
 def _narrower(result: cases.Result) -> str:
   """Returns what makes an interval narrower."""
   share = result.interval.data_share if result.interval else math.nan
-  return 'The intervals of the policy and of the log overlap. ' + (
+  return 'The interval of the difference of policy and log holds 0. ' + (
       'Most of the width comes with the training: run more --seeds.'
       if share < 0.5 else
       'To tell them apart, log more episodes: four times as many halve the '
@@ -172,8 +174,8 @@ def _support(case: cases.Case) -> Iterator[Advice]:
     poor = share < uncertainty.POOR_SHARE
     yield Advice(
         Doubt.GRAVE if poor or grade == 'poor' else Doubt.SOME,
-        f'The value rests on {_percent(share)} of the rows of the log, which '
-        f'is {"poor" if poor else "thin"}.', _CLOSER)
+        f'The effective sample size is {_percent(share)} of the rows of the '
+        f'log, which is {"poor" if poor else "thin"}.', _CLOSER)
   elif grade in ('thin', 'poor'):
     yield Advice(
         Doubt.GRAVE if grade == 'poor' else Doubt.SOME,
@@ -216,6 +218,11 @@ def _methods(case: cases.Case) -> Iterator[Advice]:
           Doubt.SOME if each is case.preferred else Doubt.NONE,
           f'{each.failed} of {each.runs} runs of {each.variant} diverged.',
           'Do not trust its other runs; prefer another method.')
+    words = remarks.heavy(each.variant, each.metrics.get('heavy_share', 0.))
+    if words:
+      yield Advice(
+          Doubt.SOME if each is case.preferred else Doubt.NONE, words,
+          'Evaluate again without these rows to see what they do.')
   alone = [each.variant for each in case.methods
            if each.runs == 1 and each.interval]
   if alone:
@@ -257,11 +264,18 @@ def _first_stage(case: cases.Case) -> Iterator[Advice]:
 def _size(case: cases.Case) -> Iterator[Advice]:
   """Is the log large enough?"""
   episodes = case.problem.get('episodes')
-  if episodes is not None and episodes < _FEW_EPISODES:
+  best = case.preferred
+  if best and best.interval is None and best.missing:
+    yield Advice(Doubt.GRAVE, best.missing, 'The estimate may be far off.')
+  elif episodes is not None and episodes < _FEW_EPISODES:
     yield Advice(
         Doubt.SOME,
         f'The log has {episodes:,} episodes, so the interval is rough.',
         f'Log at least {_FEW_EPISODES}.')
+
+
+def _signed(value: float) -> str:
+  return ('+' if value > 0. else '') + tables.digits(value)
 
 
 def _percent(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 import dataclasses
+import math
 import statistics
 from typing import Any
 
@@ -32,7 +33,11 @@ class Result:
     failed: how many of them diverged.
     cpu_seconds: of a run, on average.
     metrics: medians over the runs that did not diverge.
-    interval: of the estimate; None if no run says how data may change it.
+    estimate: mean over them; nan if all diverged.
+    interval: of the estimate; None if no run says how data may change it, or
+      there is too little data to say.
+    difference: the same of the value less the average return of the log.
+    missing: why there is too little data for an interval, if there is.
   """
   variant: str
   method: str
@@ -41,7 +46,10 @@ class Result:
   failed: int
   cpu_seconds: float
   metrics: Mapping[str, float]
+  estimate: float
   interval: uncertainty.Interval | None
+  difference: uncertainty.Interval | None
+  missing: str = ''
 
   @property
   def width(self) -> float:
@@ -85,16 +93,17 @@ class Case:
 
   @property
   def log(self) -> tuple[float, float, float]:
-    """Average return of the log and the ends of its interval."""
+    """Average return of the log and the ends of its interval, nan if none."""
     mean = frames.number(self.problem.get('log_return'))
-    half = (statistics.NormalDist().inv_cdf(0.5 + LEVEL / 2.)
-            * frames.number(self.problem.get('log_standard_error')))
-    return mean, mean - half, mean + half
+    ends = intervals.of_log(self.problem, level=LEVEL)
+    return mean, *(ends or (float('nan'),) * 2)
 
   @property
   def effective_share(self) -> float:
-    """Share of the log's rows that the value rests on; nan if unknown."""
-    return self.median('effective_share')
+    """Effective sample size as a share of rows, of the preferred method."""
+    best = self.preferred
+    return (best.metrics.get('effective_share', float('nan')) if best
+            else float('nan'))
 
   @property
   def lost_share(self) -> float:
@@ -115,7 +124,8 @@ class Case:
     interval, which holds chance and the correction, first of those that did
     not diverge, are not contradicted and have several runs.
     """
-    known = [each for each in self.methods if each.interval]
+    known = [each for each in self.methods if each.interval] or [
+        each for each in self.methods if math.isfinite(each.estimate)]
     if len(self.selection):
       chosen = self.selection.chosen.idxmax()
       known = [each for each in known if each.variant == chosen] or known
@@ -138,10 +148,13 @@ def collect(frame: pd.DataFrame, rows: list[results.ResultRow]) -> list[Case]:
       continue
     selections = lines[lines.kind == 'selection']
     last = selections[selections.choice.isin(selections.choice.tail(1))]
+    naive = [ours[index] for index in runs.index
+             if runs.family[index] == frames.NAIVE]
     cases.append(Case(
         problem=ours[runs.index[0]].problem, frame=runs,
         methods=[
-            _result(part, [ours[index] for index in part.index])
+            _result(part, [ours[index] for index in part.index],
+                    naive[-1] if naive else None)
             for name in frames.order(runs.variant)
             for part in [runs[runs.variant == name]]
             if part.family.iloc[0] != frames.NAIVE],
@@ -163,7 +176,10 @@ def scores(
   return found.fillna({'chosen': 0.}).sort_values('tournament')
 
 
-def _result(part: pd.DataFrame, rows: list[results.ResultRow]) -> Result:
+def _result(
+    part: pd.DataFrame, rows: list[results.ResultRow],
+    log: results.ResultRow | None,
+) -> Result:
   sound = [row for row, failed in zip(rows, part.failed, strict=True)
            if not failed]
   first = part.iloc[0]
@@ -173,4 +189,8 @@ def _result(part: pd.DataFrame, rows: list[results.ResultRow]) -> Result:
       cpu_seconds=part.cpu_seconds.mean(),
       metrics=pd.DataFrame([
           frames.diagnostics(row.metrics) for row in sound]).median().to_dict(),
-      interval=intervals.of(sound, level=LEVEL))
+      estimate=statistics.fmean(row.metrics['estimate'] for row in sound)
+      if sound else float('nan'),
+      interval=intervals.of(sound, level=LEVEL),
+      difference=intervals.difference(sound, log, level=LEVEL),
+      missing=intervals.missing(sound))

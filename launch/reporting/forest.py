@@ -65,7 +65,8 @@ def _panel(
     for place, each in enumerate(case.methods, start=1):
       style, found = look[each.variant], each.interval
       _line(axes, -place, each.variant,
-            found and (found.estimate, found.low, found.high), (left, right),
+            (found.estimate, found.low, found.high) if found
+            else (each.estimate, math.nan, math.nan), (left, right),
             color=style.color, marker=style.marker,
             fillstyle='full' if each is case.preferred else 'none')
     axes.set(xlim=(left, right), ylim=(-len(case.methods) - 0.4, 0.9),
@@ -89,6 +90,9 @@ def _line(
   if found is None:
     return
   estimate, low, high = found
+  if math.isnan(low + high):  # An estimate without an interval.
+    axes.plot(estimate, place, markersize=7, **look)
+    return
   ends = [min(max(end, limits[0]), limits[1]) for end in (low, high)]
   axes.plot(ends, [place] * 2, color=look['color'], linewidth=1.6)
   for end, shown, arrow in zip((low, high), ends, '<>', strict=True):
@@ -102,8 +106,10 @@ def _limits(case: cases.Case) -> tuple[float, float]:
   best = case.preferred and case.preferred.interval
   core = [each for each in (*case.log, *(best[:3] if best else ()))
           if math.isfinite(each)] or [0.]
-  every = core + [end for each in case.methods if each.interval
-                  for end in each.interval[:3]]
+  every = core + [
+      end for each in case.methods
+      for end in (each.interval[:3] if each.interval else [each.estimate])
+      if math.isfinite(end)]
   width = max(core) - min(core) or 0.1 * abs(core[0]) or 1.
   if max(every) - min(every) > _WIDER * width:
     every = [min(core) - _MARGIN * width, max(core) + _MARGIN * width]

@@ -1,11 +1,13 @@
 """One policy on one log of a user: the answer, and how far to trust it."""
 
 from collections.abc import Mapping
+import math
 from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import uncertainty
+from dfiv_ope import overlap, uncertainty
+from dfiv_ope.launch import remarks
 from dfiv_ope.launch.reporting import (
   advice,
   cases,
@@ -88,7 +90,7 @@ def _sections(
           points=advice.next_steps(case)),
       page.Section(
           name=f'overlap{mark}', title=f'Overlap of log and policy{title}',
-          text=str(said.get('verdict', 'The rows do not say.')),
+          text=_verdict(case, said),
           points=[str(each) for each in said.get('warnings', ())],
           grids=[support(case, said, mark)]),
       page.Section(
@@ -105,13 +107,32 @@ def _sections(
   return made
 
 
+def _verdict(case: cases.Case, said: Mapping[str, Any]) -> str:
+  """Returns the verdict on the overlap, with the answer's features."""
+  if 'grade' not in said:
+    return str(said.get('verdict', 'The rows do not say.'))
+  share = case.effective_share
+  grade = overlap.worst(
+      str(said['grade']),
+      'good' if math.isnan(share) else overlap.share_grade(share))
+  return ' '.join([overlap.verdict(grade), *(
+      remarks.share_words(case.preferred.metrics) if case.preferred else ())])
+
+
+def _difference(found: uncertainty.Interval | None) -> tables.Cell:
+  if found is None:
+    return tables.text('–')
+  return tables.interval(found.estimate, found.low, found.high)
+
+
 def answers(found: list[cases.Case]) -> tables.Table:
   """Returns one line a policy: the answer and whether to trust it."""
   lines = []
   for case in found:
     best = case.preferred
     line = case.frame.iloc[0]
-    ends = best.interval[:3] if best and best.interval else (None,) * 3
+    ends = (best.interval[:3] if best and best.interval
+            else (best.estimate if best else None, None, None))
     lines.append([
         tables.text(case.policy), tables.text(line.dataset),
         tables.text(best.variant if best else '–'),
@@ -134,7 +155,7 @@ def methods(case: cases.Case, mark: str = '') -> tables.Table:
   mean, low, high = case.log
   lines = [[
       tables.text('Log (average return)'), tables.text('–'),
-      *map(tables.number, (mean, low, high)),
+      *map(tables.number, (mean, low, high)), tables.text('–'),
       tables.number(case.problem.get('log_standard_error')),
       *[tables.number(None)] * 5]]
   for each in case.methods:
@@ -142,24 +163,28 @@ def methods(case: cases.Case, mark: str = '') -> tables.Table:
     numbers = (
         [found.estimate, found.low, found.high, found.data_error,
          found.training_error] if found
-        else [each.metrics.get('estimate'), *[None] * 4])
+        else [each.estimate, *[None] * 4])
     lines.append([
         tables.text(each.variant), tables.count(each.runs),
         tables.number(numbers[0], best=each is case.preferred),
-        *map(tables.number, numbers[1:]),
+        *map(tables.number, numbers[1:3]), _difference(each.difference),
+        *map(tables.number, numbers[3:]),
         tables.percent(found.data_share if found else None),
         tables.number(found.correction if found else None),
         tables.count(each.failed), tables.number(each.cpu_seconds)])
   return tables.Table(
       name=f'log-methods{mark}',
       caption=' '.join([
-          'Estimates over seeds with 95 % intervals. Data error: standard '
+          'Estimates over seeds with 95 % intervals. Policy less log: the '
+          'estimate less the average return of the log, with an interval '
+          'from the same resampled episodes. Data error: standard '
           'error from the episodes that happen to be logged. Training error: '
           'standard error over seeds. Share of data: of the variance, what '
           'comes with the episodes; more data narrows it, more seeds the '
           'rest. Correction: what the log says is missing from the estimate; '
           'the interval holds it. The answer is marked.', *_measured(case)]),
-      columns=['method', 'seeds', 'estimate', 'low', 'high', 'data error',
+      columns=['method', 'seeds', 'estimate', 'low', 'high',
+               'policy less log', 'data error',
                'training error', 'share of data', 'correction', 'diverged',
                'CPU s'],
       rows=lines, links=[_link(case, None), *(
@@ -174,8 +199,9 @@ def support(
   origin = ('estimated from the log' if weights.get('estimated')
             else 'as the log says')
   lines = [
-      ('rows that the value rests on', tables.percent(case.effective_share),
-       f'of the log; below {100 * uncertainty.THIN_SHARE:g} % is thin, below '
+      ('effective sample size', tables.percent(case.effective_share),
+       'of the rows, with the features of the answer; below '
+       f'{100 * uncertainty.THIN_SHARE:g} % is thin, below '
        f'{100 * uncertainty.POOR_SHARE:g} % poor'),
       ('agreement', tables.percent(said.get('agreement')),
        'how likely the policy takes the logged action'),

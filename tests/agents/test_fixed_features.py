@@ -1,9 +1,11 @@
 """Stage-1 diagnostics from sums, against the rows themselves."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from dfiv_ope import bellman, ridge
+from dfiv_ope import agents, bellman, ridge
 from dfiv_ope.agents import fixed_features
 from dfiv_ope.datasets import sampling
 
@@ -45,3 +47,32 @@ def test_stage1_r2_is_that_of_a_regression_on_other_rows(case):
       1. - error / np.sum(later.var(axis=0)), abs=1e-4)
   assert found['stage1_rank'] > 0.
   assert found['instrument_condition'] >= 1.
+
+
+def test_features_that_do_not_fit_the_memory_are_refused_before_work(case):
+  kiv, lstd = agents.load('kiv'), agents.load('lstd')
+  many = dataclasses.replace(case.problem, num_actions=25)
+  with pytest.raises(ValueError) as refused:
+    lstd.make(lstd.Config(), many, seed=0)
+  assert str(refused.value) == (
+      '25 actions x 301 features = 7,525 columns: about 10.0 GB to solve for '
+      'as many weights, more than the 2 GB allowed. Set random_features=132 '
+      'or fewer (--set random_features=132).')
+  with pytest.raises(ValueError, match='Set random_features=88 or fewer'):
+    kiv.make(kiv.Config(), many, seed=0)
+  lstd.make(lstd.Config(random_features=132), many, seed=0)
+  kiv.make(kiv.Config(random_features=88), many, seed=0)
+
+
+@pytest.mark.parametrize('method', ['lstd', 'kiv'])
+def test_a_billion_features_are_refused_with_their_memory(method):
+  with pytest.raises(ValueError, match='1 action x 1,000,000,001 .* GB'):
+    agents.load(method).Config(random_features=1_000_000_000)
+
+
+def test_what_is_affordable_fits_and_two_more_do_not():
+  for actions in (2, 9, 25, 300):
+    most = fixed_features.affordable(actions)
+    fixed_features.require(actions, most)
+    with pytest.raises(ValueError, match='columns'):
+      fixed_features.require(actions, most + 2)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents
-from dfiv_ope.agents import influence
+from dfiv_ope import agents, uncertainty
+from dfiv_ope.agents import fixed_features, influence
 from dfiv_ope.datasets import sampling
 
 _EPISODES = 500
+_FEATURES = influence.settings(None, 2, rows=20_000)
 
 
 @pytest.fixture(scope='module')
@@ -21,7 +22,7 @@ def found(case):
   data = sampling.InMemory(case.rows, batch_size=1, seed=0)
   starts = tf.repeat(case.observations, _EPISODES // 5, axis=0)
   return influence.Influence(
-      case.problem, data.parts, episodes=episodes,
+      case.problem, data.parts, episodes=episodes, features=_FEATURES,
       initial_observations=starts), episodes, starts
 
 
@@ -48,8 +49,9 @@ def test_weights_give_the_value_as_a_sum_of_rewards(case, found):
 def test_the_error_is_that_of_fits_to_resampled_episodes(case, found):
   measured, episodes, starts = found
   agent, _ = _value(case, case.rows, starts)
-  changes, correction = measured.resample(agent)
-  assert abs(correction) < 0.05 * changes.std()
+  effect = measured.measure(agent)
+  changes = uncertainty.resample(effect.added)
+  assert abs(effect.correction) < 0.05 * changes.std()
   generator = np.random.default_rng(1)
   values = []
   for _ in range(40):
@@ -70,8 +72,58 @@ def test_a_long_log_may_be_thinned(case, found, monkeypatch):
   whole, episodes, starts = found
   thinned = influence.Influence(
       case.problem, sampling.InMemory(case.rows, batch_size=1, seed=0).parts,
-      episodes=episodes, initial_observations=starts)
+      episodes=episodes, initial_observations=starts, features=_FEATURES)
   agent, _ = _value(case, case.rows, starts)
   assert np.corrcoef(thinned.weights, whole.weights)[0, 1] > 0.95
-  assert thinned.resample(agent)[0].std() == pytest.approx(
-      whole.resample(agent)[0].std(), rel=0.1)
+  assert np.linalg.norm(thinned.measure(agent).added) == pytest.approx(
+      np.linalg.norm(whole.measure(agent).added), rel=0.1)
+
+
+def test_weights_are_made_of_the_features_of_the_method():
+  default = influence.settings(
+      agents.load('fqe').CONFIGS['default'], 2, rows=20_000)
+  assert default == influence.settings(None, 2, rows=20_000)
+  assert (default.random_features, default.bandwidth_scale) == (300, 0.5)
+  for name in ('lstd', 'kiv'):
+    config = dataclasses.replace(
+        agents.load(name).CONFIGS['default'], random_features=40,
+        bandwidth_scale=0.1)
+    found = influence.settings(config, 2, rows=20_000)
+    assert (found.random_features, found.bandwidth_scale) == (40, 0.1)
+  penalised = agents.load('lstd').Config(penalty=1e-3)
+  assert influence.settings(penalised, 2, rows=20_000).penalty == 1e-3
+
+
+def test_other_features_have_weights_of_their_own(case, found):
+  _, episodes, starts = found
+  other = influence.Influence(
+      case.problem, sampling.InMemory(case.rows, batch_size=1, seed=0).parts,
+      episodes=episodes, initial_observations=starts,
+      features=influence.settings(agents.load('lstd').Config(
+          random_features=4, bandwidth_scale=5.), 2, rows=20_000))
+  assert other.features.random_features == 4
+  assert not np.allclose(other.weights, found[0].weights, rtol=0.05)
+
+
+def test_many_actions_leave_trained_methods_fewer_features():
+  fqe = agents.load('fqe').CONFIGS['default']
+  found = influence.settings(fqe, 25, rows=46_000)
+  assert found.reduced and found.random_features == (
+      fixed_features.affordable(25)) == 132
+  # And few rows as many columns as there are rows.
+  assert influence.settings(fqe, 25, rows=800).random_features == 30
+  with pytest.raises(ValueError, match='2000 actions x 3 features = 6,000 c'):
+    influence.settings(fqe, 2_000, rows=46_000)
+
+
+def test_one_enormous_reward_has_a_large_share(case, found):
+  measured, episodes, starts = found
+  assert measured.heavy_share < 0.01
+  outcome = case.rows.outcome.numpy()
+  outcome[77] = 1e9
+  heavy = influence.Influence(
+      case.problem, sampling.InMemory(
+          case.rows._replace(outcome=tf.constant(outcome)), batch_size=1,
+          seed=0).parts, episodes=episodes, initial_observations=starts,
+      features=_FEATURES)
+  assert heavy.heavy_share > 0.99

@@ -7,8 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dfiv_ope import agents, results
-from dfiv_ope.launch import answers, cells, choosing, questions
+from dfiv_ope import agents, results, uncertainty
+from dfiv_ope.launch import (
+  answers,
+  cells,
+  choosing,
+  intervals,
+  questions,
+)
 
 _ROWS, _LENGTH = 3_000, 10
 # Action 1 is rewarded in state 1, action 0 in state 0, and states are drawn
@@ -68,6 +74,10 @@ def test_the_value_of_a_known_policy_is_found_with_its_interval(
       # if each step is averaged on its own, less if they are pooled.
       assert 0.02 < error < 0.15
       assert len(row.resamples) == 200
+      # The features of the weights are those of the method.
+      assert row.metrics['overlap_features'] == 20.
+      assert row.metrics['columns'] == 42.
+      assert row.metrics['heavy_share'] < uncertainty.HEAVY
   # Half of the log tells of the right policy, all of it of uniform actions.
   assert (found['own:right'][0].metrics['data_error']
           > 1.2 * found['probability'][0].metrics['data_error'])
@@ -86,6 +96,21 @@ def test_the_table_says_interval_and_overlap(evaluated):
     for words in ('low', 'high', 'lstd', '(log)', 'Overlap is'):
       assert words in result.stdout
     assert 'truth' not in result.stdout
+
+
+def test_the_policy_is_compared_with_the_log_by_paired_draws(evaluated, log):
+  rows = [row for row in results.read(log / 'runs')
+          if row.problem['policy'].endswith('own:right')]
+  naive = next(row for row in rows if row.method == 'log')
+  runs = [row for row in rows if row.method == 'lstd']
+  assert np.std(naive.resamples) == pytest.approx(
+      naive.problem['log_standard_error'], rel=0.2)
+  found = intervals.difference(runs, naive, level=0.95)
+  assert 0. < found.low < found.estimate < found.high
+  assert found.low < _RIGHT / 2. < found.high
+  text = ' '.join(evaluated['own:right'].stdout.split())
+  assert f'Policy less log by lstd: {found.estimate:+.3g} (95 %' in text
+  assert 'The policy does better than the one that wrote the log.' in text
 
 
 def test_rows_say_how_well_states_and_actions_tell_what_follows(
@@ -142,7 +167,8 @@ def test_policies_that_are_none_are_refused(command, log, arguments, words):
 def test_check_compares_a_policy_with_the_log(command, log):
   result = command('dataset', 'check', 'data', '--policy', 'uniform', cwd=log)
   assert result.returncode == 0, result.stderr
-  for words in ('is sound', 'rows the value rests on', 'Overlap is good'):
+  for words in ('is sound', 'effective sample size', 'Overlap is good',
+                'random features per action, bandwidth 0.5'):
     assert words in result.stdout
 
 
@@ -293,6 +319,20 @@ def test_auto_needs_two_episodes(command, tmp_path):
   assert 'takes two episodes, one to fit and one to judge' in command.refuses(
       'evaluate', 'data', '--policy', 'uniform', '--method', 'auto',
       '--method', 'lstd', '--method', 'kiv', '--out', 'runs', cwd=tmp_path)
+  # Nor does one episode have an interval.
+  result = command(
+      'evaluate', 'data', '--policy', 'uniform', '--method', 'lstd', '--seeds',
+      '1', '--set', 'random_features=4', '--out', 'runs', cwd=tmp_path)
+  assert result.returncode == 0, result.stderr
+  assert 'No interval: 1 episode says too little' in result.stdout
+  (line,) = [line.split() for line in result.stdout.splitlines()
+             if line.split()[:1] == ['lstd']]
+  assert len(line) == 5  # Method, config, seeds, estimate, CPU seconds.
+  # What so many features need is said at once.
+  assert '2 actions x 3,001 features = 6,002 columns' in (
+      command.refuses(
+          'evaluate', 'data', '--policy', 'uniform', '--method', 'lstd',
+          '--set', 'random_features=3000', '--out', 'runs', cwd=tmp_path))
 
 
 def test_a_candidate_that_diverges_is_not_chosen(log, tmp_path, capsys):

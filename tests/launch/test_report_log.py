@@ -27,7 +27,8 @@ OVERLAP = {
 def row(method='lstd', seed=0, *, estimate=10., correction=0., share=0.5,
         scale=1., metrics=None, problem=None, **fields):
   """Returns a row of a method on a log; its interval is known."""
-  changes = [] if method == 'log' else [scale * each for each in CHANGES]
+  # The log's own return goes with the estimate, at half of its size.
+  changes = [(0.5 if method == 'log' else scale) * each for each in CHANGES]
   return results.ResultRow(**{
       'problem': {
           'name': 'log', 'dataset': 'shop', 'digest': 'd' * 64,
@@ -96,12 +97,13 @@ def test_every_kind_of_file_is_there(files):
 def test_the_answer_is_one_a_manager_can_read(files):
   page = files['index.html'].decode()
   assert '<h1>What a policy is worth</h1>' in page
-  # The log: 8 and 1.96 standard errors of 0.25.
+  # The log: 8 and 1.97 standard errors of 0.25.
   assert (
       'The value of the Python function offers:generous is estimated at 10 '
       '(95 % interval 8.1 to 11.9, by LSTD-Q), against the average return '
-      'of the log, 8 (7.51 to 8.49). The intervals overlap, so the log does '
-      'not tell which is better. Nothing that can be seen in the log speaks '
+      'of the log, 8 (7.51 to 8.49). The difference is +2 (+1.05 to +2.95, '
+      'from the same resampled episodes). The policy does better than the one '
+      'that wrote the log. Nothing that can be seen in the log speaks '
       'against it.') in page
 
 
@@ -110,9 +112,11 @@ def test_the_table_has_the_intervals_and_where_they_come_from(files):
   assert list(lines) == ['Log (average return)', 'LSTD-Q', 'KIV', 'FQE']
   found = lines['LSTD-Q']
   assert [found[name] for name in (
-      'seeds', 'estimate', 'low', 'high', 'data error', 'training error',
+      'seeds', 'estimate', 'low', 'high', 'policy less log', 'data error',
+      'training error',
       'share of data', 'correction', 'diverged', 'CPU s')] == [
-          '3', '**10**', '8.1', '11.9', '1.16', '0', '100 %', '0', '0', '2']
+          '3', '**10**', '8.1', '11.9', '2.00 [1.05, 2.95]', '1.16', '0',
+          '100 %', '0', '0', '2']
   assert lines['KIV']['low'] == '6.7'
   # Of the two runs that are left; the upper end holds the correction.
   assert lines['FQE']['diverged'] == '1'
@@ -123,7 +127,7 @@ def test_the_table_has_the_intervals_and_where_they_come_from(files):
 
 def test_overlap_selection_and_families_are_shown(files):
   overlap = lines_of(files, 'log-overlap')
-  assert overlap['rows that the value rests on']['value'] == '50 %'
+  assert overlap['effective sample size']['value'] == '50 %'
   assert overlap['effective steps']['value'] == '2,500'
   assert overlap['effective steps']['what it is'].startswith('of 5,000, by')
   assert overlap['coverage']['value'] == '94 %'
@@ -191,11 +195,11 @@ def test_doubts_of_another_method_are_none_of_the_answer():
 
 
 @pytest.mark.parametrize('share, grave, words', [
-    (0.04, True, 'The value rests on 4 % of the rows of the log, which is '
-     'poor. Collect data with a policy closer to this one, or evaluate a '
-     'policy nearer to the log.'),
-    (0.2, False, 'The value rests on 20 % of the rows of the log, which is '
-     'thin. Collect data')])
+    (0.04, True, 'The effective sample size is 4 % of the rows of the log, '
+     'which is poor. Collect data with a policy closer to this one, or '
+     'evaluate a policy nearer to the log.'),
+    (0.2, False, 'The effective sample size is 20 % of the rows of the log, '
+     'which is thin. Collect data')])
 def test_a_value_that_rests_on_few_rows_is_doubted(share, grave, words):
   case = case_of(sweep(lstd={'share': share}))
   assert advice.trust(case) == ('no' if grave else 'with care')
@@ -204,19 +208,19 @@ def test_a_value_that_rests_on_few_rows_is_doubted(share, grave, words):
 
 
 def test_an_open_question_needs_more_episodes_or_seeds():
-  assert advice.next_steps(case_of(sweep(lstd={}))) == [
-      'The intervals of the policy and of the log overlap. To tell them apart, '
-      'log more episodes: four times as many halve the interval.']
+  assert advice.next_steps(case_of(sweep(lstd={'estimate': 8.5}))) == [
+      'The interval of the difference of policy and log holds 0. To tell them '
+      'apart, log more episodes: four times as many halve the interval.']
   spread = [row(seed=seed, estimate=6. + 3. * seed) for seed in range(3)]
   assert advice.next_steps(case_of([row('log'), *spread])) == [
-      'The intervals of the policy and of the log overlap. Most of the width '
-      'comes with the training: run more --seeds.']
+      'The interval of the difference of policy and log holds 0. Most of the '
+      'width comes with the training: run more --seeds.']
 
 
 @pytest.mark.parametrize('estimate, words', [
     (14., 'The policy does better than the one that wrote the log.'),
     (2., 'The policy does worse than the one that wrote the log.'),
-    (8., 'The intervals overlap, so the log does not tell which is better.')])
+    (8., 'The log does not tell which of the two policies is better.')])
 def test_the_answer_is_compared_with_the_log(estimate, words):
   assert words in advice.headline(case_of(sweep(lstd={'estimate': estimate})))
   # An estimate that cannot be relied on is compared with nothing.
@@ -454,3 +458,45 @@ def test_a_column_that_may_hold_names_is_a_reason_for_doubt():
   assert advice.trust(case_of(rows)) == 'with care'
   assert advice.headline(case_of(rows)).endswith(
       'Take it with care. Observation state looks categorical.')
+
+
+def test_a_log_of_few_episodes_has_estimates_without_intervals():
+  few = {'episodes': 3, 'log_standard_error': 3.}
+  rows = [row('log', problem=few), row('lstd', problem=few)]
+  case = case_of(rows)
+  assert case.preferred.interval is None and case.preferred.difference is None
+  assert advice.trust(case) == 'no'
+  assert advice.headline(case).startswith(
+      'The value of the Python function offers:generous is estimated at 10 '
+      '(without an interval, by LSTD-Q), against the average return of the '
+      'log, 8. Do not rely on it. No interval: 3 episodes say too little of '
+      'how much episodes differ. Log at least 20.')
+  line = lines_of(build.files(rows, pathlib.Path('runs')), 'log-methods')
+  for name in ('LSTD-Q', 'Log (average return)'):
+    assert (line[name]['low'], line[name]['high']) == ('–', '–')
+  assert line['LSTD-Q']['estimate'] == '**10**'
+
+
+def test_fewer_rows_than_columns_have_no_interval():
+  case = case_of(sweep(lstd={'metrics': {'columns': 5_001}}, fqe={
+      'metrics': {'columns': 500}}))
+  assert [bool(each.interval) for each in case.methods] == [False, True]
+  assert case.preferred.method == 'fqe'
+
+
+def test_heavy_rows_are_told():
+  case = case_of(sweep(lstd={'metrics': {'heavy_share': 0.97}}))
+  assert advice.trust(case) == 'with care'
+  assert advice.next_steps(case)[0].startswith(
+      '97 % of the estimate of LSTD-Q rests on its largest 0.1 % of rows')
+
+
+def test_the_verdict_names_the_features_of_the_answer():
+  features = {'overlap_features': 40, 'overlap_bandwidth_scale': 0.1,
+              'overlap_reduced': 0.}
+  files = build.files(sweep(lstd={'share': 0.048, 'metrics': features}),
+                      pathlib.Path('runs'))
+  page = files['index.html'].decode()
+  assert 'Overlap is poor' in page
+  assert ('The effective sample size is 4.8 % of the rows, with 40 random '
+          'features per action, bandwidth 0.1') in page
