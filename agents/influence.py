@@ -70,6 +70,7 @@ class Influence:
   Attributes:
     features: what the weights are made of.
     columns: how many these are for all actions.
+    cells: of a table of states; 0 if the features are random.
     weights: w of every transition, [N].
     first_stage: what states and actions tell of the values that follow.
   """
@@ -97,7 +98,10 @@ class Influence:
         bandwidth_scale=features.bandwidth_scale, seed=0)
     self.features = features
     self.columns = psi.output_size
-    self.cells = psi.state_size if fixed_features.tabular(problem) else 0
+    cells = problem.observations.cells
+    self.cells = (
+        len(cells) if cells is not None and fixed_features.tabular(problem)
+        else 0)
     self._parts = parts
     self._problem = problem
     self._episodes = episodes

@@ -29,16 +29,21 @@ def in_order(names: Iterable[str]) -> Labels:
     return tuple(ordered)
 
 
-def encode(values: source.Raw, labels: Labels) -> np.ndarray:
+def encode(values: source.Raw, labels: Labels, *, place: str) -> np.ndarray:
   """Returns what is stored, float64 [N]; nan where a cell has no label.
 
   Numbers for labels that are text are their places, as an export has them.
+
+  Args:
+    values: the column.
+    labels: of its categories.
+    place: file and name of the column, for messages.
   """
   textual = isinstance(labels[0], str)
   if textual and values.dtype.kind in 'fiu':
     places = np.asarray(values, np.float64)
     return np.where(np.isin(places, np.arange(len(labels))), places, np.nan)
-  codes, names = labels_lib.read(values)
+  codes, names = labels_lib.read(values, place=place)
   stored = {str(label): float(place if textual else label)
             for place, label in enumerate(labels)}
   return np.array(
@@ -73,6 +78,7 @@ class Collection:
     self._named = named
     self._file = file
     self._names: dict[str, set[str]] = {}
+    self._spellings: dict[str, labels_lib.Spellings] = {}
 
   @property
   def columns(self) -> list[str]:
@@ -88,7 +94,10 @@ class Collection:
     for column in self.columns:
       for entry, values in entries(column, chunk.columns[column]):
         if of(self._named, entry):
-          _, names = labels_lib.read(values)
+          _, names = labels_lib.read(
+              values, place=f'{self._file}: {entry}', rows=chunk.rows,
+              spellings=self._spellings.setdefault(
+                  entry, labels_lib.Spellings(self._file)))
           self._take(entry, names)
 
   def labels(self) -> dict[str, Labels]:

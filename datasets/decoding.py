@@ -180,7 +180,8 @@ class Decoder:
       for entry, values in categories_lib.entries(name, chunk.columns[name]):
         names.append(entry)
         parts.append(
-            categories_lib.encode(values, self._categories[entry])
+            categories_lib.encode(
+                values, self._categories[entry], place=f'{self._file}: {entry}')
             if entry in self._categories else values)
     if self.observation_names and len(names) != len(self.observation_names):
       raise ValueError(

@@ -1,7 +1,7 @@
 """The table that `dfiv-ope evaluate` prints, and what to beware of."""
 
 import collections
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 import math
 import re
 import statistics

@@ -119,11 +119,11 @@ class Table:
 
   def add_column(
       self, name: str, *, justify: Literal['left', 'right'] = 'left',
-      no_wrap: bool = False) -> None:
+      no_wrap: bool = False, min_width: int | None = None) -> None:
     """Adds a column."""
     self._table.add_column(
         rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap,
-        overflow='fold')  # half of a number is another number
+        min_width=min_width, overflow='fold')  # half of a number is another number
 
   def add_row(self, *cells: str) -> None:
     """Adds a row, a cell for each column."""

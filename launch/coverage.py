@@ -220,10 +220,8 @@ def _print(rows: list['results.ResultRow']) -> None:
   for column in ('method', 'log', *extra, 'level', 'logs', 'held',
                  'mean error', 'mean half width', 'data', 'training',
                  'diverged'):
-    # What tells lines apart is folded rather than cut off.
     table.add_column(
-        column, overflow='fold' if column == 'log' else 'ellipsis',
-        min_width=8 if column in extra else None,
+        column, min_width=8 if column in extra else None,
         justify='left' if column in ('method', 'log') else 'right')
   for group in groups.values():
     problem = group[0].problem
