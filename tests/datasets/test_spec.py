@@ -39,7 +39,7 @@ def _changed(written, **changes):
     ('{', 'is not the record of a dataset'),
     ('[]', 'is not the record of a dataset'),
     ('{}', 'is not the record of a dataset'),
-    ('{"schema": 1}', 'misses a field')])
+    ('{"schema": 2}', 'misses a field')])
 def test_a_broken_record_is_refused(text, message):
   with pytest.raises(ValueError, match=message):
     spec.Metadata.from_json(text, source=pathlib.Path('x'))
