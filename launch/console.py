@@ -123,7 +123,8 @@ class Table:
     """Adds a column."""
     self._table.add_column(
         rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap,
-        min_width=min_width, overflow='fold')  # half of a number is another number
+        min_width=min_width,
+        overflow='fold')  # half of a number is another number
 
   def add_row(self, *cells: str) -> None:
     """Adds a row, a cell for each column."""

@@ -21,7 +21,7 @@ from dfiv_ope.datasets import sampling
 DISCOUNT = 0.95
 ENVIRONMENTS = {
     'FrozenLake': ('FrozenLake-v1', {'map_name': '8x8'}, 500),
-    'Taxi': ('Taxi-v4', {}, 500)}
+    'Taxi': ('Taxi-v4', {}, 2_000)}
 
 
 class Table:
