@@ -67,8 +67,10 @@ def check(fields: Any) -> None:
   problem = fields.get('problem', {})
   _check_problem(problem)
   if not fields.get('failure'):
+    # The log's own average has draws of its episodes, and nothing to correct.
+    corrected = fields.get('resamples') and fields.get('method') != 'log'
     measured = [*_MEASURED.get(problem['name'], ()),
-                *(['correction'] if fields.get('resamples') else [])]
+                *(['correction'] if corrected else [])]
     _need_all('metrics', measured, fields.get('metrics', {}))
 
 

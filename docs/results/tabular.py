@@ -96,20 +96,24 @@ def estimates(made, policy, methods, *, num_actions, categorical):
       transitions, policy, discount=DISCOUNT, num_actions=num_actions,
       categorical=[0] if categorical else [])
   rows = problem.rows(transitions)
-  weights = influence.Influence(
-      problem, sampling.InMemory(rows, batch_size=1, seed=0).parts,
-      episodes=episodes, initial_observations=first)
   for method in methods:
     module = agents.load(method)
     config = module.CONFIGS['default']
+    weights = influence.Influence(
+        problem, sampling.InMemory(rows, batch_size=1, seed=0).parts,
+        episodes=episodes, initial_observations=first,
+        features=influence.settings(
+            config, num_actions, rows=len(rows.outcome)))
     learner = base.OPELearner(
         module.make(config, problem, seed=0), problem, sampling.InMemory(
             rows, batch_size=config.batch_size, seed=0),
         initial_observations=first)
     learner.run()
-    changes, correction = weights.resample(learner.agent)
+    effect = weights.measure(learner.agent)
     yield method, uncertainty.interval(
-        [learner.evaluate()], changes[None], [correction], level=0.95)
+        [learner.evaluate()], uncertainty.resample(effect.added)[None],
+        [effect.correction], level=0.95,
+        degrees=uncertainty.degrees(effect.added))
 
 
 def main(logs, names, methods, choices):
