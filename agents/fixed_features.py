@@ -3,7 +3,7 @@
 from collections.abc import Callable
 import dataclasses
 import math
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -74,6 +74,31 @@ def require(
          if most else 'Not even 2 features an action fit: merge actions.'))
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(base.Config):
+  """Hyper-parameters of methods on fixed features.
+
+  Attributes:
+    random_features: random Fourier features of the state for each action.
+    bandwidth_scale: multiplies the median distance between observations.
+    matrices: square matrices of all columns that the method holds at once.
+  """
+  random_features: int = 300
+  bandwidth_scale: float = 0.5
+  matrices: ClassVar[int] = LSTD_MATRICES
+
+  def __post_init__(self) -> None:
+    super().__post_init__()
+    size = self.random_features
+    if size < 2 or size % 2:
+      raise ValueError(
+          f'random_features must be even and at least 2, got {size}.')
+    require(1, size)
+    if not self.bandwidth_scale > 0:
+      raise ValueError(
+          f'bandwidth_scale must be positive, got {self.bandwidth_scale}.')
+
+
 class Linear(base.Agent):
   """An agent whose values are linear in fixed features; `solve` is its own."""
 
@@ -125,18 +150,6 @@ def tabular(problem: bellman.Problem) -> bool:
   """Returns whether states are cells of a table that fits the memory."""
   cells = problem.observations.cells
   return cells is not None and len(cells) <= affordable(problem.num_actions)
-
-
-def check(config: Any) -> None:
-  """Raises a ValueError where a config of random features cannot be."""
-  size = config.random_features
-  if size < 2 or size % 2:
-    raise ValueError(
-        f'random_features must be even and at least 2, got {size}.')
-  require(1, size)
-  if not config.bandwidth_scale > 0:
-    raise ValueError(
-        f'bandwidth_scale must be positive, got {config.bandwidth_scale}.')
 
 
 def half_sums(

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import bellman, configs, poles, ridge, types, uncertainty
-from dfiv_ope.agents import base, first_stage, fixed_features, kiv, lstd
+from dfiv_ope.agents import base, first_stage, fixed_features, lstd
 
 # A longer log is thinned to about as many rows to solve for the weights.
 _DUAL_ROWS = 200_000
@@ -46,11 +46,9 @@ def settings(
     ValueError: not even the fewest fit.
   """
   default = lstd.CONFIGS['default']
-  if isinstance(config, lstd.Config | kiv.Config):
+  if isinstance(config, fixed_features.Config):
     fixed_features.require(
-        num_actions, config.random_features,
-        matrices=fixed_features.KIV_MATRICES if isinstance(config, kiv.Config)
-        else fixed_features.LSTD_MATRICES)
+        num_actions, config.random_features, matrices=config.matrices)
     return fixed_features.Settings(
         random_features=config.random_features,
         bandwidth_scale=config.bandwidth_scale,

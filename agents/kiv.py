@@ -8,6 +8,7 @@ other (`closed_form.cross_fit_sums`).
 
 from collections.abc import Mapping
 import dataclasses
+from typing import ClassVar
 
 from dfiv_ope import bellman, closed_form, types
 from dfiv_ope.agents import base, fixed_features
@@ -16,23 +17,19 @@ _PENALTIES = tuple(10. ** exponent for exponent in range(-12, -3))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(base.Config):
+class Config(fixed_features.Config):
   """Hyper-parameters of KIV.
 
   Attributes:
-    random_features: random Fourier features of the state for each action.
-    bandwidth_scale: multiplies the median distance between observations.
     stage1_penalties: candidates of lambda1.
     stage2_penalties: candidates of lambda2.
   """
-  random_features: int = 300
-  bandwidth_scale: float = 0.5
   stage1_penalties: tuple[float, ...] = _PENALTIES
   stage2_penalties: tuple[float, ...] = _PENALTIES
+  matrices: ClassVar[int] = fixed_features.KIV_MATRICES
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    fixed_features.check(self)
     closed_form.check_candidates(self)
 
 

@@ -13,22 +13,17 @@ from dfiv_ope.agents import base, fixed_features
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(base.Config):
+class Config(fixed_features.Config):
   """Hyper-parameters of LSTD-Q.
 
   Attributes:
-    random_features: random Fourier features of the state for each action.
-    bandwidth_scale: multiplies the median distance between observations.
     penalty: ridge penalty, only to make the system solvable; raised where it
       does not (`poles.steady_penalty`).
   """
-  random_features: int = 300
-  bandwidth_scale: float = 0.5
   penalty: float = 1e-8
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    fixed_features.check(self)
     if not self.penalty > 0.:
       raise ValueError(f'penalty must be positive, got {self.penalty}.')
 

@@ -155,6 +155,10 @@ def test_names_say_all_settings():
 _SPEC = spec_lib.Spec(task='catch', transitions=1000)
 
 
+def _file(content):
+  return {'bytes': 1, 'sha256': content}
+
+
 def _metadata(**changes):
   """Returns the record of a dataset; `spec` names changes of its spec."""
   moments = statistics.MonteCarlo(
@@ -164,8 +168,8 @@ def _metadata(**changes):
       'spec': spec, 'num_observations': 50, 'num_actions': 3,
       'transitions': 1007, 'episodes': 9, 'truncated': 0, 'digest': 'a digest',
       'files': {
-          'policy/variables/variables.index': {'sha256': 'weights'},
-          'policy/saved_model.pb': {'sha256': 'written differently each time'},
+          'policy/variables/variables.index': _file('weights'),
+          'policy/saved_model.pb': _file('written differently each time'),
       }, 'truth': moments, 'behaviour': moments,
       'policy': {'dqn': {'hidden': [50]}, 'cpu_seconds': 1.2}, 'versions': {},
       **changes})
@@ -176,7 +180,7 @@ def _metadata(**changes):
 _OTHER_QUESTIONS = [
     {'digest': 'another'}, {'spec': {'discount': 0.5}},
     {'spec': {'action_noise': 0.1}}, {'num_actions': 4},
-    {'files': {'policy/variables/variables.index': {'sha256': 'others'}}},
+    {'files': {'policy/variables/variables.index': _file('others')}},
     {'policy': {'dqn': {'hidden': [9]}}}]
 
 
@@ -208,8 +212,8 @@ def test_an_interval_of_new_logs_is_keyed_by_what_they_are_drawn_from(change):
 
 def test_how_a_policy_is_written_is_not_what_it_is():
   *_, cell = _plan()
-  files = {'policy/variables/variables.index': {'sha256': 'weights'},
-           'policy/saved_model.pb': {'sha256': 'otherwise'}}
+  files = {'policy/variables/variables.index': _file('weights'),
+           'policy/saved_model.pb': _file('otherwise')}
   again = _metadata(files=files, policy={
       'dqn': {'hidden': [50]}, 'cpu_seconds': 3.4})
   assert cell.key(again) == cell.key(_metadata())
