@@ -63,7 +63,7 @@ def test_the_commands_of_the_page_do_what_it_says(outputs, folder):
 @pytest.mark.slow
 def test_the_record_says_where_the_log_comes_from(imported):
   record = json.loads((imported / 'metadata.json').read_text())
-  assert record['schema'] == 1
+  assert record['schema'] == 2
   assert record['spec']['source'] == 'clinic.csv'
   assert record['spec']['format'] == 'csv'
   assert record['spec']['mapping']['episode'] == 'patient'
