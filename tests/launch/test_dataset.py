@@ -29,7 +29,7 @@ def test_show_prints_a_card(command, dataset):
 
 def test_show_prints_the_record_for_machines(command, dataset):
   record = json.loads(command('dataset', 'show', dataset, '--json').stdout)
-  assert record['schema'] == 1
+  assert record['schema'] == 2
   assert record['spec'] == {
       'task': 'catch', 'action_noise': 0.2, 'epsilon': 0.2, 'discount': 0.99,
       'transitions': 2000, 'seed': 0}
