@@ -140,8 +140,8 @@ def test_a_missing_checkpoint_is_refused(command, copy):
 
 def test_a_record_of_another_schema_is_refused(command, copy):
   record = json.loads((copy / 'metadata.json').read_text())
-  (copy / 'metadata.json').write_text(json.dumps({**record, 'schema': 2}))
-  assert 'has schema version 2' in command.refuses('dataset', 'show', copy)
+  (copy / 'metadata.json').write_text(json.dumps({**record, 'schema': 1}))
+  assert 'has schema version 1' in command.refuses('dataset', 'show', copy)
 
 
 def test_a_served_dataset_streams_to_another_process(command, dataset):
