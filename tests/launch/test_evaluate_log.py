@@ -352,4 +352,6 @@ def test_a_candidate_that_diverges_is_not_chosen(log, tmp_path, capsys):
   assert choosing.choose(question, wanted, out=tmp_path) == wanted[1]
   assert len(results.read(tmp_path)) == 2
   with pytest.raises(ValueError, match='Every candidate diverged'):
-    choosing.choose(question, wanted[:1], out=tmp_path)
+    choosing.choose(question, [wanted[0], dataclasses.replace(
+        wanted[0], config=fqe.Config(
+            updates=4, checks=2, learning_rate=1e29))], out=tmp_path)
