@@ -133,12 +133,15 @@ def degrees(added: types.FloatArray) -> float:
 def heavy_share(weighted: types.FloatArray) -> float:
   """Returns the share of all |w r| that the largest thousandth of rows has.
 
+  Rows without a reward do not count: where most have none, as in a game that
+  is won at its end, the others carry the value as they should.
+
   Args:
     weighted: w r of every row, [N].
   """
   size = np.sort(np.abs(np.asarray(weighted, np.float64)))[::-1]
   total = float(np.sum(size))
-  most = max(1, math.ceil(_HEAVY_ROWS * len(size)))
+  most = max(1, math.ceil(_HEAVY_ROWS * np.count_nonzero(size)))
   return float(np.sum(size[:most])) / total if total else 0.
 
 

@@ -48,7 +48,8 @@ def heavy(name: str, share: float) -> str:
     return ''
   return (
       f'{100. * share:.0f} % of the estimate of {name} rests on its largest '
-      '0.1 % of rows (by weight times reward): see if their rewards are right.')
+      '0.1 % of rows with a reward (by weight times reward): see if these are '
+      'right.')
 
 
 def _differences(

@@ -115,3 +115,9 @@ def test_the_share_of_the_largest_thousandth_of_rows():
   # At least one row.
   assert uncertainty.heavy_share(np.array([1., 3.])) == pytest.approx(0.75)
   assert uncertainty.heavy_share(np.zeros(5)) == 0.
+
+
+def test_a_reward_at_the_end_alone_is_not_heavy():
+  rows = np.zeros(20_000)
+  rows[::500] = 1.  # Forty wins.
+  assert uncertainty.heavy_share(rows) == pytest.approx(1. / 40.)
