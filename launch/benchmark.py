@@ -16,7 +16,6 @@ from dfiv_ope import agents
 from dfiv_ope.launch import (
   console,
   coverage,
-  invariance,
   limits,
   products,
   runtime,
@@ -30,7 +29,24 @@ app = typer.Typer(
     help='What the learners cost, and whether intervals hold.',
     no_args_is_help=True)
 app.command()(coverage.coverage)
-app.command()(invariance.invariance)
+
+
+@app.command()
+def invariance(
+    rows: Annotated[int, typer.Option(
+        help='Rows of the made-up data.', min=40)] = 600,
+) -> None:
+  """Print how much units and offsets change the answer of each method.
+
+  Observations, treatments, instruments and covariates are shifted by 1e12 and
+  multiplied by 1e-20 and 1e20, rewards and outcomes multiplied. A table in
+  Markdown has the largest change of an answer, as a share of its size.
+  """
+  runtime.start()
+  from dfiv_ope.launch import invariance as invariance_lib
+  for line in invariance_lib.table(rows):
+    console.say(line)
+
 
 # Name in the table -> method and what is changed of its config, so that all
 # updates of a measurement are of one kind.

@@ -1,4 +1,4 @@
-"""`dfiv-ope benchmark invariance`: units and offsets change no answer.
+"""Units and offsets change no answer, for `dfiv-ope benchmark invariance`.
 
 A column in other units, or counted from another start, holds the same
 information. So every method should give the same answer, and where rewards or
@@ -7,13 +7,12 @@ outcomes are in other units, the same in these.
 
 from collections.abc import Callable, Iterator, Mapping
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import typer
 
 from dfiv_ope import agents
-from dfiv_ope.launch import console, runtime
+from dfiv_ope.launch import console
 
 if TYPE_CHECKING:
   from dfiv_ope import bellman, types
@@ -56,29 +55,22 @@ CHANGES: dict[str, tuple[Change, Change]] = {
 Answer = Callable[[str, Change, Change], np.ndarray]
 
 
-def invariance(
-    rows: Annotated[int, typer.Option(
-        help='Rows of the made-up data.', min=40)] = 600,
-) -> None:
-  """Print how much units and offsets change the answer of each method.
+def table(rows: int) -> Iterator[str]:
+  """Yields the lines of a table in Markdown: the largest change of an answer.
 
-  Observations, treatments, instruments and covariates are shifted by 1e12 and
-  multiplied by 1e-20 and 1e20, rewards and outcomes multiplied. A table in
-  Markdown has the largest change of an answer, as a share of its size.
+  Args:
+    rows: of the made-up data.
   """
-  runtime.start()
-  lines = []
+  yield f'| method | {" | ".join(CHANGES)} |'
+  yield '|---' * (1 + len(CHANGES)) + '|'
   for kind, names, answer in (
       ('OPE', OPE_BUDGETS, ope_answer(rows)),
       ('IV', IV_BUDGETS, iv_answer(rows))):
     for name in names:
       with console.progress(f'{kind} {name}'):
         found = dict(differences(name, answer))
-      lines.append(f'| {kind} {name} | ' + ' | '.join(
-          f'{found[change]:.1e}' for change in CHANGES) + ' |')
-  for line in (f'| method | {" | ".join(CHANGES)} |',
-               '|---' * (1 + len(CHANGES)) + '|', *lines):
-    console.say(line)
+      yield f'| {kind} {name} | ' + ' | '.join(
+          f'{found[change]:.1e}' for change in CHANGES) + ' |'
 
 
 def differences(

@@ -41,7 +41,7 @@ def test_the_same_command_runs_nothing_again(counted, command):
 def test_a_method_that_diverges_holds_nothing(dataset, command, tmp_path):
   result = command(
       'benchmark', 'coverage', dataset, '--logs', '1', '--seeds', '2',
-      '--method', 'fqe:updates=4,checks=2,learning_rate=1e30', '--out',
+      '--method', 'fqe:updates=4,checks=2,learning_rate=1e9', '--out',
       tmp_path)
   assert result.returncode == 0, result.stderr
   (row,) = results.read(tmp_path)

@@ -29,7 +29,7 @@ import pandas as pd
 import pytest
 
 from dfiv_ope import foreign, results
-from dfiv_ope.launch import main
+from dfiv_ope.launch import main, runtime
 
 _CASES = int(os.environ.get('DFIV_OPE_FAULT_CASES', '120'))
 _DISCOUNT = 0.9
@@ -50,6 +50,7 @@ def run(*arguments):
   with tempfile.TemporaryFile('w+') as output, \
       tempfile.TemporaryFile('w+') as errors:
     with mock.patch('sys.argv', ['dfiv-ope', *map(str, arguments)]), \
+        mock.patch.object(runtime, 'start'), \
         contextlib.redirect_stdout(output), \
         contextlib.redirect_stderr(errors):
       try:
