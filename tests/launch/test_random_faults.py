@@ -152,6 +152,14 @@ def _without(column):
       rows, [name for name in _COLUMNS if name != column])
 
 
+def _set_nearly(draw, rows):
+  """Writes the action of one row in another, with blanks around it."""
+  one, other = draw(st.permutations(_acting(rows)))[:2]
+  before, after = draw(st.sampled_from([('', ' '), (' ', ''), ('', '\t')]))
+  one['action'] = f'{before}{other["action"]}{after}'
+  return as_csv(rows)
+
+
 def _set_flag_early(draw, rows):
   early = [row for row, after in zip(rows[:-1], rows[1:], strict=True)
            if row['episode'] == after['episode'] and after.get('action')]
@@ -200,7 +208,8 @@ FAULTS = {
     'reward': _set('reward', 'nan', 'inf', '-inf', '1e999', 'high', ''),
     'observation': _set(
         'obs_a', 'nan', 'inf', '-1e999', 'x', '', '1,5', '0x10', acting=False),
-    'action': _set('action', '1.5', 'hold ', ' buy', 'sell\t', 'bu\x1by', ''),
+    'action': _set('action', '1.5', 'bu\x1by', ''),
+    'nearly the same action': _set_nearly,
     'step': _set(
         'step', '-1', '1.5', '99', 'x', '', '1e300', '9007199254740993'),
     'flag': _set('terminated', '2', 'maybe', '', '0.5'),
