@@ -353,7 +353,7 @@ def test_measured_coverage_stands_beside_the_interval(monkeypatch):
   monkeypatch.setitem(log.MEASURED_COVERAGE, 'lstd', [('catch', 0.93, 40)])
   assert log.methods(case_of(sweep(lstd={}))).caption.endswith(
       'On simulated logs of catch, the 95 % interval of LSTD-Q held the truth '
-      'in 93 % of 40 logs.')
+      'in 93 % of 40 logs (version 0.1.0).')
 
 
 def test_several_policies_are_compared_in_one_table():
