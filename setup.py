@@ -10,7 +10,7 @@ _MAPPED = ('agents', 'envs', 'datasets', 'launch')
 
 _CORE = [
     'dfiv_ope',
-    'dfiv_ope.methods',
+    'dfiv_ope.iv.methods',
     'dfiv_ope.benchmarks',
 ]
 

@@ -23,7 +23,9 @@ from acme.utils import counting, loggers
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import bellman, evaluation, ridge, state_action, types
+from dfiv_ope import types
+from dfiv_ope.iv import ridge
+from dfiv_ope.ope import bellman, decisions
 
 # One pass over the log, in parts of some thousand rows.
 Parts = Callable[[], Iterable[types.IVBatch]]
@@ -88,7 +90,7 @@ class Agent(tf.Module):
     del parts
     return {}
 
-  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns the value of decisions on the scale of the problem, [B, 1]."""
     raise NotImplementedError
 
@@ -164,7 +166,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
 
   def evaluate(self) -> float:
     """Returns the estimated value of the policy as it stands."""
-    return evaluation.initial_value(
+    return bellman.initial_value(
         self.q_function, self._initial_observations)
 
   def step(self) -> None:

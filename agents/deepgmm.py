@@ -15,9 +15,11 @@ import dataclasses
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, networks, state_action, types
+from dfiv_ope import types
 from dfiv_ope.agents import base
-from dfiv_ope.methods import deepgmm_update
+from dfiv_ope.iv.methods import deepgmm_update
+from dfiv_ope.nn import networks
+from dfiv_ope.ope import bellman, decisions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ CONFIGS = {
         average_rate=1.),
 }
 
-Network = state_action.Heads | state_action.Joint
+Network = decisions.Heads | decisions.Joint
 
 
 class Structural(snt.Module):
@@ -98,7 +100,7 @@ class Structural(snt.Module):
         lambda decision: self.q(decision, is_training=is_training), step)
 
   def q(
-      self, decision: state_action.Decision, *, is_training: bool = False,
+      self, decision: decisions.Decision, *, is_training: bool = False,
   ) -> tf.Tensor:
     """Returns the value of decisions, [B, 1]."""
     return self._mean + self._offset + self._network(
@@ -144,7 +146,7 @@ class DeepGMM(base.Agent):
       for each in (*self._game.structurals, *self._game.critics):
         each.anneal(share)
 
-  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns the averaged q: the structural function of a last step."""
     return self._average.q(decision)
 
@@ -154,7 +156,7 @@ def make(
   """Returns the agent of a problem."""
 
   def network(layers: tuple[networks.Layer, ...], seed: types.Seed) -> Network:
-    kind = state_action.Heads if config.per_action else state_action.Joint
+    kind = decisions.Heads if config.per_action else decisions.Joint
     outputs = problem.num_actions if config.per_action else 1
     return kind(
         (*layers, networks.Dense(outputs, None)),

@@ -17,9 +17,11 @@ import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, networks, optimizers, state_action, types
+from dfiv_ope import types
 from dfiv_ope.agents import base
-from dfiv_ope.methods import deepiv_mixture, deepiv_update, descent
+from dfiv_ope.iv.methods import deepiv_mixture, deepiv_update
+from dfiv_ope.nn import descent, networks, optimizers
+from dfiv_ope.ope import bellman, decisions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -184,7 +186,7 @@ class DeepIV(base.Agent):
         lambda: self.value_loss(step, batch.outcome, is_training=True))
 
   def imagine(
-      self, now: state_action.Decision, count: int, *,
+      self, now: decisions.Decision, count: int, *,
       support: int | None = None,
   ) -> bellman.Step:
     """Returns `count` draws of where each step leads."""
@@ -208,17 +210,17 @@ class DeepIV(base.Agent):
             step), 2)
     return deepiv_update.two_sample_loss(outcome, first, second)
 
-  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> tf.Tensor:
     return self._value(decision)
 
   def _value(
-      self, decision: state_action.Decision, *, is_training: bool = False,
+      self, decision: decisions.Decision, *, is_training: bool = False,
   ) -> tf.Tensor:
     return self._problem.value_mean + self._values.network(
         decision, is_training=is_training)
 
   def _model(
-      self, now: state_action.Decision, *, is_training: bool = False,
+      self, now: decisions.Decision, *, is_training: bool = False,
   ) -> tuple[deepiv_mixture.Mixture, tf.Tensor]:
     """Returns the density of s' and the logit of the end, [B, 1]."""
     outputs = self._density.network(now, is_training=is_training)
@@ -238,13 +240,13 @@ def make(
   outputs = 1 + deepiv_mixture.output_size(
       config.components, problem.num_observations)
   value_net = (
-      state_action.Heads(
+      decisions.Heads(
           (*config.value_net, networks.Dense(problem.num_actions, None)),
           seed=seeds[1], **sizes) if config.per_action
-      else state_action.Joint(
+      else decisions.Joint(
           (*config.value_net, networks.Dense(1, None)), seed=seeds[1],
           **sizes))
-  density_net = state_action.Joint(
+  density_net = decisions.Joint(
       (*config.density_net, networks.Dense(outputs, None)), seed=seeds[0],
       **sizes)
   return DeepIV(config, problem, density_net, value_net, seed=seeds[2])

@@ -11,9 +11,12 @@ import dataclasses
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, networks, optimizers, ridge, state_action, types
+from dfiv_ope import types
 from dfiv_ope.agents import base
-from dfiv_ope.methods import descent, dfiv_bellman, dfiv_stages
+from dfiv_ope.iv import ridge
+from dfiv_ope.iv.methods import dfiv_bellman, dfiv_stages
+from dfiv_ope.nn import descent, networks, optimizers
+from dfiv_ope.ope import bellman, decisions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,7 +27,7 @@ class Config(base.Config):
     treatment_net: layers of psi.
     instrument_net: layers of phi.
     per_action: whether a network gives features of the state for each action
-      (`state_action.Outer`) rather than of state and action together.
+      (`decisions.Outer`) rather than of state and action together.
     stage1_penalty: lambda1 of an update.
     stage2_penalty: lambda2 of an update.
     solve_penalty: both penalties on the whole log.
@@ -181,7 +184,7 @@ class DFIV(base.Agent):
       return stage1, dfiv_bellman.own_instruments(total, penalty)
     return stage1, dfiv_bellman.stage2_sums(total, stage1, penalty)
 
-  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> tf.Tensor:
     return ridge.predict(self._treatment.network(decision), self._weights)
 
   @tf.function(reduce_retracing=True)
@@ -213,10 +216,10 @@ def _network(
     seed: types.Seed,
 ) -> snt.Module:
   if not per_action:
-    return state_action.Joint(
+    return decisions.Joint(
         layers, num_observations=problem.num_observations,
         num_actions=problem.num_actions, seed=seed, constant=True)
   state = networks.Network(
       layers, input_size=problem.num_observations, seed=seed)
-  return state_action.Outer(
+  return decisions.Outer(
       state, state_size=state.output_size, num_actions=problem.num_actions)

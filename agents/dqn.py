@@ -18,8 +18,9 @@ import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import networks, types
+from dfiv_ope import types
 from dfiv_ope.agents import replay
+from dfiv_ope.nn import networks
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

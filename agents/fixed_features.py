@@ -8,16 +8,12 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import (
-  bellman,
-  encoding,
-  features,
-  ridge,
-  spectrum,
-  state_action,
-  types,
-)
+from dfiv_ope import types
 from dfiv_ope.agents import base
+from dfiv_ope.iv import features, ridge
+from dfiv_ope.iv.diagnostics import spectrum
+from dfiv_ope.nn import encoding
+from dfiv_ope.ope import bellman, decisions
 
 # What the features of states and actions may add to the memory of a process:
 # in LSTD-Q, in KIV, and in the intervals and diagnostics of every method.
@@ -103,7 +99,7 @@ class Linear(base.Agent):
   """An agent whose values are linear in fixed features; `solve` is its own."""
 
   def __init__(
-      self, name: str, config: base.Config, features_: state_action.Outer):
+      self, name: str, config: base.Config, features_: decisions.Outer):
     """Initialises the agent with weights of zero."""
     super().__init__(name)
     self.config = config
@@ -111,7 +107,7 @@ class Linear(base.Agent):
     self._weights = tf.Variable(
         tf.zeros([features_.output_size, 1], tf.float64), trainable=False)
 
-  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns u'psi, [B, 1]."""
     return self._features.dot(decision, self._weights)
 
@@ -122,7 +118,7 @@ def make(
     size: int,
     bandwidth_scale: float,
     seed: types.Seed,
-) -> state_action.Outer:
+) -> decisions.Outer:
   """Returns random Fourier features of the state for each action.
 
   A state of a table has its indicator instead: a few hundred random features
@@ -136,12 +132,12 @@ def make(
   """
   states = problem.observations
   if states.cells is not None and tabular(problem):
-    return state_action.Outer(
+    return decisions.Outer(
         encoding.Cells(states.cells, columns=len(states.categories)),
         state_size=len(states.cells), num_actions=problem.num_actions)
   bandwidth = np.full(
       problem.num_observations, problem.distance * bandwidth_scale)
-  return state_action.Outer(
+  return decisions.Outer(
       features.FourierFeatures(bandwidth, size=size, seed=seed),
       state_size=size, num_actions=problem.num_actions)
 
@@ -153,7 +149,7 @@ def tabular(problem: bellman.Problem) -> bool:
 
 
 def half_sums(
-    function: state_action.Outer, parts: base.Parts,
+    function: decisions.Outer, parts: base.Parts,
 ) -> tuple[ridge.Sums, ridge.Sums]:
   """Returns the sums of psi(s, a) and [psi - gamma d psi', r] in two halves.
 
@@ -165,7 +161,7 @@ def half_sums(
 
 
 def summing(
-    function: state_action.Outer,
+    function: decisions.Outer,
 ) -> Callable[[types.IVBatch], ridge.Sums]:
   """Returns the function that gives the sums of `half_sums` of a part."""
 
@@ -177,7 +173,7 @@ def summing(
 
 
 def moment(
-    function: state_action.Outer, decision: state_action.Decision,
+    function: decisions.Outer, decision: decisions.Decision,
     target: tf.Tensor,
 ) -> tf.Tensor:
   """Returns the sum of psi times a target [B, 1], [D, 1], without making psi.
@@ -189,7 +185,7 @@ def moment(
   """
   state = function.state(decision.observation)
   weight = tf.cast(
-      state_action.weights(decision, function.num_actions), state.dtype)
+      decisions.weights(decision, function.num_actions), state.dtype)
   weighted = weight * tf.cast(target, state.dtype)
   product = tf.matmul(weighted, state, transpose_a=True)  # [A, G]
   total = tf.reduce_sum(weighted, axis=0)
@@ -198,7 +194,7 @@ def moment(
       tf.reduce_sum(total, keepdims=True)], axis=0)[:, None]
 
 
-def _sums(function: state_action.Outer, rows: types.IVBatch) -> ridge.Sums:
+def _sums(function: decisions.Outer, rows: types.IVBatch) -> ridge.Sums:
   """Returns the sums of a part, several times faster than from psi.
 
   Of psi(s, a) = [g(s) (x) e_a, e_a, 1] only the block of a is not zero, so rows
@@ -214,7 +210,7 @@ def _sums(function: state_action.Outer, rows: types.IVBatch) -> ridge.Sums:
   now = ridge.append_intercept(function.state(sort(step.now.observation)))
   later = ridge.append_intercept(function.state(sort(step.later.observation)))
   weight = sort(
-      tf.cast(state_action.weights(step.later, actions), now.dtype)
+      tf.cast(decisions.weights(step.later, actions), now.dtype)
       * tf.cast(step.continuation, now.dtype))  # gamma d p, [B, A]
   targets = tf.concat([
       tf.reshape(weight[:, :, None] * later[:, None, :],

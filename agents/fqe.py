@@ -17,9 +17,10 @@ import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
-from dfiv_ope import bellman, networks, optimizers, state_action, types
+from dfiv_ope import types
 from dfiv_ope.agents import base
-from dfiv_ope.methods import descent
+from dfiv_ope.nn import descent, networks, optimizers
+from dfiv_ope.ope import bellman, decisions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,19 +110,19 @@ class Scalar(snt.Module):
   """A network of values that starts near `mean`."""
 
   def __init__(
-      self, network: Callable[[state_action.Decision], tf.Tensor],
+      self, network: Callable[[decisions.Decision], tf.Tensor],
       mean: float,
   ):
     super().__init__('scalar')
     self._network = network
     self._mean = mean
 
-  def __call__(self, decision: state_action.Decision) -> tf.Tensor:
+  def __call__(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns sum_a p(a) q(s, a), [B, 1]."""
     return self._mean + self._network(decision)
 
   def loss(
-      self, decision: state_action.Decision, target: tf.Tensor,
+      self, decision: decisions.Decision, target: tf.Tensor,
   ) -> tf.Tensor:
     """Returns mean((q - target)^2) / 2, []."""
     return 0.5 * tf.reduce_mean(tf.square(self(decision) - target))
@@ -130,23 +131,23 @@ class Scalar(snt.Module):
 class Categorical(snt.Module):
   """A network of the probabilities of values, whose mean is q."""
 
-  def __init__(self, network: state_action.Joint, atoms: np.ndarray):
+  def __init__(self, network: decisions.Joint, atoms: np.ndarray):
     super().__init__('categorical')
     self._network = network
     self._atoms = tf.constant(atoms, tf.float32)
 
-  def __call__(self, decision: state_action.Decision) -> tf.Tensor:
+  def __call__(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns sum_a p(a) q(s, a), [B, 1]."""
     total = tf.zeros([])
     for choice in range(decision.actions.shape[1]):
-      logits = self._network(state_action.taken(
+      logits = self._network(decisions.taken(
           decision.observation, decision.actions[:, choice]))
       value = tf.linalg.matvec(tf.nn.softmax(logits), self._atoms)  # [B]
       total += decision.probabilities[:, choice] * value
     return total[:, None]
 
   def loss(
-      self, decision: state_action.Decision, target: tf.Tensor,
+      self, decision: decisions.Decision, target: tf.Tensor,
   ) -> tf.Tensor:
     """Returns the cross-entropy of logged actions' values, []."""
     return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(
@@ -193,7 +194,7 @@ class FQE(base.Agent):
     if self.config.falling_rate:
       self._descent.anneal(share)
 
-  def predict(self, decision: state_action.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns the value by the target network, which is the steadier one."""
     return self._target(decision)
 
@@ -201,8 +202,8 @@ class FQE(base.Agent):
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> FQE:
   """Returns the agent of a problem."""
 
-  def network(outputs: int) -> state_action.Heads | state_action.Joint:
-    kind = state_action.Heads if config.per_action else state_action.Joint
+  def network(outputs: int) -> decisions.Heads | decisions.Joint:
+    kind = decisions.Heads if config.per_action else decisions.Joint
     return kind(
         (*config.layers, networks.Dense(outputs, None)),
         num_observations=problem.num_observations,

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 import dataclasses
 from typing import ClassVar
 
-from dfiv_ope import bellman, closed_form, types
+from dfiv_ope import types
 from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.iv import closed_form
+from dfiv_ope.ope import bellman
 
 _PENALTIES = tuple(10. ** exponent for exponent in range(-12, -3))
 

@@ -8,8 +8,10 @@ training: the check on all other agents.
 from collections.abc import Mapping
 import dataclasses
 
-from dfiv_ope import bellman, poles, ridge, types
+from dfiv_ope import types
 from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.iv import poles, ridge
+from dfiv_ope.ope import bellman
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

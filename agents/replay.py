@@ -16,7 +16,8 @@ import numpy as np
 import reverb
 import tensorflow as tf
 
-from dfiv_ope import loopback, rollout, types
+from dfiv_ope import loopback, types
+from dfiv_ope.policies import rollout
 
 _TABLE = 'replay'
 # More unconfirmed items than this make Reverb worry about memory.

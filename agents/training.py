@@ -7,9 +7,10 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import evaluation, policies, rollout, types
+from dfiv_ope import types
 from dfiv_ope.agents import checkpoints as checkpoints_lib
 from dfiv_ope.agents import dqn, replay
+from dfiv_ope.policies import finite, rollout, simulation
 
 _CHECKPOINTS = 20  # in a run
 
@@ -70,7 +71,7 @@ def train(
     seed: int,
     directory: pathlib.Path,
     progress: Callable[[Progress], None] | None = None,
-) -> policies.Greedy:
+) -> finite.Greedy:
   """Trains a Q-network and returns its best greedy policy.
 
   Called again with the same arguments after a kill, it goes on from the last
@@ -98,7 +99,7 @@ def train(
   actor = ExploringActor(
       learner.q_network, copies=config.episodes_per_round,
       num_actions=num_actions, hold=config.hold)
-  greedy = policies.Greedy(
+  greedy = finite.Greedy(
       learner.q_network, num_observations=num_observations)
   checkpoints.restore(learner)
 
@@ -125,7 +126,7 @@ def train(
     transitions += len(rows.action)
     if (transitions - saved_at >= config.transitions / _CHECKPOINTS
         or transitions >= config.transitions):
-      trial = evaluation.monte_carlo(
+      trial = simulation.monte_carlo(
           make_environment, greedy, discount=config.discount,
           seed=rollout.stream(seed, 'training trial'),
           min_episodes=config.trial_episodes,
@@ -141,7 +142,7 @@ def train(
           transitions=transitions, loss=learner.loss,
           mean_return=float(np.mean([e.rewards.sum() for e in episodes]))))
   buffer.close()
-  return policies.Greedy(
+  return finite.Greedy(
       learner.best_network, num_observations=num_observations)
 
 

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 
-from dfiv_ope import statistics
 from dfiv_ope.datasets import (
   column_notes,
   columns,
@@ -12,6 +11,7 @@ from dfiv_ope.datasets import (
   store,
   summary,
 )
+from dfiv_ope.policies import episode_returns
 
 # The mean of the same returns, added in another order.
 _TOLERANCE = 1e-6
@@ -100,7 +100,7 @@ def _recorded_differently(dataset: reading.Dataset) -> list[str]:
   """Computes what the record says of sound rows once more."""
   metadata, steps = dataset.metadata, dataset.steps
   lengths = np.diff(np.flatnonzero(steps.is_last), prepend=-1) - 1
-  returns = statistics.summarise(
+  returns = episode_returns.summarise(
       store.discounted_returns(steps, metadata.spec.discount).tolist(),
       lengths.tolist())
   found = [

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from dfiv_ope import policies, rollout, types
+from dfiv_ope import types
 from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.policies import finite, rollout
 
 
 def collect(
@@ -25,8 +26,8 @@ def collect(
     Whole episodes; the environment's discount is kept, the evaluation's is not
     applied.
   """
-  behaviour = policies.Explore(target, epsilon=spec.epsilon)
-  actor = policies.SamplingActor(behaviour, copies=copies)
+  behaviour = finite.Explore(target, epsilon=spec.epsilon)
+  actor = finite.SamplingActor(behaviour, copies=copies)
   return rollout.episodes(
       make_environment, actor, seed=rollout.stream(spec.seed, 'log'),
       num_transitions=spec.transitions, copies=copies)

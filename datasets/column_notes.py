@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfiv_ope import features
 from dfiv_ope.datasets import steps as steps_lib
+from dfiv_ope.nn import scaling
 
 # Quartiles and counts are taken of about as many rows.
 _SAMPLE_ROWS = 100_000
@@ -79,7 +79,7 @@ class Profile:
     if not self._rows:
       return []
     sample = np.concatenate(self._sample)
-    scales = features.fit_standardiser(sample)
+    scales = scaling.fit_standardiser(sample)
     return [
         note for column in range(sample.shape[1])
         if column not in self._categorical

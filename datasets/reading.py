@@ -15,11 +15,12 @@ import numpy as np
 import reverb
 import tensorflow as tf
 
-from dfiv_ope import loopback, policies, types
+from dfiv_ope import loopback, types
 from dfiv_ope.datasets import array_files, store
 from dfiv_ope.datasets import checkpoint as checkpoint_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
+from dfiv_ope.policies import finite
 
 # A healthy checkpoint restores in seconds; a broken one may never return.
 RESTORE_SECONDS = 120.
@@ -130,11 +131,11 @@ def load_policy(
   Args:
     path: the directory of the dataset.
     metadata: its record.
-    trusted: load it whatever operations it holds, see `policies.load`.
+    trusted: load it whatever operations it holds, see `finite.load`.
   """
   if metadata.policy is None:
     return None
-  return policies.load(
+  return finite.load(
       path / store.POLICY, num_observations=metadata.num_observations,
       num_actions=metadata.num_actions, trusted=trusted)
 

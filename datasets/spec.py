@@ -6,8 +6,8 @@ import pathlib
 import re
 from typing import Any
 
-from dfiv_ope import statistics
 from dfiv_ope.datasets import record
+from dfiv_ope.policies import episode_returns
 
 SCHEMA = 2
 METADATA = 'metadata.json'
@@ -114,8 +114,8 @@ class Metadata:
   truncated: int
   digest: str
   files: Mapping[str, Mapping[str, Any]]
-  truth: statistics.MonteCarlo | None
-  behaviour: statistics.MonteCarlo
+  truth: episode_returns.MonteCarlo | None
+  behaviour: episode_returns.MonteCarlo
   policy: Mapping[str, Any] | None
   versions: Mapping[str, str]
   action_labels: tuple[str, ...] = ()

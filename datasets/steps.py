@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import rollout, types
+from dfiv_ope import types
+from dfiv_ope.policies import rollout
 
 
 class Steps(NamedTuple):

@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import policies, rollout, statistics, types
+from dfiv_ope import types
 from dfiv_ope.datasets import array_files
 from dfiv_ope.datasets import checkpoint as checkpoint_lib
 from dfiv_ope.datasets import steps as steps_lib
+from dfiv_ope.policies import episode_returns, finite, rollout
 
 TRANSITIONS = 'transitions'
 INITIAL_OBSERVATIONS = 'initial_observations'
@@ -52,7 +53,7 @@ class Contents(NamedTuple):
   episodes: int
   truncated: int
   digest: str
-  returns: statistics.MonteCarlo
+  returns: episode_returns.MonteCarlo
 
 
 class Writer:
@@ -141,7 +142,7 @@ class Writer:
     return Contents(
         transitions=sum(self._lengths), episodes=len(self._returns),
         truncated=self._truncated, digest=self._digest.hexdigest(),
-        returns=statistics.summarise(self._returns, self._lengths))
+        returns=episode_returns.summarise(self._returns, self._lengths))
 
   def close(self) -> None:
     """Closes the files of a dataset that will not be finished."""
@@ -220,7 +221,7 @@ def save_policy(
     policy: types.Policy, path: pathlib.Path, *, num_observations: int
 ) -> None:
   """Writes the target policy into a dataset's directory."""
-  policies.save(policy, path / POLICY, num_observations=num_observations)
+  finite.save(policy, path / POLICY, num_observations=num_observations)
 
 
 def array_path(path: pathlib.Path, name: str) -> pathlib.Path:

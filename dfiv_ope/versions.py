@@ -13,7 +13,8 @@ _PACKAGES = (
     'dm-reverb', 'bsuite')
 
 # How policies are simulated and errors summed up is not part of a method.
-_NOT_OF_A_METHOD = frozenset({'dfiv_ope.rollout', 'dfiv_ope.statistics'})
+_NOT_OF_A_METHOD = frozenset({
+    'dfiv_ope.policies.rollout', 'dfiv_ope.policies.episode_returns'})
 
 
 def versions() -> dict[str, str]:

@@ -7,7 +7,8 @@ import re
 import statistics
 from typing import Any
 
-from dfiv_ope import agents, results, strength
+from dfiv_ope import agents, results
+from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.launch import console, intervals, remarks
 from dfiv_ope.launch.reporting import frames
 
@@ -113,12 +114,12 @@ def _first_stage(
           name: statistics.median(each.get(name, math.nan) for each in sound)
           for name in ('first_stage_r2', 'first_stage_f',
                        'first_stage_lost_share')}
-  words = [strength.weak_values(metrics)]
+  words = [messages.weak_values(metrics)]
   # It belongs to the log and the policy, so any method says the same.
   lost = max((each['first_stage_lost_share'] for each in metrics.values()),
              default=math.nan)
-  if lost > strength.ILL_POSED_SHARE:
-    words.append(strength.ill_posed(
+  if lost > messages.ILL_POSED_SHARE:
+    words.append(messages.ill_posed(
         lost, instruments='states and actions', outcome='the reward'))
   return [each for each in words if each]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from dfiv_ope import agents
+from dfiv_ope.agents import memory
 from dfiv_ope.launch import (
   console,
   coverage,
@@ -22,8 +23,9 @@ from dfiv_ope.launch import (
 )
 
 if TYPE_CHECKING:
-  from dfiv_ope import bellman, types
+  from dfiv_ope import types
   from dfiv_ope.agents import base
+  from dfiv_ope.ope import bellman
 
 app = typer.Typer(
     help='What the learners cost, and whether intervals hold.',
@@ -166,7 +168,10 @@ def _make_log(count: int, num_observations: int, num_actions: int) -> Log:
   import numpy as np
   import tensorflow as tf
 
-  from dfiv_ope import bellman, networks, policies, types
+  from dfiv_ope import types
+  from dfiv_ope.nn import networks
+  from dfiv_ope.ope import bellman
+  from dfiv_ope.policies import finite
   generator = np.random.default_rng(0)
   observation, later = generator.standard_normal((2, count, num_observations))
   transitions = types.Transition(
@@ -177,7 +182,7 @@ def _make_log(count: int, num_observations: int, num_actions: int) -> Log:
       discount=tf.constant(generator.random(count) > 0.1, tf.float32),
       next_observation=tf.constant(later, tf.float32))
   layers = [networks.Dense(size) for size in _POLICY_NET]
-  policy = policies.Greedy(
+  policy = finite.Greedy(
       networks.Network(
           (*layers, networks.Dense(num_actions, None)),
           input_size=num_observations, seed=0),
@@ -209,12 +214,11 @@ def _measure(
   """
   import tensorflow as tf
 
-  from dfiv_ope.datasets import sampling
   module = agents.load(method)
   config = dataclasses.replace(
       module.CONFIGS['paper'], batch_size=batch_size, **changes)
   agent: base.Agent = module.make(config, log.problem, seed=0)
-  data = sampling.InMemory(log.rows, batch_size=batch_size, seed=0)
+  data = memory.InMemory(log.rows, batch_size=batch_size, seed=0)
   if not config.updates:
     def solve(count: int) -> None:
       for _ in range(count):

@@ -16,19 +16,12 @@ from acme.utils import loggers
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import (
-  agents,
-  bellman,
-  configs,
-  results,
-  types,
-  uncertainty,
-  versions,
-)
-from dfiv_ope.agents import base, checkpoints
-from dfiv_ope.datasets import sampling
+from dfiv_ope import agents, configs, results, types, versions
+from dfiv_ope.agents import base, checkpoints, memory
+from dfiv_ope.evaluation import inference
 from dfiv_ope.launch import questions
 from dfiv_ope.launch import rows as rows_lib
+from dfiv_ope.ope import bellman
 
 # Called as progress(updates done, updates in all, note).
 Progress = Callable[[int, int, str], None]
@@ -141,7 +134,7 @@ def make_learner(
   """
   return base.OPELearner(
       agents.load(method).make(config, problem, seed=seed), problem,
-      sampling.InMemory(rows, batch_size=config.batch_size, seed=seed),
+      memory.InMemory(rows, batch_size=config.batch_size, seed=seed),
       initial_observations=initial_observations, logger=logger)
 
 
@@ -154,7 +147,7 @@ def log_row(question: questions.Question, command: str) -> results.ResultRow:
       seed=0, curves={}, cpu_seconds=0., versions=versions.versions(),
       command=command, resamples=_resample(added), metrics={
           **rows_lib.errors(description['log_return'], description),
-          'degrees': uncertainty.degrees(added)})
+          'degrees': inference.degrees(added)})
 
 
 def _row(
@@ -175,7 +168,7 @@ def _row(
     metrics |= {
         'correction': effect.correction, 'data_error': float(
             np.std(resamples)),
-        'degrees': uncertainty.degrees(effect.added),
+        'degrees': inference.degrees(effect.added),
         'effective_share': influence.effective_share,
         'heavy_share': influence.heavy_share,
         'columns': influence.columns,
@@ -197,7 +190,7 @@ def _row(
 
 def _resample(added: types.FloatArray) -> list[float]:
   """Returns changes by resampled episodes, of few digits to keep rows small."""
-  return [float(f'{change:.6g}') for change in uncertainty.resample(added)]
+  return [float(f'{change:.6g}') for change in inference.resample(added)]
 
 
 class _Reporter(loggers.Logger):

@@ -67,8 +67,8 @@ def _check_dataset(path: pathlib.Path) -> None:
 
 def _check_policy(path: pathlib.Path, policy: str) -> None:
   """Says how far the log tells what the policy would do."""
-  from dfiv_ope import overlap
   from dfiv_ope.launch import questions
+  from dfiv_ope.ope import overlap
   with console.progress('Comparing the policy with the log'):
     question = questions.Question(
         path, target_epsilon=0., out=path, policy=policy)

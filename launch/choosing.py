@@ -7,17 +7,12 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import (
-  bellman,
-  configs,
-  results,
-  selection,
-  types,
-  versions,
-)
+from dfiv_ope import configs, results, types, versions
 from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.evaluation import selection
 from dfiv_ope.launch import cells, console, questions
 from dfiv_ope.launch.reporting import frames
+from dfiv_ope.ope import bellman
 
 # Rows of each half that candidates are judged on, and features of a state.
 _JUDGED_ROWS = 30_000

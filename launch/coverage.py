@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dfiv_ope import agents
+from dfiv_ope.agents import memory
 from dfiv_ope.launch import console, limits, overrides, runtime, workspace
 
 if TYPE_CHECKING:
@@ -141,10 +142,11 @@ class _Drawn:
     import numpy as np
     import tensorflow as tf
 
-    from dfiv_ope import bellman, envs
-    from dfiv_ope.agents import influence
-    from dfiv_ope.datasets import collection, sampling
+    from dfiv_ope import envs
+    from dfiv_ope.datasets import collection
     from dfiv_ope.datasets import steps as steps_lib
+    from dfiv_ope.evaluation import influence
+    from dfiv_ope.ope import bellman
     policy = made.policy
     assert policy is not None
     steps = steps_lib.concatenate([
@@ -163,7 +165,7 @@ class _Drawn:
     # Of features.
     self._influence = functools.cache(lambda features: influence.Influence(
         self._problem,
-        sampling.InMemory(self._rows, batch_size=1, seed=0).parts,
+        memory.InMemory(self._rows, batch_size=1, seed=0).parts,
         episodes=(np.cumsum(steps.is_first) - 1)[~steps.is_last],
         initial_observations=self._initial, features=features))
 
@@ -177,8 +179,7 @@ class _Drawn:
     """
     import numpy as np
 
-    from dfiv_ope import uncertainty
-    from dfiv_ope.agents import influence
+    from dfiv_ope.evaluation import inference, influence
     from dfiv_ope.launch import cells
     runs = []
     measured = self._influence(influence.settings(
@@ -193,13 +194,13 @@ class _Drawn:
     if not runs:
       return {}, seeds
     estimates, added, corrections = zip(*runs, strict=True)
-    few = uncertainty.too_few(
+    few = inference.too_few(
         len(self._initial), len(self._rows.outcome), measured.columns)
     if few:
       raise ValueError(few)
-    found = uncertainty.interval(
-        estimates, np.stack([uncertainty.resample(each) for each in added]),
-        corrections, level=level, degrees=min(map(uncertainty.degrees, added)))
+    found = inference.interval(
+        estimates, np.stack([inference.resample(each) for each in added]),
+        corrections, level=level, degrees=min(map(inference.degrees, added)))
     return found._asdict(), seeds - len(runs)
 
 

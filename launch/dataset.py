@@ -105,9 +105,10 @@ def make_into(
     out: pathlib.Path, *, spec: 'spec_lib.Spec', policy_path: pathlib.Path,
     truth_episodes: int) -> None:
   """Simulates the target policy, collects the log, and writes all down."""
-  from dfiv_ope import envs, evaluation, rollout, versions
+  from dfiv_ope import envs, versions
   from dfiv_ope.datasets import collection, store
   from dfiv_ope.datasets import spec as spec_lib
+  from dfiv_ope.policies import rollout, simulation
 
   make_environment = envs.maker(spec.task, action_noise=spec.action_noise)
   environment = make_environment(0)
@@ -139,7 +140,7 @@ def make_into(
       f'{seconds:.1f} CPU s, {contents.transitions / seconds:,.0f} a second.')
 
   with console.progress('Simulating the true value') as update:
-    truth = evaluation.monte_carlo(
+    truth = simulation.monte_carlo(
         make_environment, target, discount=spec.discount,
         seed=rollout.stream(spec.seed, 'truth'), max_episodes=truth_episodes,
         progress=lambda n: update(n, f'{n:,} episodes'))
@@ -162,51 +163,11 @@ def show(
 ) -> None:
   """Show what a dataset holds."""
   from dfiv_ope.datasets import spec as spec_lib
-  metadata = spec_lib.read_metadata(path)
+  from dfiv_ope.launch import dataset_card
   if as_json:
-    console.say_json(metadata.to_json())
+    console.say_json(spec_lib.read_metadata(path).to_json())
   else:
-    console.card(f'Dataset {path}', card_rows(metadata))
-
-
-def card_rows(metadata: 'spec_lib.Metadata') -> list[tuple[str, str]]:
-  """Returns what a person wants to know of a dataset."""
-  from dfiv_ope.datasets import spec as spec_lib
-  spec, truth, log = metadata.spec, metadata.truth, metadata.behaviour
-  entries = (f'{metadata.num_observations} observation entries, '
-             f'{metadata.num_actions} actions')
-  naive = (f'{log.mean:.4f} ± {log.standard_error:.4f} '
-           f'(discount {spec.discount:g}')
-  if isinstance(spec, spec_lib.Log):
-    origin = [
-        ('log', f'{spec.source} ({spec.format}; {entries})'),
-        ('actions', ', '.join(metadata.action_labels[:20]) or 'numbers'),
-        *([('categorical', ', '.join(
-            f'{name} ({len(labels):,} categories)'
-            for name, labels in metadata.categorical.items()))]
-          if metadata.categorical else []),
-        ('further columns', ', '.join(metadata.annotations[:20]) or 'none')]
-  else:
-    origin = [
-        ('task', f'{spec.task} ({entries})'),
-        ('action noise', f'{spec.action_noise:g} (by the environment)'),
-        ('epsilon', f'{spec.epsilon:g} (extra random actions in the log)'),
-        ('seed', str(spec.seed))]
-  if truth is not None:
-    gap = abs(log.mean - truth.mean) / abs(truth.mean)
-    naive += f', {100 * gap:.1f} % from the true value'
-    origin.append((
-        'true value', f'{truth.mean:.4f} ± {truth.standard_error:.4f} '
-        f'({truth.episodes:,} simulated episodes)'))
-  return [
-      ('id', spec.id), *origin,
-      ('return of the log', f'{naive})'),
-      ('size', f'{metadata.transitions:,} transitions in '
-       f'{metadata.episodes:,} episodes, {metadata.truncated:,} truncated'),
-      ('digest', metadata.digest),
-      ('versions', ', '.join(
-          f'{name} {version}' for name, version in metadata.versions.items())),
-  ]
+    dataset_card.show(path)
 
 
 @app.command()

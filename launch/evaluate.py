@@ -144,8 +144,8 @@ def _cells(
 
 def _check_memory(dataset: pathlib.Path, wanted: list['cells.Cell']) -> None:
   """Refuses features that do not fit the memory, before any work."""
-  from dfiv_ope.agents import influence
   from dfiv_ope.datasets import spec as spec_lib
+  from dfiv_ope.evaluation import influence
   metadata = spec_lib.read_metadata(dataset)
   for cell in wanted:
     influence.settings(

@@ -69,8 +69,8 @@ def import_log(
   with workspace.building(
       out, record=spec_lib.METADATA, request=request):
     _import_into(out, reader, spec)
-  from dfiv_ope.launch import dataset
-  dataset.show(out)
+  from dfiv_ope.launch import dataset_card
+  dataset_card.show(out)
 
 
 def open_log(

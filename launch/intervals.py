@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dfiv_ope import results, uncertainty
+from dfiv_ope import results
+from dfiv_ope.evaluation import inference
 
 
 def of(
     rows: list[results.ResultRow], *, level: float,
-) -> uncertainty.Interval | None:
+) -> inference.Interval | None:
   """Returns the interval of runs that differ in their seeds.
 
   Args:
@@ -27,7 +28,7 @@ def of(
   last = sound[-1]
   sound = [row for row in sound if row.inference == last.inference
            and len(row.resamples) == len(last.resamples)]
-  return uncertainty.interval(
+  return inference.interval(
       [row.metrics['estimate'] for row in sound],
       np.array([row.resamples for row in sound]),
       [row.metrics['correction'] for row in sound], level=level,
@@ -37,7 +38,7 @@ def of(
 def difference(
     rows: list[results.ResultRow], log: results.ResultRow | None, *,
     level: float,
-) -> uncertainty.Interval | None:
+) -> inference.Interval | None:
   """Returns the interval of the value less the average return of the log.
 
   Both change with the episodes that are drawn, and by the same draws: an
@@ -56,7 +57,7 @@ def difference(
       len(row.resamples) != len(log.resamples) for row in sound):
     return None
   mean = log.metrics['estimate']
-  return uncertainty.interval(
+  return inference.interval(
       [row.metrics['estimate'] - mean for row in sound],
       np.array([row.resamples for row in sound]) - np.array(log.resamples),
       [row.metrics['correction'] for row in sound], level=level,
@@ -72,7 +73,7 @@ def of_log(
   if not all(isinstance(each, int | float) for each in numbers):
     return None
   mean, error, episodes = map(float, numbers)  # type: ignore[arg-type]
-  return uncertainty.mean_interval(mean, error, int(episodes), level=level)
+  return inference.mean_interval(mean, error, int(episodes), level=level)
 
 
 def missing(rows: Sequence[results.ResultRow]) -> str:
@@ -86,7 +87,7 @@ def missing(rows: Sequence[results.ResultRow]) -> str:
   if episodes is None or transitions is None:
     return ''
   columns = max(row.metrics.get('columns', 0.) for row in rows)
-  return uncertainty.too_few(int(episodes), int(transitions), int(columns))
+  return inference.too_few(int(episodes), int(transitions), int(columns))
 
 
 def _sound(rows: list[results.ResultRow]) -> list[results.ResultRow]:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dfiv_ope import agents
+from dfiv_ope.agents import memory
 from dfiv_ope.launch import console
 
 if TYPE_CHECKING:
-  from dfiv_ope import bellman, types
+  from dfiv_ope import types
+  from dfiv_ope.ope import bellman
 
 # Changes of the default configs that make a run one of seconds; closed forms
 # are run as they are.
@@ -95,7 +97,6 @@ def ope_answer(rows: int, **changes: Any) -> Answer:
 
   def answer(name: str, inputs: Change, outcome: Change) -> np.ndarray:
     from dfiv_ope.agents import base
-    from dfiv_ope.datasets import sampling
     changed, problem = pose(log, inputs, outcome)
     module = agents.load(name)
     config = module.CONFIGS['default']
@@ -105,7 +106,7 @@ def ope_answer(rows: int, **changes: Any) -> Answer:
         if getattr(config, field, 0)})
     learner = base.OPELearner(
         module.make(config, problem, seed=0), problem,
-        sampling.InMemory(
+        memory.InMemory(
             problem.rows(changed), batch_size=config.batch_size, seed=0),
         initial_observations=changed.observation[:50])
     learner.run()
@@ -124,7 +125,7 @@ def iv_answer(rows: int) -> Answer:
   def answer(name: str, inputs: Change, outcome: Change) -> np.ndarray:
     import warnings
 
-    from dfiv_ope import estimators
+    from dfiv_ope.iv import estimators
     model = estimators.ESTIMATORS[name](random_state=0, **IV_BUDGETS[name])
     with warnings.catch_warnings():
       warnings.simplefilter('ignore')  # of weak instruments
@@ -150,7 +151,7 @@ def pose(
     log: 'types.Transition', inputs: Change, outcome: Change,
 ) -> tuple['types.Transition', 'bellman.Problem']:
   """Returns a changed log, and a policy's value on it as a problem."""
-  from dfiv_ope import bellman
+  from dfiv_ope.ope import bellman
   changed = log._replace(
       observation=inputs(log.observation),
       next_observation=inputs(log.next_observation),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfiv_ope import methods
+from dfiv_ope.iv import methods
 from dfiv_ope.launch import console, limits, overrides, runtime
 
 if TYPE_CHECKING:

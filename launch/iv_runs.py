@@ -9,8 +9,9 @@ import time
 from typing import Any, NamedTuple
 import warnings
 
-from dfiv_ope import configs, diagnostics, results
+from dfiv_ope import configs, results
 from dfiv_ope.benchmarks import dsprites, settings, trials
+from dfiv_ope.iv.diagnostics import strength
 from dfiv_ope.launch import console, overrides, workspace
 
 # A quadratic in the number of lit pixels, by two-stage least squares.
@@ -111,7 +112,7 @@ def carry_out(
       for done, cell in enumerate(missing):
         update(done, cell.note)
         with warnings.catch_warnings(record=True) as caught:
-          warnings.simplefilter('always', diagnostics.FirstStageWarning)
+          warnings.simplefilter('always', strength.FirstStageWarning)
           row = _compute(
               cell, lambda step, steps, _, done=done, note=cell.note: update(
                   done + step / steps, note))

@@ -86,8 +86,9 @@ def train_into(
     out: pathlib.Path, *, task: str, action_noise: float, seed: int,
     config: 'dqn.Config') -> None:
   """Trains a policy, tries it in the environment and writes both down."""
-  from dfiv_ope import envs, evaluation, policies, rollout, versions
+  from dfiv_ope import envs, versions
   from dfiv_ope.agents import training
+  from dfiv_ope.policies import finite, rollout, simulation
 
   started = time.process_time()
   make_environment = envs.maker(task, action_noise=action_noise)
@@ -101,18 +102,18 @@ def train_into(
 
   environment = make_environment(0)
   (num_observations,) = environment.observation_spec().shape
-  uniform = policies.Uniform(num_actions=environment.action_spec().num_values)
+  uniform = finite.Uniform(num_actions=environment.action_spec().num_values)
   trials = {}
   for name, title, candidate in (
       ('value', 'Simulating the policy', policy),
       ('uniform_value', 'Simulating uniform actions', uniform)):
     with console.progress(title) as update:
-      trials[name] = dataclasses.asdict(evaluation.monte_carlo(
+      trials[name] = dataclasses.asdict(simulation.monte_carlo(
           make_environment, candidate, discount=_DISCOUNT,
           seed=rollout.stream(seed, 'trial'),
           max_episodes=_TRIAL_EPISODES,
           progress=lambda n: update(n, f'{n:,} episodes')))
-  policies.save(
+  finite.save(
       policy, out / _SAVED_MODEL, num_observations=num_observations)
   record = {
       'schema': _SCHEMA,
@@ -158,8 +159,8 @@ def load(
     trusted: bool = False,
 ) -> 'types.Policy':
   """Loads a trained policy and checks that it fits."""
-  from dfiv_ope import policies
-  return policies.load(
+  from dfiv_ope.policies import finite
+  return finite.load(
       path / _SAVED_MODEL, num_observations=num_observations,
       num_actions=num_actions, trusted=trusted)
 

@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import (
-  bellman,
-  envs,
-  evaluation,
-  overlap,
-  policies,
-  rollout,
-  statistics,
-  types,
-)
-from dfiv_ope.agents import base, cloning, fixed_features, influence
-from dfiv_ope.datasets import checks, reading, sampling
+from dfiv_ope import envs, types
+from dfiv_ope.agents import base, fixed_features, memory
+from dfiv_ope.datasets import checks, reading
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.evaluation import influence
 from dfiv_ope.launch import rows as rows_lib
 from dfiv_ope.launch import targets, workspace
+from dfiv_ope.ope import bellman, overlap
+from dfiv_ope.policies import (
+  cloning,
+  episode_returns,
+  finite,
+  rollout,
+  simulation,
+)
 
 
 class Question:
@@ -78,7 +78,7 @@ class Question:
     truth = metadata.truth
     description = rows_lib.describe(metadata, target_epsilon=target_epsilon)
     if target_epsilon:
-      self._policy = policies.Explore(own, epsilon=target_epsilon)
+      self._policy = finite.Explore(own, epsilon=target_epsilon)
       truth = self._simulate(description, out, truth_episodes)
     transitions = self.dataset.transitions
     agreement = overlap.agreement(
@@ -172,7 +172,7 @@ class Question:
     if features not in self._influences:
       problem, rows = self.pose()
       self._influences[features] = influence.Influence(
-          problem, sampling.InMemory(rows, batch_size=1, seed=0).parts,
+          problem, memory.InMemory(rows, batch_size=1, seed=0).parts,
           episodes=self.episodes, features=features,
           initial_observations=self.dataset.initial_observations)
     return self._influences[features]
@@ -180,7 +180,7 @@ class Question:
   def _simulate(
       self, description: Mapping[str, Any], out: pathlib.Path,
       max_episodes: int,
-  ) -> statistics.MonteCarlo:
+  ) -> episode_returns.MonteCarlo:
     """Simulates the value of the target policy, or reads it back."""
     spec = self.dataset.metadata.spec
     if not isinstance(spec, spec_lib.Spec):
@@ -188,11 +188,11 @@ class Question:
     path = rows_lib.truth_file(out, description, max_episodes=max_episodes)
     if not path.is_file():
       epsilon = description['target_epsilon']
-      truth = evaluation.monte_carlo(
+      truth = simulation.monte_carlo(
           envs.maker(spec.task, action_noise=spec.action_noise), self._policy,
           discount=spec.discount,
           seed=rollout.stream(spec.seed, f'truth {epsilon:g}'),
           max_episodes=max_episodes)
       path.parent.mkdir(parents=True, exist_ok=True)
       workspace.write_record(path, json.dumps(dataclasses.asdict(truth)))
-    return statistics.MonteCarlo(**json.loads(path.read_text()))
+    return episode_returns.MonteCarlo(**json.loads(path.read_text()))

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 import statistics
 from typing import Any
 
-from dfiv_ope import overlap, results, uncertainty
+from dfiv_ope import results
+from dfiv_ope.evaluation import inference
 from dfiv_ope.launch import intervals
+from dfiv_ope.ope import overlap
 
 # Runs of each method and config, by what it is called.
 Runs = Mapping[str, list[results.ResultRow]]
@@ -28,7 +30,7 @@ def collect(
           *_overlap(sound), *_heavy(sound)]
 
 
-def comparison(found: uncertainty.Interval) -> str:
+def comparison(found: inference.Interval) -> str:
   """Returns which of policy and log is better, by their paired difference."""
   if found.low > 0.:
     return 'The policy does better than the one that wrote the log.'
@@ -42,9 +44,9 @@ def heavy(name: str, share: float) -> str:
 
   Args:
     name: of the method.
-    share: of `uncertainty.heavy_share`.
+    share: of `inference.heavy_share`.
   """
-  if not share > uncertainty.HEAVY:
+  if not share > inference.HEAVY:
     return ''
   return (
       f'{100. * share:.0f} % of the estimate of {name} rests on its largest '

@@ -26,7 +26,7 @@ def code(method: str) -> str:
   if method == LOG:
     return ''
   return versions.code(
-      f'dfiv_ope.agents.{method}', 'dfiv_ope.agents.influence',
+      f'dfiv_ope.agents.{method}', 'dfiv_ope.evaluation.influence',
       'dfiv_ope.datasets.sampling')
 
 
@@ -37,7 +37,7 @@ def inference(method: str) -> dict[str, Any]:
   """
   if method == LOG:
     return {}
-  from dfiv_ope.agents import influence
+  from dfiv_ope.evaluation import influence
   return influence.constants()
 
 

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import foreign, policies, types
-from dfiv_ope.agents import cloning
-from dfiv_ope.launch import onnx_models, runtime
+from dfiv_ope import types
 from dfiv_ope.launch import policy as policy_lib
+from dfiv_ope.launch import runtime
+from dfiv_ope.policies import cloning, finite, foreign, onnx_models
 
 UNIFORM, CLONE, COLUMNS = 'uniform', 'behaviour-clone', 'columns'
 CHOICES = (
@@ -129,7 +129,7 @@ def resolve(
 
 def _uniform(log: _Log) -> Target:
   return Target(
-      policies.Uniform(num_actions=log.num_actions),
+      finite.Uniform(num_actions=log.num_actions),
       'every action with the same probability',
       _digest(UNIFORM, log.num_actions))
 
@@ -161,7 +161,7 @@ def _columns(recorded: tuple[np.ndarray, np.ndarray] | None) -> Target:
 def _saved_model(
     path: pathlib.Path, log: _Log, trusted: bool) -> Target:
   trained = (path / policy_lib.RECORD).is_file()
-  load = policy_lib.load if trained else policies.load
+  load = policy_lib.load if trained else finite.load
   policy = load(path, num_observations=log.num_observations,
                 num_actions=log.num_actions, trusted=trusted)
   files = sorted(each for each in path.rglob('*') if each.is_file())

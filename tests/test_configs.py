@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from dfiv_ope import configs, dictionaries, networks
-from dfiv_ope.methods import sieve
+from dfiv_ope import configs
+from dfiv_ope.iv import dictionaries
+from dfiv_ope.iv.methods import sieve
+from dfiv_ope.nn import networks
 
 
 def test_a_config_with_layers_and_bases_comes_back():

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 import dataclasses
 from typing import Any
 
-from dfiv_ope import methods
-from dfiv_ope.methods import deepgmm, deepiv, dfiv, kiv
-from dfiv_ope.networks import (
+from dfiv_ope.iv import methods
+from dfiv_ope.iv.methods import deepgmm, deepiv, dfiv, kiv
+from dfiv_ope.nn.networks import (
   BatchNorm,
   Branch,
   Conv,

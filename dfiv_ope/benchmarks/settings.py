@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dfiv_ope import methods
 from dfiv_ope.benchmarks import image_settings
+from dfiv_ope.iv import methods
 
 
 def config(

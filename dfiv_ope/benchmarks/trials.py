@@ -12,7 +12,8 @@ import math
 import time
 from typing import Any, Protocol
 
-from dfiv_ope import configs, estimators, results, types, versions
+from dfiv_ope import configs, results, types, versions
+from dfiv_ope.iv import estimators
 
 # A fitted structural function: predict(T) or predict(T, X).
 Predict = Callable[..., types.FloatArray]

@@ -14,9 +14,10 @@ import gymnasium
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import agents, bellman, types, uncertainty
-from dfiv_ope.agents import base, influence
-from dfiv_ope.datasets import sampling
+from dfiv_ope import agents, types
+from dfiv_ope.agents import base, memory
+from dfiv_ope.evaluation import inference, influence
+from dfiv_ope.ope import bellman
 
 DISCOUNT = 0.95
 ENVIRONMENTS = {
@@ -100,20 +101,20 @@ def estimates(made, policy, methods, *, num_actions, categorical):
     module = agents.load(method)
     config = module.CONFIGS['default']
     weights = influence.Influence(
-        problem, sampling.InMemory(rows, batch_size=1, seed=0).parts,
+        problem, memory.InMemory(rows, batch_size=1, seed=0).parts,
         episodes=episodes, initial_observations=first,
         features=influence.settings(
             config, num_actions, rows=len(rows.outcome)))
     learner = base.OPELearner(
-        module.make(config, problem, seed=0), problem, sampling.InMemory(
+        module.make(config, problem, seed=0), problem, memory.InMemory(
             rows, batch_size=config.batch_size, seed=0),
         initial_observations=first)
     learner.run()
     effect = weights.measure(learner.agent)
-    yield method, uncertainty.interval(
-        [learner.evaluate()], uncertainty.resample(effect.added)[None],
+    yield method, inference.interval(
+        [learner.evaluate()], inference.resample(effect.added)[None],
         [effect.correction], level=0.95,
-        degrees=uncertainty.degrees(effect.added))
+        degrees=inference.degrees(effect.added))
 
 
 def main(logs, names, methods, choices):

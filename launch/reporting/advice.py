@@ -5,9 +5,10 @@ import enum
 import math
 from typing import NamedTuple
 
-from dfiv_ope import strength, uncertainty
+from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.launch import remarks
 from dfiv_ope.launch.reporting import cases, details, tables
+from dfiv_ope.ope import overlap
 
 # Fewer episodes than this say little of how much they differ.
 _FEW_EPISODES = 50
@@ -115,7 +116,7 @@ def first_stage(case: cases.Case) -> list[str]:
           f'{result.variant}: states and actions explain '
           f'{_percent(max(share, 0.))} of the next features on held-out rows'
           + (', which is weak: what an action leads to is hardly predicted.'
-             if share < strength.WEAK_R2 else '.'))
+             if share < messages.WEAK_R2 else '.'))
     condition = result.metrics.get('instrument_condition')
     if condition is not None:
       words.append(
@@ -126,15 +127,15 @@ def first_stage(case: cases.Case) -> list[str]:
   lost = case.lost_share
   if not math.isnan(lost):
     words.append(
-        f'{strength.percent(lost)} of what states and actions tell of the '
+        f'{messages.percent(lost)} of what states and actions tell of the '
         'reward lies along directions that stage 1 hardly keeps (singular '
-        f'values below {strength.LOW_VALUE:g}).')
+        f'values below {messages.LOW_VALUE:g}).')
   return words
 
 
 def _weak(named: Mapping[str, Mapping[str, float]]) -> str:
-  """Returns `strength.weak_values`, where some may not be known."""
-  return strength.weak_values({
+  """Returns `messages.weak_values`, where some may not be known."""
+  return messages.weak_values({
       name: {'first_stage_r2': math.nan, 'first_stage_f': math.nan, **metrics}
       for name, metrics in named.items()})
 
@@ -167,11 +168,11 @@ def _doubt(case: cases.Case) -> Doubt:
 
 def _support(case: cases.Case) -> Iterator[Advice]:
   """Does the log hold what the policy does?"""
-  overlap = case.problem.get('overlap')
-  grade = overlap.get('grade') if isinstance(overlap, Mapping) else None
+  stored = case.problem.get('overlap')
+  grade = stored.get('grade') if isinstance(stored, Mapping) else None
   share = case.effective_share
-  if share < uncertainty.THIN_SHARE:
-    poor = share < uncertainty.POOR_SHARE
+  if share < overlap.THIN_SHARE:
+    poor = share < overlap.POOR_SHARE
     yield Advice(
         Doubt.GRAVE if poor or grade == 'poor' else Doubt.SOME,
         f'The effective sample size is {_percent(share)} of the rows of the '
@@ -241,15 +242,15 @@ def _first_stage(case: cases.Case) -> Iterator[Advice]:
     best = case.preferred
     own = best and _weak({best.variant: best.metrics})
     yield Advice(Doubt.SOME if own else Doubt.NONE, weak, _TELLING)
-  if case.lost_share > strength.ILL_POSED_SHARE:
+  if case.lost_share > messages.ILL_POSED_SHARE:
     yield Advice(
         Doubt.SOME,
-        strength.ill_posed(
+        messages.ill_posed(
             case.lost_share, instruments='states and actions',
             outcome='the reward'),
         'Log more episodes, and see if families of estimators agree.')
   for each in case.methods:
-    if each.metrics.get('stage1_held_out_r2', math.inf) < strength.WEAK_R2:
+    if each.metrics.get('stage1_held_out_r2', math.inf) < messages.WEAK_R2:
       yield Advice(
           Doubt.SOME if each is case.preferred else Doubt.NONE,
           f'The first stage of {each.variant} is weak.',

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import results, uncertainty
+from dfiv_ope import results
+from dfiv_ope.evaluation import inference
 from dfiv_ope.launch import intervals
 from dfiv_ope.launch.reporting import frames
 
@@ -47,8 +48,8 @@ class Result:
   cpu_seconds: float
   metrics: Mapping[str, float]
   estimate: float
-  interval: uncertainty.Interval | None
-  difference: uncertainty.Interval | None
+  interval: inference.Interval | None
+  difference: inference.Interval | None
   missing: str = ''
 
   @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import overlap, uncertainty
+from dfiv_ope.evaluation import inference
 from dfiv_ope.launch import remarks
 from dfiv_ope.launch.reporting import (
   advice,
@@ -19,6 +19,7 @@ from dfiv_ope.launch.reporting import (
   page,
   tables,
 )
+from dfiv_ope.ope import overlap
 
 # How often intervals held the truth on simulated logs (`dfiv-ope benchmark
 # coverage`): for each method, the task, the share and the number of logs. Of
@@ -120,7 +121,7 @@ def _verdict(case: cases.Case, said: Mapping[str, Any]) -> str:
       remarks.share_words(case.preferred.metrics) if case.preferred else ())])
 
 
-def _difference(found: uncertainty.Interval | None) -> tables.Cell:
+def _difference(found: inference.Interval | None) -> tables.Cell:
   if found is None:
     return tables.text('–')
   return tables.interval(found.estimate, found.low, found.high)
@@ -202,8 +203,8 @@ def support(
   lines = [
       ('effective sample size', tables.percent(case.effective_share),
        'of the rows, with the features of the answer; below '
-       f'{100 * uncertainty.THIN_SHARE:g} % is thin, below '
-       f'{100 * uncertainty.POOR_SHARE:g} % poor'),
+       f'{100 * overlap.THIN_SHARE:g} % is thin, below '
+       f'{100 * overlap.POOR_SHARE:g} % poor'),
       ('agreement', tables.percent(said.get('agreement')),
        'how likely the policy takes the logged action'),
       ('coverage', tables.percent(coverage.get('share')),

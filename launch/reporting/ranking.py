@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import statistics
-from dfiv_ope.launch.reporting import frames, tables
+from dfiv_ope.launch.reporting import frames, statistics, tables
 
 # Of the bootstrap; the same rows make the same report.
 _SEED = 0

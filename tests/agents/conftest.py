@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents, bellman, networks, testing, types
-from dfiv_ope.agents import base
-from dfiv_ope.datasets import sampling
+from dfiv_ope import agents, testing, types
+from dfiv_ope.agents import base, memory
+from dfiv_ope.nn import networks
+from dfiv_ope.ope import bellman
 
 DISCOUNT = 0.9
 POLICY = np.array([0.3, 0.7])
@@ -46,7 +47,7 @@ class Case(NamedTuple):
     config = dataclasses.replace(module.CONFIGS['default'], **changes)
     return base.OPELearner(
         module.make(config, self.problem, seed=seed), self.problem,
-        data or sampling.InMemory(
+        data or memory.InMemory(
             self.rows, batch_size=config.batch_size, seed=seed),
         initial_observations=self.observations)
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents, state_action, types
+from dfiv_ope import agents, types
 from dfiv_ope.agents import base, checkpoints
+from dfiv_ope.ope import decisions
 
 pytestmark = pytest.mark.parametrize('name', agents.NAMES)
 
@@ -113,7 +114,7 @@ def test_a_value_that_rewards_do_not_allow_is_a_divergence(case, quick, name):
 
   class Broken(type(learner.agent)):
 
-    def predict(self, decision: state_action.Decision) -> tf.Tensor:
+    def predict(self, decision: decisions.Decision) -> tf.Tensor:
       return super().predict(decision) + 1e6
 
   learner.agent.__class__ = Broken

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import bellman, networks, state_action, types
-from dfiv_ope.agents import base, deepgmm
-from dfiv_ope.datasets import sampling
-from dfiv_ope.methods import deepgmm_update
+from dfiv_ope import types
+from dfiv_ope.agents import base, deepgmm, memory
+from dfiv_ope.iv.methods import deepgmm_update
+from dfiv_ope.nn import networks
+from dfiv_ope.ope import bellman, decisions
 
 # A walk through three states. Action 0 ends it; action 1 goes on, or stays
 # where it is, by the toss of a coin.
@@ -58,7 +59,7 @@ def _learner(problem, seed=0, **changes):
       'treatment_net': (), 'instrument_net': (), 'treatment_rate': 1e-2,
       'instrument_rate': 2e-2, 'average_rate': 0.01, **changes})
   return base.OPELearner(
-      deepgmm.make(config, problem, seed=seed), problem, sampling.InMemory(
+      deepgmm.make(config, problem, seed=seed), problem, memory.InMemory(
           problem.rows(_transitions()), batch_size=config.batch_size,
           seed=seed),
       initial_observations=tf.eye(3)[:1])
@@ -76,7 +77,7 @@ def test_the_values_of_a_chain_with_chance_are_found(problem, critic_steps):
 
 def _structural(mean=0.5):
   return deepgmm.Structural(
-      state_action.Heads(
+      decisions.Heads(
           (networks.Dense(2, None),), num_observations=3, num_actions=2,
           seed=0), mean)
 

@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import (
-  bellman,
-  encoding,
-  features,
-  networks,
-  policies,
-  state_action,
-  types,
-)
+from dfiv_ope import types
 from dfiv_ope.agents import deepiv
-from dfiv_ope.methods import deepiv_mixture
+from dfiv_ope.iv.methods import deepiv_mixture
+from dfiv_ope.nn import encoding, networks, scaling
+from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.policies import finite
 
 LINEAR = deepiv.Config(
     updates=10, checks=1, density_net=(), value_net=(), samples=1,
@@ -34,7 +29,7 @@ def make_problem(policy=None, **changes):
   problem = bellman.Problem(
       policy=policy or Threshold(), discount=0.9, num_actions=2,
       observations=encoding.Encoding(
-          numbers=(0,), standardiser=features.Standardiser(
+          numbers=(0,), standardiser=scaling.Standardiser(
               np.array([10.]), np.array([2.]))),
       distance=1., value_scale=1., value_mean=0.5, lowest=-99., highest=99.)
   return dataclasses.replace(problem, **changes)
@@ -67,7 +62,7 @@ def test_the_loss_is_the_product_of_two_residuals():
   agent = make_agent()
   # q(s, .) = 0.5 + (s + 1, 2 s - 1).
   assign(agent._values.network, [[1., 2.]], [1., -1.])
-  now = state_action.taken(tf.constant([[0.], [2.]]), tf.constant([0, 1]))
+  now = decisions.taken(tf.constant([[0.], [2.]]), tf.constant([0, 1]))
   later = np.array([[1., -1.], [-2., 3.]])  # two draws for each of two rows
   step = problem.imagine(
       now, tf.constant(later[..., None], tf.float32),
@@ -83,16 +78,16 @@ def test_the_loss_is_the_product_of_two_residuals():
 def test_the_policy_is_asked_at_raw_states():
   later = tf.constant([[[-0.5]], [[0.5]]])  # 9 and 11
   step = make_problem().imagine(
-      state_action.taken(tf.zeros([1, 1]), tf.zeros([1], tf.int32)), later,
+      decisions.taken(tf.zeros([1, 1]), tf.zeros([1], tf.int32)), later,
       tf.ones([1, 1]), support=1)
   np.testing.assert_array_equal(step.later.actions, [[0], [1]])
   np.testing.assert_array_equal(step.later.observation, [[-0.5], [0.5]])
 
 
 def test_the_likeliest_actions_stand_for_a_policy_with_more():
-  problem = make_problem(policies.Explore(Threshold(), epsilon=0.5))
+  problem = make_problem(finite.Explore(Threshold(), epsilon=0.5))
   step = problem.imagine(
-      state_action.taken(tf.zeros([1, 1]), tf.zeros([1], tf.int32)),
+      decisions.taken(tf.zeros([1, 1]), tf.zeros([1], tf.int32)),
       tf.ones([1, 1, 1]), tf.ones([1, 1]), support=1)
   np.testing.assert_allclose(step.later.probabilities, [[1.]])
 
@@ -103,7 +98,7 @@ def test_the_probability_of_the_end_is_used_and_not_drawn():
   biases = np.zeros(outputs)
   biases[-1] = np.log(3.)  # The end has probability 3/4.
   assign(agent._density.network, np.zeros((3, outputs)), biases)
-  now = state_action.taken(tf.zeros([50, 1]), tf.zeros([50], tf.int32))
+  now = decisions.taken(tf.zeros([50, 1]), tf.zeros([50], tf.int32))
   step = agent.imagine(now, 4)
   np.testing.assert_allclose(
       step.continuation, np.full((50, 1), 0.9 / 4.), rtol=1e-6)
@@ -129,7 +124,7 @@ def test_the_density_learns_a_known_step(predict_change):
   later[end] = 1e3  # Where an episode ends does not matter.
   problem = make_problem(
       observations=encoding.Encoding(
-          numbers=(0,), standardiser=features.Standardiser(
+          numbers=(0,), standardiser=scaling.Standardiser(
               np.zeros(1), np.ones(1))))
   rows = problem.rows(types.Transition(
       *(tf.constant(member, dtype) for member, dtype in (
@@ -147,7 +142,7 @@ def test_the_density_learns_a_known_step(predict_change):
     agent._done.assign(done + 1)
     agent.anneal(done / 400 * LINEAR.density_share)
     train()
-  now = state_action.taken(
+  now = decisions.taken(
       tf.constant([[-1.], [1.], [-1.], [1.]]), tf.constant([0, 0, 1, 1]))
   step = agent.imagine(now, 4000)
   draws = tf.reshape(step.later.observation, [4000, 4]).numpy()

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import bellman, ridge, state_action, testing
-from dfiv_ope.agents import base, first_stage, fixed_features, influence
-from dfiv_ope.datasets import sampling
+from dfiv_ope import testing
+from dfiv_ope.agents import base, fixed_features, memory
+from dfiv_ope.evaluation import first_stage, influence
+from dfiv_ope.iv import ridge
+from dfiv_ope.ope import bellman, decisions
 
 DISCOUNT = 0.9
 POLICY = np.array([0.3, 0.7])
@@ -25,7 +27,7 @@ class _Known(base.Agent):
         self._problem.observations.invert(decision.observation), axis=1)
     return tf.reduce_sum(
         tf.gather(self._table, state)
-        * state_action.weights(decision, 2), axis=1, keepdims=True)
+        * decisions.weights(decision, 2), axis=1, keepdims=True)
 
 
 def _examine(process, count=20_000, repeat=1):
@@ -37,7 +39,7 @@ def _examine(process, count=20_000, repeat=1):
       lambda x: None if x is None else tf.repeat(x, repeat, axis=0),
       problem.rows(transitions))
   found = influence.Influence(
-      problem, sampling.InMemory(rows, batch_size=1, seed=0).parts,
+      problem, memory.InMemory(rows, batch_size=1, seed=0).parts,
       episodes=np.repeat(np.arange(count), repeat),
       initial_observations=tf.repeat(tf.eye(5), count // 5, axis=0),
       features=influence.settings(None, 2, rows=len(rows.outcome)))

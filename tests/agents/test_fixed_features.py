@@ -5,15 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dfiv_ope import agents, bellman, ridge
-from dfiv_ope.agents import fixed_features
-from dfiv_ope.datasets import sampling
+from dfiv_ope import agents
+from dfiv_ope.agents import fixed_features, memory
+from dfiv_ope.iv import ridge
+from dfiv_ope.ope import bellman
 
 
 def test_sums_by_action_are_the_sums_of_the_features(case):
   psi = fixed_features.make(
       case.problem, size=6, bandwidth_scale=1., seed=0)
-  data = sampling.InMemory(case.rows, batch_size=1, seed=0)
+  data = memory.InMemory(case.rows, batch_size=1, seed=0)
   total = ridge.merge(*fixed_features.half_sums(psi, data.parts))
   rows = case.rows
   plain = ridge.sums(psi(rows.instrument), np.concatenate(
@@ -26,7 +27,7 @@ def test_sums_by_action_are_the_sums_of_the_features(case):
 def test_stage1_r2_is_that_of_a_regression_on_other_rows(case):
   psi = fixed_features.make(
       case.problem, size=4, bandwidth_scale=1., seed=0)
-  data = sampling.InMemory(case.rows, batch_size=1, seed=0)
+  data = memory.InMemory(case.rows, batch_size=1, seed=0)
   halves = fixed_features.half_sums(psi, data.parts)
   found = fixed_features.stage1(*halves, 1e-9)
   # The same in numpy, from rows.

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import bellman, networks, state_action, types
-from dfiv_ope.agents import base, fqe
-from dfiv_ope.datasets import sampling
+from dfiv_ope import types
+from dfiv_ope.agents import base, fqe, memory
+from dfiv_ope.nn import networks
+from dfiv_ope.ope import bellman, decisions
 
 # A walk through four states; action 1 pays 1 and goes on, action 0 pays
 # nothing and ends the walk, as does the last state.
@@ -49,7 +50,7 @@ def _learner(seed=0, **changes):
       'updates': 600, 'checks': 6, 'batch_size': 64, 'hidden': (),
       'learning_rate': 2e-2, **changes})
   return base.OPELearner(
-      fqe.make(config, problem, seed=seed), problem, sampling.InMemory(
+      fqe.make(config, problem, seed=seed), problem, memory.InMemory(
           problem.rows(transitions), batch_size=config.batch_size, seed=seed),
       initial_observations=transitions.observation[:1])
 
@@ -92,14 +93,14 @@ def test_two_hot_keeps_the_mean_and_sums_to_one():
 
 def test_the_categorical_value_is_the_mean_of_the_probabilities():
   atoms = np.array([-1., 1., 3.])
-  joint = state_action.Joint(
+  joint = decisions.Joint(
       (networks.Dense(8), networks.Dense(3, None)), num_observations=2,
       num_actions=2, seed=0)
   observation = tf.constant([[0.3, -1.], [2., 0.5]])
   network = fqe.Categorical(joint, atoms)
   by_action = []
   for action in (0, 1):
-    decision = state_action.taken(observation, tf.fill([2], action))
+    decision = decisions.taken(observation, tf.fill([2], action))
     logits = joint(decision).numpy()
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     by_action.append(shares @ atoms)
@@ -109,7 +110,7 @@ def test_the_categorical_value_is_the_mean_of_the_probabilities():
          np.log(shares[1, 0])])
     np.testing.assert_allclose(
         network.loss(decision, target), expected, rtol=1e-5)
-  both = state_action.Decision(
+  both = decisions.Decision(
       observation, tf.constant([[0, 1], [1, 0]]),
       tf.constant([[0.25, 0.75], [0.4, 0.6]]))
   np.testing.assert_allclose(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents, uncertainty
-from dfiv_ope.agents import fixed_features, influence
-from dfiv_ope.datasets import sampling
+from dfiv_ope import agents
+from dfiv_ope.agents import fixed_features, memory
+from dfiv_ope.evaluation import inference, influence
 
 _EPISODES = 500
 _FEATURES = influence.settings(None, 2, rows=20_000)
@@ -19,7 +19,7 @@ def found(case):
   """The influence of 500 episodes that all start in every state."""
   episodes = np.arange(len(case.rows.outcome)) * _EPISODES // len(
       case.rows.outcome)
-  data = sampling.InMemory(case.rows, batch_size=1, seed=0)
+  data = memory.InMemory(case.rows, batch_size=1, seed=0)
   starts = tf.repeat(case.observations, _EPISODES // 5, axis=0)
   return influence.Influence(
       case.problem, data.parts, episodes=episodes, features=_FEATURES,
@@ -30,7 +30,7 @@ def _value(case, rows, starts):
   config = dataclasses.replace(
       agents.load('lstd').CONFIGS['default'], random_features=40)
   agent = agents.load('lstd').make(config, case.problem, seed=0)
-  agent.solve(sampling.InMemory(rows, batch_size=1, seed=0).parts)
+  agent.solve(memory.InMemory(rows, batch_size=1, seed=0).parts)
   values = agent.predict(case.problem.decide(starts)).numpy()
   return agent, case.problem.value_scale * float(values.mean())
 
@@ -50,7 +50,7 @@ def test_the_error_is_that_of_fits_to_resampled_episodes(case, found):
   measured, episodes, starts = found
   agent, _ = _value(case, case.rows, starts)
   effect = measured.measure(agent)
-  changes = uncertainty.resample(effect.added)
+  changes = inference.resample(effect.added)
   assert abs(effect.correction) < 0.05 * changes.std()
   generator = np.random.default_rng(1)
   values = []
@@ -71,7 +71,7 @@ def test_a_long_log_may_be_thinned(case, found, monkeypatch):
   monkeypatch.setattr(influence, '_DUAL_ROWS', 5_000)
   whole, episodes, starts = found
   thinned = influence.Influence(
-      case.problem, sampling.InMemory(case.rows, batch_size=1, seed=0).parts,
+      case.problem, memory.InMemory(case.rows, batch_size=1, seed=0).parts,
       episodes=episodes, initial_observations=starts, features=_FEATURES)
   agent, _ = _value(case, case.rows, starts)
   assert np.corrcoef(thinned.weights, whole.weights)[0, 1] > 0.95
@@ -97,7 +97,7 @@ def test_weights_are_made_of_the_features_of_the_method():
 def test_other_features_have_weights_of_their_own(case, found):
   _, episodes, starts = found
   other = influence.Influence(
-      case.problem, sampling.InMemory(case.rows, batch_size=1, seed=0).parts,
+      case.problem, memory.InMemory(case.rows, batch_size=1, seed=0).parts,
       episodes=episodes, initial_observations=starts,
       features=influence.settings(agents.load('lstd').Config(
           random_features=4, bandwidth_scale=5.), 2, rows=20_000))
@@ -122,7 +122,7 @@ def test_one_enormous_reward_has_a_large_share(case, found):
   outcome = case.rows.outcome.numpy()
   outcome[77] = 1e9
   heavy = influence.Influence(
-      case.problem, sampling.InMemory(
+      case.problem, memory.InMemory(
           case.rows._replace(outcome=tf.constant(outcome)), batch_size=1,
           seed=0).parts, episodes=episodes, initial_observations=starts,
       features=_FEATURES)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents, networks
+from dfiv_ope import agents
+from dfiv_ope.nn import networks
 
 _LINEAR = (networks.Dense(5, None),)
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from dfiv_ope import loopback, rollout, types
+from dfiv_ope import loopback, types
 from dfiv_ope.agents import replay
+from dfiv_ope.policies import rollout
 
 
 def _episode(last_discount=0.):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import evaluation, testing
+from dfiv_ope import testing
 from dfiv_ope.agents import dqn, training
+from dfiv_ope.policies import simulation
 
 _CONFIG = dqn.Config(
     hidden=(16,), learning_rate=1e-2, n_step=1, transitions=1_500,
@@ -30,7 +31,7 @@ def _train(directory, **kwargs):
 
 def test_the_trained_policy_takes_the_paying_action(tmp_path):
   policy = _train(tmp_path)
-  value = evaluation.monte_carlo(
+  value = simulation.monte_carlo(
       _make, policy, discount=1., seed=0, min_episodes=100, max_episodes=100)
   # The best return is twice the length, on average 10; uniform gets half.
   np.testing.assert_allclose(value.mean, 2. * value.mean_length)

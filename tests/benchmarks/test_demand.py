@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from dfiv_ope import methods, networks
 from dfiv_ope.benchmarks import demand, settings, trials
+from dfiv_ope.iv import methods
+from dfiv_ope.nn import networks
 
 
 def test_structural_function_at_points_worked_out_by_hand():

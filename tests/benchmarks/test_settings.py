@@ -2,13 +2,14 @@
 
 import pytest
 
-from dfiv_ope import methods, networks
 from dfiv_ope.benchmarks import (
   demand_mnist,
   dsprites,
   mnist_scenarios,
   settings,
 )
+from dfiv_ope.iv import methods
+from dfiv_ope.nn import networks
 
 SPRITES = dsprites.DSprites().problem
 DEMAND = demand_mnist.DemandMNIST(mnist='unused').problem

@@ -7,9 +7,10 @@ import shutil
 
 import pytest
 
-from dfiv_ope import policies, statistics, testing
+from dfiv_ope import testing
 from dfiv_ope.datasets import collection, spec, store
 from dfiv_ope.launch import importing, runtime
+from dfiv_ope.policies import episode_returns, finite
 
 SPEC = spec.Spec(
     task='corridor', transitions=3_000, discount=0.9, seed=5)
@@ -17,7 +18,7 @@ SPEC = spec.Spec(
 
 def make(path: pathlib.Path, a_spec=SPEC, terminates=True) -> spec.Metadata:
   """Writes a dataset of the corridor, as the command does for a task."""
-  policy = policies.Uniform(num_actions=3)
+  policy = finite.Uniform(num_actions=3)
   path.mkdir(parents=True)
   writer = store.Writer(
       path, num_observations=2, discount=a_spec.discount)
@@ -32,7 +33,7 @@ def make(path: pathlib.Path, a_spec=SPEC, terminates=True) -> spec.Metadata:
       transitions=contents.transitions, episodes=contents.episodes,
       truncated=contents.truncated, digest=contents.digest,
       files=store.file_record(path),
-      truth=statistics.summarise([1., 2.], [1, 1]),
+      truth=episode_returns.summarise([1., 2.], [1, 1]),
       behaviour=contents.returns, policy={},
       versions={'dm-reverb': importlib.metadata.version('dm-reverb')})
   (path / spec.METADATA).write_text(metadata.to_json())

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from dfiv_ope.agents import memory
 from dfiv_ope.datasets import reading, sampling
 
 
@@ -26,7 +27,7 @@ def _draw(sampler, batches):
 def test_memory_repeats_itself_by_seed(written):
   transitions = reading.open_dataset(written).transitions
   one, two, other = (
-      _draw(sampling.InMemory(transitions, batch_size=16, seed=seed), 3)
+      _draw(memory.InMemory(transitions, batch_size=16, seed=seed), 3)
       for seed in (1, 1, 2))
   np.testing.assert_array_equal(
       [x.observation for x in one], [x.observation for x in two])
@@ -38,7 +39,7 @@ def test_memory_draws_uniformly(written):
   transitions = reading.open_dataset(written).transitions
   few = type(transitions)(*(x[:4] for x in transitions))
   few = few._replace(reward=tf.constant([0., 1., 2., 3.]))
-  sampler = sampling.InMemory(few, batch_size=4_000, seed=0)
+  sampler = memory.InMemory(few, batch_size=4_000, seed=0)
   counts = np.bincount(sampler.sample().reward.numpy().astype(int))
   # Standard deviation of a count is sqrt(4000 * 3/16) = 27.
   np.testing.assert_allclose(counts, 1_000, atol=4 * 27)
@@ -46,18 +47,18 @@ def test_memory_draws_uniformly(written):
 
 def test_a_saved_sampler_goes_on_with_the_same_draws(written, tmp_path):
   transitions = reading.open_dataset(written).transitions
-  sampler = sampling.InMemory(transitions, batch_size=8, seed=0)
+  sampler = memory.InMemory(transitions, batch_size=8, seed=0)
   sampler.sample()
   path = tf.train.Checkpoint(sampler=sampler).write(str(tmp_path / 'state'))
   expected = sampler.sample().observation
-  other = sampling.InMemory(transitions, batch_size=8, seed=99)
+  other = memory.InMemory(transitions, batch_size=8, seed=99)
   tf.train.Checkpoint(sampler=other).read(path)
   np.testing.assert_array_equal(other.sample().observation, expected)
 
 
 def test_parts_are_all_rows_in_order_in_an_even_number():
   for count in (2, 3, 5000, 20_000):
-    sampler = sampling.InMemory(tf.range(count), batch_size=1, seed=0)
+    sampler = memory.InMemory(tf.range(count), batch_size=1, seed=0)
     parts = list(sampler.parts())
     assert len(parts) % 2 == 0
     assert max(map(len, parts)) <= 4096
@@ -65,7 +66,7 @@ def test_parts_are_all_rows_in_order_in_an_even_number():
 
 
 def test_members_that_are_missing_stay_so():
-  sampler = sampling.InMemory((tf.range(9), None), batch_size=4, seed=0)
+  sampler = memory.InMemory((tf.range(9), None), batch_size=4, seed=0)
   drawn, missing = sampler.sample()
   assert drawn.shape == (4,) and missing is None
   assert [part[1] for part in sampler.parts()] == [None, None]
@@ -74,7 +75,7 @@ def test_members_that_are_missing_stay_so():
 def test_a_batch_of_none_is_refused(written):
   transitions = reading.open_dataset(written).transitions
   with pytest.raises(ValueError, match='batch_size must be at least 1'):
-    sampling.InMemory(transitions, batch_size=0, seed=0)
+    memory.InMemory(transitions, batch_size=0, seed=0)
 
 
 def test_a_stream_draws_all_transitions_and_only_those(written):

@@ -7,8 +7,8 @@ import pathlib
 
 import pytest
 
-from dfiv_ope import statistics
 from dfiv_ope.datasets import record, spec
+from dfiv_ope.policies import episode_returns
 
 
 @pytest.mark.parametrize('field, value', [
@@ -129,7 +129,7 @@ def test_a_record_of_one_episode_has_no_standard_error(written):
   metadata = spec.read_metadata(written)
   one = dataclasses.replace(
       metadata, episodes=1, truncated=0,
-      behaviour=statistics.summarise([1.], [3]))
+      behaviour=episode_returns.summarise([1.], [3]))
   again = spec.Metadata.from_json(one.to_json(), source=pathlib.Path('x'))
   assert 'NaN' not in one.to_json()
   assert math.isnan(again.behaviour.standard_error)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dfiv_ope import rollout
 from dfiv_ope.datasets import steps
+from dfiv_ope.policies import rollout
 
 
 def _episode(start, last_discount):

@@ -9,7 +9,7 @@ import pytest
 import reverb
 import tensorflow as tf
 
-from dfiv_ope import policies, testing
+from dfiv_ope import testing
 from dfiv_ope.datasets import (
   checks,
   collection,
@@ -19,6 +19,7 @@ from dfiv_ope.datasets import (
   steps,
   store,
 )
+from dfiv_ope.policies import finite
 
 
 def test_everything_written_comes_back_in_order(written):
@@ -27,7 +28,7 @@ def test_everything_written_comes_back_in_order(written):
       'arrays/action.npy', 'arrays/discount.npy', 'arrays/is_first.npy']
   episodes = list(collection.collect(
       lambda seed: testing.Corridor(seed=seed),
-      policies.Uniform(num_actions=3), dataset.metadata.spec))
+      finite.Uniform(num_actions=3), dataset.metadata.spec))
   expected = steps.concatenate(steps.from_episode(e) for e in episodes)
   for name in steps.Steps._fields:
     got = getattr(dataset.steps, name)
@@ -250,7 +251,7 @@ def test_what_was_not_finished_does_not_open(tmp_path):
   writer = store.Writer(tmp_path, num_observations=2, discount=0.9)
   for episode in collection.collect(
       lambda seed: testing.Corridor(seed=seed),
-      policies.Uniform(num_actions=3),
+      finite.Uniform(num_actions=3),
       spec.Spec(task='corridor', transitions=50)):
     writer.append(episode)
   writer.close()

@@ -10,9 +10,10 @@ import time
 
 import pytest
 
-from dfiv_ope import bellman, results
-from dfiv_ope.agents import base, lstd
+from dfiv_ope import results
+from dfiv_ope.agents import base, lstd, memory
 from dfiv_ope.datasets import reading, sampling
+from dfiv_ope.ope import bellman
 
 # DFIV in a few seconds, with enough looks to be killed between them.
 _SMALL = ('--method', 'dfiv', '--seeds', '2', '--set', 'updates=40',
@@ -169,12 +170,12 @@ def test_a_learner_fed_by_a_reverb_server_agrees_with_one_in_memory(dataset):
   stream = sampling.Streaming(
       f'localhost:{server.port}', batch_size=500, part_count=40,
       shuffle_buffer=4_000, transform=problem.rows)
-  memory = sampling.InMemory(
+  in_memory = memory.InMemory(
       problem.rows(log.transitions), batch_size=500, seed=0)
   config = dataclasses.replace(
       lstd.Config(), random_features=100, penalty=1e-4)
   estimates = []
-  for data in (stream, memory):
+  for data in (stream, in_memory):
     learner = base.OPELearner(
         lstd.make(config, problem, seed=0), problem, data,
         initial_observations=log.initial_observations)

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dfiv_ope import agents, results, uncertainty
+from dfiv_ope import agents, results
+from dfiv_ope.evaluation import inference
 from dfiv_ope.launch import (
   answers,
   cells,
@@ -77,7 +78,7 @@ def test_the_value_of_a_known_policy_is_found_with_its_interval(
       # The features of the weights are those of the method.
       assert row.metrics['overlap_features'] == 20.
       assert row.metrics['columns'] == 42.
-      assert row.metrics['heavy_share'] < uncertainty.HEAVY
+      assert row.metrics['heavy_share'] < inference.HEAVY
   # Half of the log tells of the right policy, all of it of uniform actions.
   assert (found['own:right'][0].metrics['data_error']
           > 1.2 * found['probability'][0].metrics['data_error'])

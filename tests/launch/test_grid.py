@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from dfiv_ope import results, statistics, uncertainty, versions
-from dfiv_ope.agents import influence, lstd
+from dfiv_ope import results, versions
+from dfiv_ope.agents import lstd
 from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.evaluation import inference, influence
 from dfiv_ope.launch import (
   asked,
   coverage,
@@ -18,6 +19,7 @@ from dfiv_ope.launch import (
   pool,
   rows,
 )
+from dfiv_ope.policies import episode_returns
 
 _TINY = {
     'tasks': 'catch', 'noises': '0.2', 'methods': 'lstd,dfiv', 'seeds': 2,
@@ -161,7 +163,7 @@ def _file(content):
 
 def _metadata(**changes):
   """Returns the record of a dataset; `spec` names changes of its spec."""
-  moments = statistics.MonteCarlo(
+  moments = episode_returns.MonteCarlo(
       mean=0.5, standard_error=0.1, episodes=9, mean_length=9.)
   spec = dataclasses.replace(_SPEC, **changes.pop('spec', {}))
   return spec_lib.Metadata(**{
@@ -231,7 +233,7 @@ def test_a_cell_is_named_by_question_method_config_code_and_seed():
 
 
 @pytest.mark.parametrize('module, name, value', [
-    (uncertainty, 'RESAMPLES', 7), (influence, '_DUAL_ROWS', 7),
+    (inference, 'RESAMPLES', 7), (influence, '_DUAL_ROWS', 7),
     (lstd, 'CONFIGS', {'default': lstd.Config(random_features=4)})])
 def test_the_settings_of_intervals_are_in_the_keys_of_rows(
     monkeypatch, module, name, value):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents, estimators
+from dfiv_ope import agents
+from dfiv_ope.iv import estimators
 from dfiv_ope.launch import invariance
 
 # Both at once; the benchmark takes all of them one by one.

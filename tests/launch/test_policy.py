@@ -7,12 +7,12 @@ import time
 import numpy as np
 import pytest
 
-from dfiv_ope import policies
+from dfiv_ope.policies import finite
 
 
 def _table(path):
   """Action probabilities of a saved policy at some boards."""
-  saved = policies.load(
+  saved = finite.load(
       path / 'saved_model', num_observations=50, num_actions=3)
   boards = np.random.default_rng(0).random((200, 50)).astype(np.float32)
   return saved.action_probabilities(boards).numpy()

@@ -28,8 +28,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dfiv_ope import foreign, result_checks, results
+from dfiv_ope import result_checks, results
 from dfiv_ope.launch import main, runtime
+from dfiv_ope.policies import foreign
 
 _CASES = int(os.environ.get('DFIV_OPE_FAULT_CASES', '120'))
 _DISCOUNT = 0.9

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import policies, types
-from dfiv_ope.agents import cloning
+from dfiv_ope import types
 from dfiv_ope.launch import runtime, targets
+from dfiv_ope.policies import cloning, finite
 
 _STATE = np.random.default_rng(0).normal(size=(2_500, 2)).astype(np.float32)
 _ACTIONS = (np.arange(2_500) % 3).astype(np.int32)
@@ -140,7 +140,7 @@ class _Fixed(tf.Module):
 
 
 def _save(path, *numbers):
-  policies.save(_Fixed(*numbers), path, num_observations=2)
+  finite.save(_Fixed(*numbers), path, num_observations=2)
   return path
 
 

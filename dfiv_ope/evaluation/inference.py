@@ -1,0 +1,225 @@
+"""How far an estimate of a policy's value may be from the truth.
+
+Two things are random: which episodes the log holds, and the training. The
+first is resampled by whole episodes. A run need not be fitted again for that:
+to first order, an episode changes the value by its contribution
+
+    (Q(s0, pi) - V) / E  +  sum_i w(s_i, a_i) e_i,
+    e_i = r_i + gamma d_i Q(s_i', pi) - Q(s_i, a_i),
+
+where w says how much the value rises with the reward of a row
+(`agents.influence`). For LSTD-Q this is the sandwich formula with clusters,
+for any other Q-function the efficient influence function of Kallus and Uehara
+(2020). The sum of all w e is the `correction`: what the log's Bellman equation
+says is missing from the value. An interval is wide enough to hold it.
+
+Few episodes tell their own spread poorly, so that Student's t takes the place
+of the normal distribution. Features of more columns than the log has rows fit
+any reward, and the errors that are left say nothing. With too few episodes or
+rows there is no interval: how few was chosen by how often intervals held
+(docs/intervals.md).
+"""
+
+from collections.abc import Sequence
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from dfiv_ope import types
+
+RESAMPLES = 200
+# Fewer episodes give no interval of a policy's value, and fewer than the second
+# number none of the average return of the log.
+FEWEST_EPISODES, FEWEST_RETURNS = 20, 5
+# Rows are heavy if the largest thousandth of them, at least one, have more
+# than HEAVY of all |w r|: more than on 1,000 ordinary logs of 20 and more
+# episodes (docs/intervals.md).
+_HEAVY_ROWS, HEAVY = 0.001, 0.3
+# Draws of the training's randomness for each resample.
+_TRAINING_DRAWS = 50
+
+
+class Interval(NamedTuple):
+  """An estimate and where the truth may lie.
+
+  Attributes:
+    estimate: the mean over runs.
+    low: lower end.
+    high: upper end.
+    data_error: standard error from the episodes that happen to be logged.
+    training_error: standard error of the mean over runs; nan for one run.
+    correction: the mean over runs.
+  """
+  estimate: float
+  low: float
+  high: float
+  data_error: float
+  training_error: float
+  correction: float
+
+  @property
+  def data_share(self) -> float:
+    """Share of the variance that comes with the data; nan for one run."""
+    data, training = self.data_error ** 2, self.training_error ** 2
+    return data / (data + training) if data + training else float('nan')
+
+
+def contributions(
+    initial_values: types.FloatArray,
+    weighted_errors: types.FloatArray,
+    episodes: types.FloatArray,
+) -> types.FloatArray:
+  """Returns what each episode adds to the value, [E].
+
+  Args:
+    initial_values: Q(s0, pi) of each episode, [E].
+    weighted_errors: w e of each transition, [N].
+    episodes: index of the episode of each transition, [N].
+  """
+  count = len(initial_values)
+  added = np.bincount(episodes, weights=weighted_errors, minlength=count)
+  # A sum of no mean: what all episodes share is no chance.
+  added -= added.mean()
+  return added + (initial_values - np.mean(initial_values)) / count
+
+
+def resample(
+    added: types.FloatArray, *, count: int = RESAMPLES, seed: int = 0,
+) -> types.FloatArray:
+  """Returns changes of the value when episodes are drawn anew, [count].
+
+  Same seed and number of episodes, same draws: runs of one log can be compared
+  draw by draw.
+
+  Args:
+    added: contributions of the episodes, [E], of mean zero.
+    count: how many draws.
+    seed: seeds them.
+  """
+  episodes = len(added)
+  generator = np.random.default_rng(seed)
+  # Drawn E - 1 at a time, for a variance without bias.
+  size = max(episodes - 1, 1)
+  drawn = [
+      np.sum(added[generator.integers(episodes, size=size)])
+      for _ in range(count)]
+  return np.array(drawn) * (episodes / size)
+
+
+def degrees(added: types.FloatArray) -> float:
+  """Returns the degrees of freedom that the episodes' variance is known with.
+
+  E - 1 if contributions are normal; fewer where some are much larger than the
+  rest, because the variance of a variance grows with the kurtosis.
+
+  Args:
+    added: contributions of the episodes, [E], of mean zero.
+  """
+  count, scale = len(added), np.max(np.abs(added), initial=0.)
+  if not scale:
+    return float(max(count - 1, 1))
+  squares = np.square(np.asarray(added) / scale)
+  kurtosis = count * np.sum(np.square(squares)) / np.sum(squares) ** 2
+  return float(max(1., (count - 1) * min(1., 2. / max(kurtosis - 1., 1e-9))))
+
+
+def heavy_share(weighted: types.FloatArray) -> float:
+  """Returns the share of all |w r| that the largest thousandth of rows has.
+
+  Rows without a reward do not count: where most have none, as in a game that
+  is won at its end, the others carry the value as they should.
+
+  Args:
+    weighted: w r of every row, [N].
+  """
+  size = np.sort(np.abs(np.asarray(weighted, np.float64)))[::-1]
+  total = float(np.sum(size))
+  most = max(1, math.ceil(_HEAVY_ROWS * np.count_nonzero(size)))
+  return float(np.sum(size[:most])) / total if total else 0.
+
+
+def too_few(episodes: int, rows: int, columns: int) -> str:
+  """Returns why there is no interval, in a sentence; empty if there is one.
+
+  Args:
+    episodes: of the log.
+    rows: of the log.
+    columns: of the features that the weights are made of.
+  """
+  if episodes < FEWEST_EPISODES:
+    say = 'episode says' if episodes == 1 else 'episodes say'
+    return (f'No interval: {episodes:,} {say} too little of how much episodes '
+            f'differ. Log at least {FEWEST_EPISODES}.')
+  if rows < columns:
+    return (f'No interval: {rows:,} rows cannot show the errors of features '
+            f'with {columns:,} columns. Log more, or set fewer '
+            'random_features (--set random_features=...).')
+  return ''
+
+
+def mean_interval(
+    mean: float, standard_error: float, count: int, *, level: float,
+) -> tuple[float, float] | None:
+  """Returns the ends of the interval of an average, by Student's t.
+
+  Args:
+    mean: the average.
+    standard_error: of it.
+    count: how many were averaged.
+    level: such as 0.95.
+
+  Returns:
+    None if fewer than `FEWEST_RETURNS` were.
+  """
+  if count < FEWEST_RETURNS or not math.isfinite(standard_error):
+    return None
+  half = standard_error * float(stats.t.ppf(0.5 + level / 2., df=count - 1))
+  return mean - half, mean + half
+
+
+def interval(
+    estimates: Sequence[float],
+    changes: types.FloatArray,
+    corrections: Sequence[float],
+    *,
+    level: float,
+    degrees: float = math.inf,
+) -> Interval:
+  """Returns the interval of the mean of several runs.
+
+  Every resample of the episodes is combined with draws of the training's
+  randomness: Student's t, because a few runs tell their spread poorly. One run
+  tells nothing of it: then the interval is one of the data alone.
+
+  Args:
+    estimates: of S runs that differ in their seeds.
+    changes: resampled changes of each, [S, B], by the same draws.
+    corrections: of each.
+    level: such as 0.95.
+    degrees: of freedom, of `degrees`: with few, resampled changes are
+      stretched as much as Student's t is wider than the normal distribution.
+  """
+  if not 0. < level < 1.:
+    raise ValueError(f'An interval needs a level in (0, 1), got {level:g}.')
+  estimate, correction = float(np.mean(estimates)), float(np.mean(corrections))
+  data = np.mean(changes, axis=0)  # [B]
+  runs = len(estimates)
+  training = (
+      float(np.std(estimates, ddof=1)) / np.sqrt(runs) if runs > 1
+      else float('nan'))
+  tail = (1. - level) / 2.
+  stretch = float(
+      stats.t.ppf(1. - tail, df=degrees) / stats.norm.ppf(1. - tail))
+  draws = stretch * data[:, None]
+  if runs > 1:
+    quantiles = (np.arange(_TRAINING_DRAWS) + 0.5) / _TRAINING_DRAWS
+    draws = draws + training * stats.t.ppf(quantiles, df=runs - 1)[None, :]
+  low, high = np.quantile(draws, [tail, 1. - tail])
+  return Interval(
+      estimate=estimate,
+      low=estimate + float(low) + min(correction, 0.),
+      high=estimate + float(high) + max(correction, 0.),
+      data_error=float(np.std(data)), training_error=training,
+      correction=correction)

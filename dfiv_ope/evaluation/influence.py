@@ -1,0 +1,195 @@
+"""How much each episode of a log moves the value of a policy.
+
+The weights of `uncertainty` solve the dual of LSTD-Q: with psi the features
+and A = sum psi (psi - gamma d psi')', the value is v'A^-1 sum psi r, so a row's
+reward counts w = v'A^-1 psi. They belong to the log, the policy and the
+features. Those are the method's own where it has fixed ones, so that its
+interval is that of its own regression; trained methods share the default ones.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import configs, types
+from dfiv_ope.agents import base, fixed_features, lstd
+from dfiv_ope.evaluation import first_stage, inference
+from dfiv_ope.iv import poles, ridge
+from dfiv_ope.ope import bellman
+
+# A longer log is thinned to about as many rows to solve for the weights.
+_DUAL_ROWS = 200_000
+
+
+class Effect(NamedTuple):
+  """What the episodes do to the estimate of an agent.
+
+  Attributes:
+    added: contributions of the episodes, [E] (`inference.contributions`).
+    correction: what the log's Bellman equation says is missing.
+  """
+  added: types.FloatArray
+  correction: float
+
+
+def settings(
+    config: base.Config | None, num_actions: int, *, rows: int,
+) -> fixed_features.Settings:
+  """Returns the features that a method's intervals are made of.
+
+  Args:
+    config: of the method; None for the default features.
+    num_actions: A; with many, the default features become fewer, to fit
+      `fixed_features.MEMORY_BUDGET`.
+    rows: of the log; with few, the default features become as many columns.
+
+  Raises:
+    ValueError: not even the fewest fit.
+  """
+  default = lstd.CONFIGS['default']
+  if isinstance(config, fixed_features.Config):
+    fixed_features.require(
+        num_actions, config.random_features, matrices=config.matrices)
+    return fixed_features.Settings(
+        random_features=config.random_features,
+        bandwidth_scale=config.bandwidth_scale,
+        penalty=getattr(config, 'penalty', default.penalty))
+  most = fixed_features.affordable(num_actions)
+  fixed_features.require(num_actions, max(most, 2))
+  most = min(most, max(2, (rows // num_actions - 1) // 2 * 2))
+  return fixed_features.Settings(
+      random_features=min(default.random_features, most),
+      bandwidth_scale=default.bandwidth_scale, penalty=default.penalty,
+      reduced=most < default.random_features)
+
+
+class Influence:
+  """The episodes' influence on values of one policy.
+
+  Attributes:
+    features: what the weights are made of.
+    columns: how many these are for all actions.
+    cells: of a table of states; 0 if the features are random.
+    weights: w of every transition, [N].
+    first_stage: what states and actions tell of the values that follow.
+  """
+
+  def __init__(
+      self,
+      problem: bellman.Problem,
+      parts: base.Parts,
+      *,
+      episodes: types.FloatArray,
+      initial_observations: tf.Tensor,
+      features: fixed_features.Settings,
+  ):
+    """Solves for the weights.
+
+    Args:
+      problem: what is asked of the log.
+      parts: gives the log in order.
+      episodes: index of the episode of each transition, [N].
+      initial_observations: raw, [E, D].
+      features: of `settings`.
+    """
+    psi = fixed_features.make(
+        problem, size=features.random_features,
+        bandwidth_scale=features.bandwidth_scale, seed=0)
+    self.features = features
+    self.columns = psi.output_size
+    cells = problem.observations.cells
+    self.cells = (
+        len(cells) if cells is not None and fixed_features.tabular(problem)
+        else 0)
+    self._parts = parts
+    self._problem = problem
+    self._episodes = episodes
+    self._initial = problem.decide(initial_observations)
+    value = tf.reduce_mean(psi(self._initial), axis=0)[:, None]  # v, [D, 1]
+    sizes = [len(rows.outcome) for rows in parts()]
+    used = _pairs(range(len(sizes)), len(episodes), _DUAL_ROWS)
+    looked_at = _pairs(used, sum(sizes[index] for index in used),
+                       first_stage.MOST_ROWS)
+    others = sorted(set(used) - set(looked_at))
+    sums = fixed_features.summing(psi)
+    halves = base.half_sums(sums, _only(parts, looked_at))
+    total = ridge.merge(*halves, *(
+        base.half_sums(sums, _only(parts, others)) if others else ()))
+    self.first_stage = first_stage.FirstStage(
+        problem, psi, _only(parts, looked_at), halves,
+        bandwidth_scale=features.bandwidth_scale,
+        episodes=episodes[np.isin(
+            np.repeat(np.arange(len(sizes)), sizes), looked_at)])
+    # The sums of all rows would be larger by this.
+    share = float(total.count) / len(episodes)
+    dual = share * ridge.solve_dual(
+        total, value, poles.steady_penalty(total, features.penalty))
+
+    @tf.function(reduce_retracing=True)
+    def weigh(rows: types.IVBatch) -> tf.Tensor:
+      return psi.dot(rows.instrument, dual)[:, 0]
+
+    self.weights = np.concatenate([weigh(rows) for rows in parts()])
+
+  @property
+  def effective_share(self) -> float:
+    """Effective sample size as a share of the rows: (sum w)^2 / (N sum w^2).
+
+    Small where the policy goes to states that the log seldom shows.
+    """
+    return float(np.sum(self.weights) ** 2 / (
+        len(self.weights) * np.sum(np.square(self.weights))))
+
+  @property
+  def heavy_share(self) -> float:
+    """Share of all |w r| that the largest thousandth of rows has."""
+    rewards = np.concatenate([rows.outcome[:, 0] for rows in self._parts()])
+    return inference.heavy_share(self.weights * rewards)
+
+  def measure(self, agent: base.Agent) -> Effect:
+    """Returns what the episodes do to an agent's estimate.
+
+    Args:
+      agent: a method that has learned.
+    """
+    @tf.function(reduce_retracing=True)
+    def errors(rows: types.IVBatch) -> tf.Tensor:
+      fitted = bellman.difference(agent.predict, rows.treatment)
+      return tf.cast(rows.outcome, fitted.dtype) - fitted
+
+    scale = self._problem.value_scale
+    weighted = scale * self.weights * np.concatenate(
+        [errors(rows)[:, 0] for rows in self._parts()])
+    added = inference.contributions(
+        scale * agent.predict(self._initial).numpy()[:, 0], weighted,
+        self._episodes)
+    return Effect(added, float(np.sum(weighted)))
+
+
+def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:
+  """Returns some parts, two at a time, of about `most` rows if there are more.
+
+  In pairs each half of the log, every other part, keeps its share.
+  """
+  stride = max(1, rows // most)
+  return [part for place, part in enumerate(parts[:len(parts) // 2 * 2])
+          if place // 2 % stride == 0]
+
+
+def _only(parts: base.Parts, chosen: Sequence[int]) -> base.Parts:
+  """Returns what gives some of the parts."""
+  wanted = set(chosen)
+  return lambda: (
+      rows for index, rows in enumerate(parts()) if index in wanted)
+
+
+def constants() -> dict[str, Any]:
+  """Returns what an interval depends on besides log, run and config.
+
+  They are part of the key of a result row, as JSON data.
+  """
+  return {'features': configs.encode(lstd.CONFIGS['default']),
+          'memory': fixed_features.MEMORY_BUDGET,
+          'dual_rows': _DUAL_ROWS, 'resamples': inference.RESAMPLES}

@@ -1,0 +1,98 @@
+"""Fixed features: random Fourier features and their bandwidths."""
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+
+# Pairwise distances of more rows than this cost more than they tell.
+_BANDWIDTH_ROWS = 2000
+
+
+class FourierFeatures(tf.Module):
+  """Random Fourier features of the Gaussian kernel (Rahimi and Recht, 2008).
+
+  The inner product of two feature vectors approximates
+  exp(-|(x - y) / bandwidth|^2 / 2).
+  """
+
+  def __init__(
+      self,
+      bandwidth: types.FloatArray,
+      *,
+      size: int,
+      seed: types.Seed,
+      name: str | None = None,
+  ):
+    """Initialises the features.
+
+    Args:
+      bandwidth: of each input, [D].
+      size: number of features; even, one sine and one cosine a frequency.
+      seed: seeds the frequencies.
+      name: name of the module.
+    """
+    super().__init__(name=name)
+    if size < 2 or size % 2:
+      raise ValueError(f'size must be even and at least 2, got {size}.')
+    generator = np.random.default_rng(seed)
+    bandwidth = np.asarray(bandwidth)
+    draws = generator.standard_normal((len(bandwidth), size // 2))
+    self._frequencies = tf.Variable(
+        draws / bandwidth[:, None], dtype=tf.float64, trainable=False)
+
+  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    """Returns features [B, size] of inputs [B, D], float64, of unit norm."""
+    angle = tf.matmul(tf.cast(x, tf.float64), self._frequencies)
+    waves = tf.concat([tf.cos(angle), tf.sin(angle)], axis=1)
+    return waves / tf.sqrt(tf.cast(tf.shape(angle)[1], tf.float64))
+
+
+def median_bandwidth(
+    x: types.FloatArray, *, pixels: int = 0,
+) -> types.FloatArray:
+  """Returns the median distance between rows of x [B, D] in each column, [D].
+
+  Zero distances (a column of few values) are left out; a constant column has
+  bandwidth 1.
+
+  Args:
+    x: rows.
+    pixels: how many of the last columns make a picture; its distance is one,
+      and so is its bandwidth.
+  """
+  x = np.asarray(x, np.float64)
+  if pixels:
+    columns = x.shape[1] - pixels
+    return np.append(
+        median_bandwidth(x[:, :columns]),
+        np.full(pixels, median_distance(x[:, columns:])))
+  x = some_rows(x)
+  rows, others = np.triu_indices(len(x), k=1)
+  result = np.ones(x.shape[1])
+  for column in range(x.shape[1]):
+    distance = np.abs(x[rows, column] - x[others, column])
+    distance = distance[distance > 0]
+    if distance.size:
+      result[column] = np.median(distance)
+  return result
+
+
+def median_distance(x: types.FloatArray) -> float:
+  """Returns the median distance between rows of x [B, D], 1 if all are equal.
+
+  One bandwidth for all columns. With many columns it is the better rule:
+  rows that differ a little in each of them are not far apart.
+  """
+  x = np.asarray(some_rows(x), np.float64)
+  norm = np.sum(np.square(x), axis=1)
+  square = norm[:, None] + norm[None, :] - 2. * x @ x.T
+  distance = np.sqrt(np.maximum(square[np.triu_indices(len(x), k=1)], 0.))
+  # Rounding makes the distance of equal rows small, not zero.
+  distance = distance[distance > 1e-6]
+  return float(np.median(distance)) if distance.size else 1.
+
+
+def some_rows(x: types.Nest) -> types.Nest:
+  """Returns rows of x [B, ...], evenly spread, to take distances of."""
+  return x[::-(-len(x) // _BANDWIDTH_ROWS)]

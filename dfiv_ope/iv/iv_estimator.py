@@ -1,0 +1,342 @@
+"""What the estimators on arrays share: everything but the method."""
+
+from collections.abc import Callable
+import contextlib
+import dataclasses
+import inspect
+import pathlib
+from typing import Any
+import warnings
+
+import numpy as np
+from sklearn import base
+from sklearn.utils import metadata_routing
+
+from dfiv_ope import types
+from dfiv_ope.iv import (
+  arrays,
+  convergence,
+  effects,
+  frames,
+  identification,
+  methods,
+  splits,
+  storage,
+)
+from dfiv_ope.iv.diagnostics import fitted_model, strength, summaries
+
+# Names that a summary has room for.
+_SHOWN = 6
+# Rows at which the predictions of several splits are compared.
+_SPREAD_ROWS = 1000
+
+
+class IVEstimator(effects.Effects, base.BaseEstimator):
+  """An instrumental-variable regression with scikit-learn's habits.
+
+  `fit(Y, T, Z=Z, X=X)` has the order of econometrics; for pipelines and
+  searches, which call fit(X, y), there is `regressors.IVRegressor`.
+
+  Attributes:
+    models_: the fitted method on standardised data, one for each split.
+    model_: the first of them, which diagnostics and history are of.
+    first_stage_: first-stage diagnostics (`strength.FirstStage`).
+    history_: losses by name.
+    n_rows_: number of rows of the fit.
+    names_: names of the columns of each member; None for arrays.
+    split_spread_: standard deviation of predictions over splits, as a share
+      of the outcome's; nan for one split.
+    underidentified_: what speaks against identification; empty if nothing.
+  """
+
+  # Wrappers of scikit-learn have Y and T in another order.
+  __metadata_request__fit = dict.fromkeys(
+      ('T', 'Z', 'progress', 'watch'), metadata_routing.UNUSED)
+  __metadata_request__predict = {'T': metadata_routing.UNUSED}
+
+  _method: str
+  _dtype: type = np.float32
+  _most_splits: int = 1
+  _linear: bool = False
+
+  def __init_subclass__(
+      cls,
+      *,
+      method: str,
+      dtype: type = np.float32,
+      most_splits: int = 1,
+      **kwargs: Any,
+  ) -> None:
+    """Gives the estimator the hyper-parameters of a method's config.
+
+    Args:
+      method: one of `methods.NAMES`.
+      dtype: of the data that the method sees.
+      most_splits: splits that a fit averages by default; 0 for a method whose
+        answer does not depend on the split.
+      **kwargs: of other classes.
+    """
+    super().__init_subclass__(**kwargs)
+    cls._method, cls._dtype, cls._most_splits = method, dtype, most_splits
+    defaults = {
+        field.name: field.default
+        for field in dataclasses.fields(methods.load(method).Config)}
+    defaults.update(random_state=0, verbose=False)
+    if most_splits:
+      defaults.update(n_splits=None)
+
+    def initialise(self: 'IVEstimator', **parameters: Any) -> None:
+      unknown = set(parameters) - set(defaults)
+      if unknown:
+        raise TypeError(
+            f'{cls.__name__} has no parameter {sorted(unknown)[0]!r}. Its '
+            f'parameters are: {", ".join(sorted(defaults))}.')
+      for name, value in {**defaults, **parameters}.items():
+        setattr(self, name, value)
+
+    # scikit-learn reads the parameters of an estimator from its signature.
+    signature = [inspect.Parameter('self', inspect.Parameter.POSITIONAL_ONLY)]
+    signature += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+        for name, value in defaults.items()]
+    initialise.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        signature)
+    cls.__init__ = initialise  # type: ignore[assignment, method-assign]
+
+  def fit(
+      self,
+      Y: Any,
+      T: Any,
+      *,
+      Z: Any = None,
+      X: Any = None,
+      progress: arrays.Progress | None = None,
+      watch: Callable[['IVEstimator'], None] | None = None,
+  ) -> 'IVEstimator':
+    """Learns the structural function of Y in T from the instruments Z.
+
+    Args:
+      Y: outcome, [n].
+      T: treatment: [n], [n, columns] or pictures [n, height, width], whose
+        pixels share one scale; or a tuple of such arrays side by side.
+      Z: instruments, likewise; they are required.
+      X: observed confounders, likewise, or None.
+      progress: called as progress(done, total, losses); with `verbose` a
+        progress bar is drawn instead.
+      watch: called with this estimator at each check of the training, when it
+        can predict; for DFIV and DeepGMM, with one split.
+
+    Returns:
+      The estimator itself.
+
+    Raises:
+      TypeError: there is no Z.
+      ValueError: the data cannot be used; the message says why.
+    """
+    arrays.refuse_swapped(type(self).__name__, Y, T, Z)
+    config = self._config()
+    frames.check_rows({'Y': Y, 'T': T, 'Z': Z, 'X': X})
+    rows = arrays.batch(Y, T, Z, X)
+    self.outcome_is_vector_ = np.ndim(Y) == 1
+    self.n_rows_ = len(rows.outcome)
+    self.covariate_ = rows.covariate
+    self.scales_ = arrays.scales(Y, T, Z, X)
+    self.names_ = types.IVBatch(*(
+        frames.names(name, values) for name, values in (
+            ('T', T), ('Z', Z), ('Y', Y), ('X', X))))
+    count = self._split_count()
+    module = methods.load(self._method)
+    extra = {}
+    if watch is not None:
+      extra['watch'] = self._watcher(module, watch, count)
+    self.underidentified_ = self._identify(
+        rows, checkable=not arrays.has_pictures(T, X))
+    models: list[Any] = []
+    with contextlib.ExitStack() as stack:
+      if self.verbose:
+        progress = stack.enter_context(
+            arrays.progress_bar(type(self).__name__))
+      for split in splits.draw(self.n_rows_, count, self.random_state):
+        halves = [self._standardised(rows, index) for index in split.halves]
+        models.append(module.fit(
+            config, *halves, seed=split.seed,
+            progress=arrays.progress_part(progress, len(models), count),
+            **extra))
+        if len(models) == 1:
+          first = halves
+    self.models_, self.model_ = models, models[0]
+    self.history_ = {
+        name: [float(each) for each in values]
+        for name, values in self.model_.history.items()}
+    self.split_spread_ = self._spread(rows)
+    self.first_stage_ = self._diagnose(*first)
+    for each in self._training_warnings():
+      warnings.warn(each, stacklevel=2)
+    return self
+
+  def predict(self, T: Any, X: Any = None) -> types.FloatArray:
+    """Returns the structural function f(T, X) on the scale of Y, [n]."""
+    outcome = np.mean(self._predict_each(T, X), axis=0)
+    return outcome[:, 0] if self.outcome_is_vector_ else outcome
+
+  def summary(self) -> str:
+    """Returns the fit in words and numbers."""
+    self._check_fitted()
+    first = self.first_stage_
+    lines = [
+        f'{type(self).__name__} fitted to {self.n_rows_} rows',
+        *(f'{name} columns'.ljust(20)
+          + f'{0 if scale is None else len(scale.mean)}'
+          + frames.shown(names, _SHOWN)
+          for name, scale, names in zip(
+              types.IVBatch._fields, self.scales_, self.names_, strict=True)
+          if name != 'outcome'),
+        *(splits.lines(len(self.models_), self.split_spread_)
+          if self._most_splits else []),
+        *summaries.first_stage(first),
+    ]
+    lines += [
+        f'{name:<19} {values[-1]:.6g}'
+        for name, values in self.history_.items() if len(values) == 1]
+    lines += [
+        f'least {name:<13} {min(values):.6g}'
+        for name, values in self.history_.items()
+        if len(values) > 1 and name.endswith('loss')]
+    lines += [f'Warning: {each}' for each in (
+        self.underidentified_, *first.warnings(),
+        *self._training_warnings()) if each]
+    return '\n'.join(lines)
+
+  def save(self, directory: str | pathlib.Path) -> None:
+    """Writes the fitted estimator to a new directory, without pickle."""
+    self._check_fitted()
+    storage.save(self, pathlib.Path(directory))
+
+  def _config(self) -> Any:
+    if type(self.random_state) is not int or self.random_state < 0:
+      raise ValueError(
+          f'random_state must be a non-negative int, got '
+          f'{self.random_state!r}; the same number gives the same fit.')
+    config = methods.load(self._method).Config
+    return config(**{
+        field.name: getattr(self, field.name)
+        for field in dataclasses.fields(config)})
+
+  def _split_count(self) -> int:
+    """Returns the number of splits; warns of a single one of few rows."""
+    asked = getattr(self, 'n_splits', 1)
+    if asked is not None:
+      return splits.checked(asked)
+    count = splits.number(self.n_rows_, self._most_splits)
+    if count == 1 and self.n_rows_ < splits.FEW_ROWS:
+      warnings.warn(
+          splits.few_rows(self.n_rows_), splits.SplitWarning, stacklevel=3)
+    return count
+
+  def _identify(self, rows: types.IVBatch, *, checkable: bool) -> str:
+    """Returns what speaks against identification; refuses or warns of it.
+
+    Args:
+      rows: of the fit, on the raw scale.
+      checkable: whether columns are numbers of their own, not pixels.
+    """
+    covariate = rows.covariate
+    if covariate is not None and self.scales_.covariate is not None:
+      covariate = self.scales_.covariate.apply(covariate)
+    wide = covariate is not None and 2 * covariate.shape[1] > len(covariate)
+    # Pixels and wide covariates span anything; only a linear fit is that rich.
+    if not self._linear and (wide or not checkable):
+      return ''
+    found = identification.check(
+        self.scales_.treatment.apply(rows.treatment),
+        self.scales_.instrument.apply(rows.instrument), covariate)
+    if found.problem and self._refuses(found):
+      raise ValueError(found.problem)
+    if found.problem:
+      warnings.warn(
+          found.problem, identification.UnderidentifiedWarning, stacklevel=3)
+    return found.problem
+
+  def _refuses(self, found: identification.Identification) -> bool:
+    """Returns whether a fit that is not identified is an error."""
+    del found
+    return False
+
+  def _predict_each(self, T: Any, X: Any) -> types.FloatArray:
+    """Returns the prediction of each split, [splits, n, 1]."""
+    self._check_fitted()
+    T = frames.aligned('T', T, self.names_.treatment)
+    X = frames.aligned('X', X, self.names_.covariate)
+    frames.check_rows({'T': T, 'X': X})
+    treatment, covariate = arrays.points(
+        T, X, self.scales_.treatment, self.scales_.covariate)
+    treatment = self.scales_.treatment.apply(treatment).astype(self._dtype)
+    if covariate is not None and self.scales_.covariate is not None:
+      covariate = self.scales_.covariate.apply(covariate).astype(self._dtype)
+    return np.stack([
+        self.scales_.outcome.invert(
+            np.asarray(model.predict(treatment, covariate), np.float64))
+        for model in self.models_])
+
+  def _spread(self, rows: types.IVBatch) -> float:
+    """Returns how far the splits differ at rows of the fit."""
+    if len(self.models_) < 2:
+      return float('nan')
+    some = slice(None, None, -(-self.n_rows_ // _SPREAD_ROWS))
+    covariate = None if rows.covariate is None else rows.covariate[some]
+    return splits.spread(
+        self._predict_each(rows.treatment[some], covariate),
+        float(self.scales_.outcome.scale[0]))
+
+  def _watcher(
+      self, module: Any, watch: Callable[['IVEstimator'], None], count: int,
+  ) -> Callable[[Any], None]:
+    """Returns what a method calls with its model at each check."""
+    if 'watch' not in inspect.signature(module.fit).parameters:
+      raise ValueError(
+          f'{type(self).__name__} cannot be watched: it can only predict once '
+          'it is fitted. Leave watch out.')
+    if count > 1:
+      raise ValueError(
+          f'A training can be watched where there is one, got n_splits={count}.'
+          ' Pass n_splits=1.')
+
+    def look(model: Any) -> None:
+      self.models_, self.model_ = [model], model
+      watch(self)
+
+    return look
+
+  def _standardised(
+      self, rows: types.IVBatch, index: types.FloatArray,
+  ) -> types.IVBatch:
+    """Returns some rows as a method wants them: phi sees (z, o)."""
+    treatment, instrument, outcome, covariate = (
+        None if each is None
+        else scale.apply(each[index]).astype(self._dtype)
+        for each, scale in zip(rows, self.scales_, strict=True))
+    if covariate is not None:
+      instrument = np.concatenate([instrument, covariate], axis=1)
+    return types.IVBatch(treatment, instrument, outcome, covariate)
+
+  def _diagnose(
+      self, stage1: types.IVBatch, stage2: types.IVBatch,
+  ) -> strength.FirstStage:
+    """Returns the first-stage diagnostics; warns of what they show."""
+    result = fitted_model.first_stage(
+        self.model_, stage1, stage2, seed=self.random_state)
+    for warning in result.warnings():
+      warnings.warn(warning, stacklevel=3)
+    return result
+
+  def _training_warnings(self) -> list[UserWarning]:
+    """Returns what says that the method was trained too short."""
+    return convergence.warnings(
+        self.history_, getattr(methods.load(self._method), 'TRAINED', {}),
+        self._config())
+
+  def _check_fitted(self) -> None:
+    if not hasattr(self, 'model_'):
+      raise ValueError(
+          f'This {type(self).__name__} is not fitted. Call fit(Y, T, Z=Z) '
+          'first.')

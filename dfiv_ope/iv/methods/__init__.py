@@ -1,0 +1,25 @@
+"""The six methods, one module each.
+
+Each module has `Config`, `fit(config, stage1, stage2, *, seed, progress=None)`
+and `build(config, *, treatment_size, instrument_size, covariate_size=0,
+seed=0)`; a `fit` whose model can predict while it is trained may have `watch`
+(`descent.Watch`). `fit` takes standardised batches whose instrument has the
+covariates among its columns, and returns a `tf.Module` with
+`predict(treatment, covariate=None)`, its `config` and its `history`; `build`
+makes one with the same variables, for a checkpoint to fill. A method that is
+trained has `TRAINED`: which losses of the history a longer training should
+lower, and the hyper-parameter that makes it longer (`convergence`).
+"""
+
+import importlib
+import types
+
+NAMES = ('two_sls', 'sieve', 'kiv', 'deepiv', 'deepgmm', 'dfiv')
+
+
+def load(name: str) -> types.ModuleType:
+  """Returns the module of a method; only this imports TensorFlow."""
+  if name not in NAMES:
+    raise ValueError(
+        f'There is no method {name!r}. Choose one of {", ".join(NAMES)}.')
+  return importlib.import_module(f'dfiv_ope.iv.methods.{name}')

@@ -1,0 +1,185 @@
+"""The update rule of DeepGMM on any networks.
+
+    model = deepgmm_update.DeepGMM(
+        rule, treatment_nets=[structural], instrument_nets=[critic])
+    model.update(batch1, batch2)            # inside a tf.function
+    model.predict(treatment)                # [B, 1]
+"""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+
+import sonnet as snt
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.nn import descent, optimizers
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UpdateRule:
+  """One round of the game.
+
+  Attributes:
+    treatment_rate: first learning rate of f.
+    instrument_rate: first learning rate of the critic g.
+    beta1: decay of the mean gradient in OAdam.
+    beta2: decay of the mean squared gradient in OAdam.
+    critic_steps: steps of g for each step of f.
+    unit_residuals: whether residuals are divided by their root mean square,
+      so that g need not grow as they shrink.
+  """
+  treatment_rate: float = 2e-3
+  instrument_rate: float = 5e-3
+  beta1: float = 0.5
+  beta2: float = 0.9
+  critic_steps: int = 5
+  unit_residuals: bool = False
+
+  def __post_init__(self) -> None:
+    descent.check_at_least(self, 1, 'critic_steps')
+    descent.check_positive(self, 'treatment_rate', 'instrument_rate')
+    for name in ('beta1', 'beta2'):
+      if not 0 <= getattr(self, name) < 1:
+        raise ValueError(
+            f'{name} must lie in [0, 1), got {getattr(self, name)}.')
+
+
+def game_value(
+    critic: tf.Tensor, residual: tf.Tensor, lagged_residual: tf.Tensor,
+) -> tf.Tensor:
+  """Returns mean(g (y - f)) - mean(g^2 (y - f~)^2) / 4 (Bennett et al.): [].
+
+  f minimises it, g maximises it. The second term is the optimal weighting of
+  the moments; f~ is an earlier f and has no gradient.
+
+  Args:
+    critic: g at the instruments, [B, 1].
+    residual: y - f, [B, 1].
+    lagged_residual: y - f~, [B, 1].
+  """
+  weighting = tf.square(critic * tf.stop_gradient(lagged_residual))
+  return tf.reduce_mean(critic * residual) - tf.reduce_mean(weighting) / 4.
+
+
+class DeepGMM(tf.Module):
+  """Games of a structural function and a critic; the functions' mean is f.
+
+  Attributes:
+    config: the update rule.
+    structurals: treatment nets in training, one a game.
+    critics: instrument nets in training, one a game.
+    history: losses at each check of the training.
+  """
+
+  def __init__(
+      self,
+      config: UpdateRule,
+      *,
+      treatment_nets: Sequence[snt.Module],
+      instrument_nets: Sequence[snt.Module],
+      name: str | None = None,
+  ):
+    """Initialises the method.
+
+    Args:
+      config: the update rule.
+      treatment_nets: a net a game, treatments with covariates to f, [B, 1];
+        the variables exist. A treatment may be a nest if there are no
+        covariates.
+      instrument_nets: a net a game, instruments to g, [B, 1].
+      name: name of the module.
+    """
+    super().__init__(name=name)
+    self.config = config
+    self.history: dict[str, list[float]] = {}
+    self.structurals = [
+        descent.Descent(net, self._optimizer, rate=config.treatment_rate)
+        for net in treatment_nets]
+    self.critics = [
+        descent.Descent(net, self._optimizer, rate=config.instrument_rate)
+        for net in instrument_nets]
+
+  def predict(
+      self, treatment: types.Nest, covariate: tf.Tensor | None = None,
+  ) -> tf.Tensor:
+    """Returns the structural function at the given points, [B, 1]."""
+    inputs = descent.join(treatment, covariate)
+    return tf.reduce_mean(
+        [each.network(inputs) for each in self.structurals], axis=0)
+
+  def update(
+      self, stage1: types.IVBatch, stage2: types.IVBatch,
+  ) -> Mapping[str, tf.Tensor]:
+    """Makes the critics' steps on `stage1`, then one of f on `stage2`."""
+    values = []
+    for game in range(len(self.structurals)):
+      for _ in tf.range(self.config.critic_steps):
+        self.critic_step(game, stage1)
+      values.append(self.structural_step(game, stage2))
+    return {'game_value': tf.reduce_mean(values)}
+
+  def critic_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
+    """Makes a step of g up the game value; returns it."""
+    residual = self._scaled(self.residual(game, batch))
+    return -self.critics[game].step(lambda: -game_value(
+        self.critic(game, batch, is_training=True), residual, residual))
+
+  def structural_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
+    """Makes a step of f down the game value; returns it."""
+    critic = self.critic(game, batch)
+
+    def value() -> tf.Tensor:
+      residual = self._scaled(
+          self.residual(game, batch, is_training=True))
+      # The earlier f is the one before this step.
+      return game_value(critic, residual, residual)
+
+    return self.structurals[game].step(value)
+
+  def joint_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
+    """Makes a step of f and one of g, each against the other as it was.
+
+    Both networks are evaluated once, which is what makes it cheap.
+
+    Returns:
+      The game value.
+    """
+    players = [self.structurals[game], self.critics[game]]
+    values = []
+
+    def loss() -> tf.Tensor:
+      residual = self._scaled(
+          self.residual(game, batch, is_training=True))
+      critic = self.critic(game, batch, is_training=True)
+      still = tf.stop_gradient(residual)
+      values.append(game_value(tf.stop_gradient(critic), residual, still))
+      return values[0] - game_value(critic, still, still)
+
+    descent.step_together(players, loss)
+    return values[0]
+
+  def residual(
+      self, game: int, batch: types.IVBatch, *, is_training: bool = False,
+  ) -> tf.Tensor:
+    """Returns y - f, [B, 1]."""
+    inputs = descent.join(batch.treatment, batch.covariate)
+    return batch.outcome - self.structurals[game].network(
+        inputs, is_training=is_training)
+
+  def _scaled(self, residual: tf.Tensor) -> tf.Tensor:
+    """Returns residuals as the game sees them, see `UpdateRule`."""
+    if not self.config.unit_residuals:
+      return residual
+    size = tf.sqrt(tf.reduce_mean(tf.square(residual)))
+    return tf.math.divide_no_nan(residual, tf.stop_gradient(size))
+
+  def critic(
+      self, game: int, batch: types.IVBatch, *, is_training: bool = False,
+  ) -> tf.Tensor:
+    """Returns g at the instruments, [B, 1]."""
+    return self.critics[game].network(
+        batch.instrument, is_training=is_training)
+
+  def _optimizer(self, rate: tf.Variable) -> optimizers.OAdam:
+    return optimizers.OAdam(rate, self.config.beta1, self.config.beta2)

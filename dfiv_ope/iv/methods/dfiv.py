@@ -1,0 +1,268 @@
+"""DFIV on arrays: features learned for two-stage least squares.
+
+Networks give features of the treatment (psi), the instrument (phi) and the
+covariates (xi), if there are any. The weights between them have closed forms
+(`dfiv_stages`), through which gradients reach the networks (`dfiv_update`).
+
+    model = dfiv.fit(dfiv.Config(), stage1, stage2, seed=0)
+    model.predict(treatment, covariate)                       # [B, 1]
+"""
+
+from collections.abc import Callable
+import dataclasses
+
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv import features, two_stage
+from dfiv_ope.iv.methods import dfiv_rule, dfiv_stages, dfiv_update
+from dfiv_ope.nn import descent, networks
+
+# Fixed features of the instrument that tell how far psi has come, their stage-1
+# penalty, and the rows that tell their scale. Of more columns than these,
+# random features tell little, and phi takes their place.
+_JUDGES, _JUDGE_PENALTY, _BANDWIDTH_ROWS, _MOST_COLUMNS = 100, 1e-3, 500, 20
+
+_SMOOTH = (
+    networks.Dense(64, 'silu'), networks.Dense(64, 'silu'),
+    networks.Dense(32, None))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(dfiv_rule.UpdateRule):
+  """DFIV on arrays: the update rule, the networks and the training.
+
+  Attributes:
+    treatment_net: layers of psi.
+    instrument_net: layers of phi, which sees instruments and covariates.
+    covariate_net: layers of xi; not built where there are no covariates.
+    iterations: of the update rule.
+    batch_size: rows drawn for each stage of an iteration, with replacement;
+      all rows of a stage that has no more, or where this is None.
+    checks: looks at the held-out losses in training. The features with the
+      least held-out stage-2 loss are kept.
+    candidate_penalties: for the final solve, lambda1 and lambda2 are the ones
+      of these with the least held-out losses; without any they stay as they
+      are in training.
+    slack: lambda2 is the largest of the candidates whose held-out loss is
+      within so many standard errors of the least (see `kiv.Config`).
+  """
+  treatment_net: tuple[networks.Layer, ...] = (
+      networks.Dense(16, 'silu'), networks.Dense(1, None))
+  instrument_net: tuple[networks.Layer, ...] = _SMOOTH
+  covariate_net: tuple[networks.Layer, ...] = _SMOOTH
+  iterations: int = 200
+  batch_size: int | None = 500
+  checks: int = 10
+  candidate_penalties: tuple[float, ...] = (
+      1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+  slack: float = 0.
+
+  def __post_init__(self) -> None:
+    super().__post_init__()
+    descent.check_at_least(self, 1, 'checks')
+    descent.check_at_least(self, self.checks, 'iterations')
+    descent.check_at_least(self, 0, 'slack')
+    if self.batch_size is not None:
+      descent.check_at_least(self, 1, 'batch_size')
+    if any(not penalty > 0 for penalty in self.candidate_penalties):
+      raise ValueError(
+          'candidate_penalties must be positive, got '
+          f'{self.candidate_penalties}.')
+
+
+TRAINED = {'cross_fitted_loss': 'iterations'}
+
+# The paper's networks and penalties for the demand design. The text leaves
+# the number of steps open; these are the released code's.
+PAPER = Config(
+    treatment_net=(networks.Dense(16), networks.Dense(1, None)),
+    instrument_net=(
+        networks.Dense(128), networks.Dense(64), networks.Dense(32)),
+    covariate_net=(
+        networks.Dense(128), networks.Dense(64), networks.Dense(32, None),
+        networks.BatchNorm('relu')),
+    stage1_penalty=0.1,
+    stage2_penalty=0.1,
+    instrument_steps=20,
+    covariate_steps=20,
+    treatment_steps=1,
+    learning_rate=1e-3,
+    treatment_learning_rate=1e-3,
+    refinements=0,
+    swap_solve=False,
+    iterations=100,
+    batch_size=None,
+    checks=10,
+    candidate_penalties=())
+
+
+def build(
+    config: Config,
+    *,
+    treatment_size: int,
+    instrument_size: int,
+    covariate_size: int = 0,
+    seed: int = 0,
+) -> dfiv_update.DFIV:
+  """Returns an untrained model whose variables a checkpoint can fill.
+
+  Args:
+    config: hyper-parameters.
+    treatment_size: columns of the treatment.
+    instrument_size: columns of the instrument, covariates among them.
+    covariate_size: columns of the covariate; 0 for none.
+    seed: seeds the networks.
+  """
+  covariate_net = None
+  if covariate_size:
+    covariate_net = networks.Network(
+        config.covariate_net, input_size=covariate_size, seed=(seed, 2))
+  return dfiv_update.DFIV(
+      config,
+      treatment_net=networks.Network(
+          config.treatment_net, input_size=treatment_size, seed=(seed, 0)),
+      instrument_net=networks.Network(
+          config.instrument_net, input_size=instrument_size, seed=(seed, 1)),
+      covariate_net=covariate_net)
+
+
+def fit(
+    config: Config,
+    stage1: types.IVBatch,
+    stage2: types.IVBatch,
+    *,
+    seed: int,
+    progress: descent.Progress | None = None,
+    watch: descent.Watch | None = None,
+) -> dfiv_update.DFIV:
+  """Learns the features, then solves both stages on all rows.
+
+  Args:
+    config: hyper-parameters.
+    stage1: rows of stage 1, standardised float32, [B, D] each.
+    stage2: rows of stage 2, disjoint from those of stage 1.
+    seed: seeds everything that is drawn.
+    progress: told the losses at each check.
+    watch: shown the model at each check, solved on all rows.
+
+  Returns:
+    The fitted model; its `history` has the losses at each check.
+  """
+  stage1, stage2 = descent.tensors(stage1), descent.tensors(stage2)
+  model = build(config, seed=seed, **descent.sizes(stage1))
+  generator = tf.random.Generator.from_seed((seed, 3))
+
+  def iterate() -> tuple[tf.Tensor, tf.Tensor]:
+    losses = model.update(
+        _draw(stage1, config.batch_size, generator),
+        _draw(stage2, config.batch_size, generator))
+    return losses['stage1_loss'], losses['stage2_loss']
+
+  @tf.function
+  def run(
+      count: tf.Tensor, stage1_loss: tf.Tensor, stage2_loss: tf.Tensor,
+  ) -> tuple[tf.Tensor, tf.Tensor]:
+    for _ in tf.range(count):
+      stage1_loss, stage2_loss = iterate()
+    return stage1_loss, stage2_loss
+
+  judge = _judge(stage1, stage2, seed)
+  descents = [model.treatment, model.instrument]
+  if model.covariate is not None:
+    descents.append(model.covariate)
+  best = [each.values() for each in descents]
+  history: dict[str, list[float]] = {}
+  # The first iteration makes the variables of the optimisers; made inside
+  # `run`, they would have it traced twice.
+  losses = iterate()
+  for done, until in descent.intervals(config.iterations, config.checks):
+    losses = run(tf.constant(until - max(done, 1)), *losses)
+    held_out = model.held_out_losses(stage1, stage2)
+    metrics = {
+        'stage1_loss': float(losses[0]),
+        'stage2_loss': float(losses[1]),
+        'held_out_stage1_loss': float(held_out.stage1),
+        'held_out_stage2_loss': float(held_out.stage2),
+        'cross_fitted_loss': float(judge(
+            model.features(stage1), model.features(stage2), config))}
+    for name, value in metrics.items():
+      history.setdefault(name, []).append(value)
+    judged = history['held_out_stage2_loss']
+    if judged[-1] == min(judged):
+      best = [each.values() for each in descents]
+    if progress is not None:
+      progress(until, config.iterations, metrics)
+    if watch is not None:
+      model.solve(stage1, stage2)
+      watch(model)
+  for each, values in zip(descents, best, strict=True):
+    each.adopt(values)
+  if config.candidate_penalties:
+    model.config = _choose_penalties(
+        config, model.features(stage1), model.features(stage2))
+  model.solve(stage1, stage2)
+  model.history = history
+  return model
+
+
+def _judge(
+    stage1: types.IVBatch, stage2: types.IVBatch, seed: int,
+) -> Callable[[types.IVBatch, types.IVBatch, Config], tf.Tensor]:
+  """Returns what gives the loss of psi by which convergence is told.
+
+  Stage 1 is solved on fixed random features: those of phi fit its rows ever
+  better, which moves the loss whether or not psi gets any better.
+  """
+  fixed: list[tf.Tensor] = []
+  if stage1.instrument.shape[1] <= _MOST_COLUMNS:
+    random = features.FourierFeatures(
+        features.median_bandwidth(stage1.instrument.numpy()[:_BANDWIDTH_ROWS]),
+        size=_JUDGES, seed=(seed, 4))
+    fixed = [tf.cast(random(half.instrument), tf.float32)
+             for half in (stage1, stage2)]
+
+  def loss(
+      first: types.IVBatch, second: types.IVBatch, config: Config) -> tf.Tensor:
+    penalty = config.stage1_penalty
+    if fixed:
+      penalty = _JUDGE_PENALTY
+      first, second = (
+          half._replace(instrument=columns)
+          for half, columns in zip((first, second), fixed, strict=True))
+    return dfiv_stages.cross_fitted_loss(
+        first, second, stage1_penalty=penalty,
+        stage2_penalty=config.stage2_penalty,
+        refinements=config.effective_refinements, intercept=True)
+
+  return loss
+
+
+def _choose_penalties(
+    config: Config, first: types.IVBatch, second: types.IVBatch,
+) -> Config:
+  """Returns the config with lambda1, then lambda2, of least held-out loss."""
+
+  def losses(stage1_penalty: float, stage2_penalty: float) -> list[float]:
+    return [float(loss) for loss in dfiv_stages.held_out_losses(
+        first, second, stage1_penalty=stage1_penalty,
+        stage2_penalty=stage2_penalty,
+        refinements=config.effective_refinements, intercept=True)]
+
+  candidates = config.candidate_penalties
+  stage1_penalty = min(
+      candidates, key=lambda each: losses(each, config.stage2_penalty)[0])
+  stage2_penalty = two_stage.largest_within(
+      candidates, [losses(stage1_penalty, each)[1] for each in candidates],
+      slack=config.slack, rows=len(first.outcome))
+  return dataclasses.replace(
+      config, stage1_penalty=stage1_penalty, stage2_penalty=stage2_penalty)
+
+
+def _draw(
+    batch: types.IVBatch, size: int | None, generator: tf.random.Generator,
+) -> types.IVBatch:
+  """Returns rows of a batch, or all where it has no more than `size`."""
+  if size is None or size >= batch.outcome.shape[0]:
+    return batch
+  return descent.mini_batch(batch, size, generator)

@@ -1,0 +1,203 @@
+"""Kernel instrumental variable regression (Singh et al., 2019).
+
+Both stages are kernel ridge regressions with Gaussian kernels. The exact
+kernel is a finite feature map on the rows seen: a pivoted Cholesky
+factorisation, carried on until nothing of the kernel matrix is left, gives
+features whose inner products are the kernel. Its rank is far below the number
+of rows, and the rest is the two-stage regression of every other method.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv import closed_form, features, two_stage
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+  """Hyper-parameters of KIV.
+
+  Attributes:
+    random_features: number of random Fourier features for each of the two
+      kernels, even; None for the exact kernel.
+    bandwidth_scale: multiplies the median bandwidth of each column.
+    treatment_pixels: how many of the last columns of treatment and covariate
+      are the pixels of a picture, which have one bandwidth together.
+    instrument_pixels: likewise, of instrument and covariate.
+    stage1_penalties: candidates of lambda1.
+    stage2_penalties: candidates of lambda2.
+    cross_fit: whether each half predicts the other (`closed_form.cross_fit`);
+      otherwise one half is stage 1, the other stage 2, and the penalties are
+      chosen as in Appendix A.
+    slack: with `cross_fit`, lambda2 is the largest candidate within so many
+      standard errors of the least held-out loss. Where the instruments leave
+      much of the treatment open, losses hardly tell penalties apart, and a
+      large one adds less that the data do not ask for.
+    tolerance: what may be left of the exact kernel at any row.
+  """
+  random_features: int | None = None
+  bandwidth_scale: float = 1.
+  treatment_pixels: int = 0
+  instrument_pixels: int = 0
+  stage1_penalties: tuple[float, ...] = closed_form.PENALTIES
+  stage2_penalties: tuple[float, ...] = closed_form.PENALTIES
+  cross_fit: bool = True
+  slack: float = 0.
+  tolerance: float = 1e-8
+
+  def __post_init__(self) -> None:
+    size = self.random_features
+    if size is not None and (size < 2 or size % 2):
+      raise ValueError(
+          f'random_features must be even and at least 2, or None for the '
+          f'exact kernel, got {size}.')
+    for name in ('bandwidth_scale', 'tolerance'):
+      if not getattr(self, name) > 0:
+        raise ValueError(
+            f'{name} must be positive, got {getattr(self, name)}.')
+    if self.slack and not self.cross_fit:
+      raise ValueError(
+          f'slack goes with cross_fit=True; without, it must be 0, got '
+          f'{self.slack}.')
+    for name in ('treatment_pixels', 'instrument_pixels', 'slack'):
+      if getattr(self, name) < 0:
+        raise ValueError(
+            f'{name} must be at least 0, got {getattr(self, name)}.')
+    closed_form.check_candidates(self)
+
+
+# The paper's setting. Its text leaves the grids of penalties open.
+PAPER = Config(random_features=100, cross_fit=False)
+
+
+class Landmarks(tf.Module):
+  """Features whose inner products are the Gaussian kernel on given rows."""
+
+  def __init__(self, columns: int):
+    """Initialises the features of `columns` inputs; `adapt` fits them."""
+    super().__init__()
+    self._points = tf.Variable(
+        tf.zeros([0, columns], tf.float64), shape=[None, columns],
+        trainable=False)
+    self._bandwidth = tf.Variable(
+        tf.ones([columns], tf.float64), trainable=False)
+    self._factor = tf.Variable(
+        tf.zeros([0, 0], tf.float64), shape=[None, None], trainable=False)
+
+  def adapt(
+      self, x: types.FloatArray, bandwidth: types.FloatArray,
+      tolerance: float,
+  ) -> None:
+    """Picks landmarks among the rows of x [B, D] by pivoted Cholesky.
+
+    Args:
+      x: the rows on which the kernel is to be exact.
+      bandwidth: of each column, [D].
+      tolerance: the rest of the kernel's diagonal at which to stop.
+    """
+    scaled = x / bandwidth
+    rest = np.ones(len(x))
+    factor = np.zeros((len(x), 0))
+    block = np.zeros((len(x), 256))
+    picked: list[int] = []
+    while rest.max() >= tolerance and len(picked) < len(x):
+      if len(picked) == factor.shape[1]:
+        factor = np.concatenate([factor, block], axis=1)
+      row, done = int(np.argmax(rest)), len(picked)
+      distance = np.sum(np.square(scaled - scaled[row]), axis=1)
+      column = np.exp(-distance / 2.) - factor[:, :done] @ factor[row, :done]
+      factor[:, done] = column / np.sqrt(rest[row])
+      rest -= np.square(factor[:, done])
+      rest[row] = -1.
+      picked.append(row)
+    self._points.assign(x[picked])
+    self._bandwidth.assign(bandwidth)
+    # The rows of the landmarks make the triangular factor of their kernel.
+    self._factor.assign(np.tril(factor[picked, :len(picked)]))
+
+  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    """Returns features [B, landmarks] of x [B, D], float64."""
+    scaled = tf.cast(x, tf.float64) / self._bandwidth
+    points = self._points / self._bandwidth
+    distance = (tf.reduce_sum(tf.square(scaled), axis=1)
+                + tf.reduce_sum(tf.square(points), axis=1)[:, None]
+                - 2. * tf.matmul(points, scaled, transpose_b=True))
+    kernel = tf.exp(-tf.maximum(distance, 0.) / 2.)  # [landmarks, B]
+    return tf.transpose(tf.linalg.triangular_solve(self._factor, kernel))
+
+
+def build(
+    config: Config,
+    *,
+    treatment_size: int,
+    instrument_size: int,
+    covariate_size: int = 0,
+    seed: int = 0,
+) -> closed_form.Model:
+  """Returns an unfitted model whose variables a checkpoint can fill."""
+  maps: list[closed_form.FeatureMap] = []
+  for columns in (treatment_size + covariate_size, instrument_size):
+    if config.random_features is None:
+      maps.append(Landmarks(columns))
+    else:
+      maps.append(features.FourierFeatures(
+          np.ones(columns), size=config.random_features, seed=seed))
+  return closed_form.Model(config, *maps)
+
+
+def fit(
+    config: Config,
+    stage1: types.IVBatch,
+    stage2: types.IVBatch,
+    *,
+    seed: int,
+    progress: Callable[[int, int, dict[str, Any]], None] | None = None,
+) -> closed_form.Model:
+  """Returns the KIV fit.
+
+  The covariate joins both the treatment and the instrument, as in the paper.
+
+  Args:
+    config: hyper-parameters.
+    stage1: half of the rows.
+    stage2: the other half.
+    seed: seeds the random features.
+    progress: called once, when the fit is done.
+
+  Returns:
+    The fitted model.
+  """
+  maps: list[closed_form.FeatureMap] = []
+  halves = stage1, stage2
+  for index, (rows, pixels) in enumerate((
+      ([closed_form.join(half.treatment, half.covariate) for half in halves],
+       config.treatment_pixels),
+      ([closed_form.join(half.instrument) for half in halves],
+       config.instrument_pixels))):
+    rows = np.concatenate(rows)
+    bandwidth = config.bandwidth_scale * features.median_bandwidth(
+        rows, pixels=pixels)
+    if config.random_features is None:
+      landmarks = Landmarks(rows.shape[1])
+      landmarks.adapt(rows, bandwidth, config.tolerance)
+      maps.append(landmarks)
+    else:
+      maps.append(features.FourierFeatures(
+          bandwidth, size=config.random_features, seed=(seed, index)))
+  model = closed_form.Model(config, *maps)
+  solve = functools.partial(
+      closed_form.cross_fit, slack=config.slack,
+  ) if config.cross_fit else two_stage.choose
+  model.adopt(solve(
+      model.features(stage1), model.features(stage2),
+      stage1_penalties=config.stage1_penalties,
+      stage2_penalties=config.stage2_penalties))
+  if progress is not None:
+    progress(1, 1, {'stage2_loss': min(model.history['stage2_loss'])})
+  return model

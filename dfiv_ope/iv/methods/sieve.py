@@ -1,0 +1,231 @@
+"""Sieve instrumental variable regression (Newey and Powell, 2003).
+
+Two-stage least squares on dictionaries of Hermite polynomials or B-splines.
+Which dictionary is decided by held-out losses: first that of the covariates,
+then that of the treatment.
+"""
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv import (
+  closed_form,
+  dictionaries,
+  identification,
+  two_stage,
+)
+from dfiv_ope.nn import scaling
+
+# Rows that tell the rank of a dictionary.
+_RANK_ROWS = 2000
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+  """Hyper-parameters of sieve IV.
+
+  Attributes:
+    treatment_bases: candidates for psi, the simplest first.
+    covariate_bases: candidates for xi, and for the covariate's part of phi.
+    instrument_basis: the instrument's part of phi; with fewer functions than
+      psi, f would not be identified.
+    interaction: the most columns that one product of psi, phi or xi joins.
+    most_functions: products of fewer columns are formed where psi, phi or xi
+      would have more functions than this.
+    most_columns: bases whose stage-2 design would have more columns than this
+      are not tried.
+    stage1_penalties: candidates of lambda1.
+    stage2_penalties: candidates of lambda2.
+  """
+  treatment_bases: tuple[dictionaries.Basis, ...] = (
+      dictionaries.Hermite(1), dictionaries.Hermite(2),
+      dictionaries.BSpline(5), dictionaries.BSpline(8),
+      dictionaries.BSpline(12))
+  covariate_bases: tuple[dictionaries.Basis, ...] = (
+      dictionaries.Hermite(2), dictionaries.BSpline(6),
+      dictionaries.BSpline(12), dictionaries.BSpline(24))
+  instrument_basis: dictionaries.Basis = dictionaries.BSpline(12)
+  interaction: int = 2
+  most_functions: int = 700
+  most_columns: int = 1300
+  stage1_penalties: tuple[float, ...] = closed_form.PENALTIES
+  stage2_penalties: tuple[float, ...] = closed_form.PENALTIES
+
+  def __post_init__(self) -> None:
+    if self.interaction < 1:
+      raise ValueError(
+          f'interaction must be at least 1, got {self.interaction}.')
+    for name in ('treatment_bases', 'covariate_bases'):
+      if not getattr(self, name):
+        raise ValueError(f'{name} must name at least one basis, got none.')
+    closed_form.check_candidates(self)
+
+
+def build(
+    config: Config,
+    *,
+    treatment_size: int,
+    instrument_size: int,
+    covariate_size: int = 0,
+    seed: int = 0,
+) -> closed_form.Model:
+  """Returns an unfitted model with the first candidate of each basis."""
+  del seed  # Nothing is random here.
+  return closed_form.Model(config, *_dictionaries(
+      config, treatment_size, instrument_size, covariate_size))
+
+
+def fit(
+    config: Config,
+    stage1: types.IVBatch,
+    stage2: types.IVBatch,
+    *,
+    seed: int,
+    progress: Callable[[int, int, dict[str, Any]], None] | None = None,
+) -> closed_form.Model:
+  """Returns the identified sieve fit of the least held-out stage-2 loss.
+
+  Args:
+    config: hyper-parameters.
+    stage1: half of the rows.
+    stage2: the other half.
+    seed: not used; nothing is random here.
+    progress: called after each candidate.
+
+  Returns:
+    The fitted model; its config holds the chosen bases only.
+
+  Raises:
+    ValueError: no candidate is small enough, or none is identified.
+  """
+  del seed
+  # Without a covariate the candidates for xi do not differ.
+  covariate_bases = config.covariate_bases[
+      :1 if stage1.covariate is None else None]
+  total = len(covariate_bases) + len(config.treatment_bases) - 1
+  fits: list[closed_form.Model] = []
+  done = 0
+
+  def attempt(
+      treatment: dictionaries.Basis, covariate: dictionaries.Basis,
+  ) -> None:
+    nonlocal done
+    model = _fit_one(dataclasses.replace(
+        config, treatment_bases=(treatment,), covariate_bases=(covariate,)),
+        stage1, stage2)
+    done += 1
+    if model is not None:
+      fits.append(model)
+    if progress is not None and fits:
+      progress(done, total, {'stage2_loss': min(map(_loss, fits))})
+
+  for basis in covariate_bases:
+    attempt(config.treatment_bases[0], basis)
+  if not fits:
+    raise ValueError(
+        f'Every covariate basis needs more than {config.most_columns} columns '
+        'in stage 2. Raise most_columns, or pass smaller covariate_bases or '
+        'fewer covariates.')
+  covariate_basis = min(fits, key=_loss).config.covariate_bases[0]
+  for basis in config.treatment_bases[1:]:
+    attempt(basis, covariate_basis)
+  fits.sort(key=_loss)
+  rows = _joined(stage1, stage2)
+  for model in fits:
+    if _identified(model, rows):
+      return model
+  raise ValueError(
+      'Not identified (rank condition): no treatment basis has as few '
+      'functions as those of Z can tell apart given X. Pass a smaller one, '
+      'such as treatment_bases=(dictionaries.Hermite(1),), or instruments of '
+      'more values.')
+
+
+def _fit_one(
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch,
+) -> closed_form.Model | None:
+  """Returns the fit of the first candidates; None if it is too wide."""
+  rows = _joined(stage1, stage2)
+  sizes = [0 if x is None else x.shape[1] for x in rows]
+  treatment, instrument, covariate = _dictionaries(
+      config, sizes[0], sizes[1], sizes[3])
+  treatment.adapt(rows.treatment)
+  instrument.adapt(rows.instrument)
+  width = treatment.size + 1
+  if covariate is not None and rows.covariate is not None:
+    covariate.adapt(rows.covariate)
+    width *= covariate.size + 1
+  if width > config.most_columns:
+    return None
+  model = closed_form.Model(config, treatment, instrument, covariate)
+  model.adopt(closed_form.cross_fit(
+      model.features(stage1), model.features(stage2),
+      stage1_penalties=config.stage1_penalties,
+      stage2_penalties=config.stage2_penalties))
+  return model
+
+
+def _joined(stage1: types.IVBatch, stage2: types.IVBatch) -> types.IVBatch:
+  """Returns the rows of both stages."""
+  return types.IVBatch(*(
+      None if first is None else np.concatenate([first, second])
+      for first, second in zip(stage1, stage2, strict=True)))
+
+
+def _identified(model: closed_form.Model, rows: types.IVBatch) -> bool:
+  """Returns whether stage 1 keeps every direction of the stage-2 design.
+
+  The direction of a coefficient is lost where the design varies along it,
+  given the covariates, and its prediction does not.
+  """
+  found = model.features(types.IVBatch(*(
+      None if each is None else each[::-(-len(each) // _RANK_ROWS)]
+      for each in rows)))
+  psi, phi = (_standard(each) for each in (found.treatment, found.instrument))
+  constant = np.ones((len(psi), 1))
+  given = constant
+  if found.covariate is not None:
+    given = np.concatenate([_standard(found.covariate), constant], axis=1)
+  given = identification.basis(given, relative=True)
+  span = identification.basis(phi, relative=True)
+  # The columns of covariates alone come last, and are given.
+  both = [
+      identification.residual(
+          two_stage.design(each, found.covariate).numpy(), given)
+      for each in (psi, span @ (span.T @ psi))]
+  return bool(np.all(
+      identification.kept(*both) > identification.TOLERANCE))
+
+
+def _standard(columns: tf.Tensor) -> types.FloatArray:
+  return scaling.fit_standardiser(columns).apply(np.asarray(columns))
+
+
+def _dictionaries(
+    config: Config, treatment_size: int, instrument_size: int,
+    covariate_size: int,
+) -> tuple[dictionaries.Dictionary, dictionaries.Dictionary,
+           dictionaries.Dictionary | None]:
+  """Returns the dictionaries of treatment, instrument and covariate."""
+  def make(bases: list[dictionaries.Basis]) -> dictionaries.Dictionary:
+    return dictionaries.Dictionary(
+        bases, interaction=config.interaction,
+        most_functions=config.most_functions)
+
+  covariate_bases = [config.covariate_bases[0]] * covariate_size
+  instrument_bases = [config.instrument_basis] * (
+      instrument_size - covariate_size)
+  return (
+      make([config.treatment_bases[0]] * treatment_size),
+      # The covariates are the last columns of the instrument.
+      make(instrument_bases + covariate_bases),
+      make(covariate_bases) if covariate_size else None)
+
+
+def _loss(model: closed_form.Model) -> float:
+  return min(model.history['stage2_loss'])

@@ -1,0 +1,87 @@
+"""Linear two-stage least squares."""
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv import closed_form, ridge, two_stage
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+  """Hyper-parameters of linear 2SLS.
+
+  Attributes:
+    stage1_penalty: ridge penalty of stage 1 on standardised columns. The
+      default is there only to make collinear columns solvable.
+    stage2_penalty: the same for stage 2.
+  """
+  stage1_penalty: float = 1e-12
+  stage2_penalty: float = 1e-12
+
+  def __post_init__(self) -> None:
+    for name in ('stage1_penalty', 'stage2_penalty'):
+      if not getattr(self, name) > 0:
+        raise ValueError(
+            f'{name} must be positive, got {getattr(self, name)}. Keep the '
+            'default for ordinary 2SLS.')
+
+
+def build(
+    config: Config,
+    *,
+    treatment_size: int,
+    instrument_size: int,
+    covariate_size: int = 0,
+    seed: int = 0,
+) -> closed_form.Model:
+  """Returns an unfitted model; nothing but the config matters to it."""
+  del treatment_size, instrument_size, covariate_size, seed
+  return closed_form.Model(config, tf.identity, tf.identity)
+
+
+def fit(
+    config: Config,
+    stage1: types.IVBatch,
+    stage2: types.IVBatch,
+    *,
+    seed: int,
+    progress: Callable[[int, int, dict[str, Any]], None] | None = None,
+) -> closed_form.Model:
+  """Returns the 2SLS fit, f = u'[x, o, 1] with instruments [z, o, 1].
+
+  Textbook 2SLS uses every row in both stages, and so does this: no features
+  are learned, so there is nothing to hold rows out for.
+
+  Args:
+    config: hyper-parameters.
+    stage1: half of the rows.
+    stage2: the other half.
+    seed: not used; nothing is random here.
+    progress: called once, when the fit is done.
+
+  Returns:
+    The fitted model.
+  """
+  del seed
+  model = build(config, treatment_size=0, instrument_size=0)
+  halves = [model.features(stage1), model.features(stage2)]
+  weights1 = ridge.solve_sums(
+      ridge.merge(*map(two_stage.stage1_sums, halves)),
+      config.stage1_penalty, intercept=True)
+  total = ridge.merge(
+      *(two_stage.stage2_sums(half, weights1) for half in halves))
+  weights2 = ridge.solve_sums(total, config.stage2_penalty, intercept=True)
+  model.adopt(two_stage.Solution(
+      stage1_weights=weights1,
+      stage2_weights=weights2,
+      stage1_penalty=config.stage1_penalty,
+      stage2_penalty=config.stage2_penalty,
+      stage1_losses=(),
+      stage2_losses=(float(ridge.mean_squared_error(total, weights2)),)))
+  if progress is not None:
+    progress(1, 1, {})
+  return model

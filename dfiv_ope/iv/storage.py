@@ -1,0 +1,147 @@
+"""Fitted estimators as directories: JSON, numbers and a checkpoint.
+
+Nothing is pickled, so a directory from a stranger cannot run code.
+"""
+
+from collections.abc import Iterable
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import configs, types, versions
+from dfiv_ope.iv import dictionaries, methods
+from dfiv_ope.iv.diagnostics import strength
+from dfiv_ope.nn import networks, scaling
+
+# Format 1 has one split and no names.
+_FORMAT, _READ = 2, (1, 2)
+_RECORD, _ARRAYS, _WEIGHTS = 'estimator.json', 'arrays.npz', 'weights'
+_PARTS = (
+    *networks.LAYERS, dictionaries.Hermite, dictionaries.BSpline)
+_MEMBERS = types.IVBatch._fields
+
+
+def save(estimator: Any, directory: pathlib.Path) -> None:
+  """Writes a fitted estimator to a new directory.
+
+  Raises:
+    FileExistsError: the directory exists; nothing is overwritten.
+  """
+  if directory.exists():
+    raise FileExistsError(
+        f'{directory} exists, and nothing is ever overwritten. Save to '
+        'another directory or remove it.')
+  directory.mkdir(parents=True)
+  arrays = {
+      'covariate': estimator.covariate_,
+      'split_spread': estimator.split_spread_}
+  for name, scale in zip(_MEMBERS, estimator.scales_, strict=True):
+    if scale is not None:
+      for part, values in scale._asdict().items():
+        arrays[f'{name}_{part}'] = values
+  for name, values in estimator.first_stage_._asdict().items():
+    arrays[f'first_stage_{name}'] = values
+  np.savez(directory / _ARRAYS, **{
+      name: values for name, values in arrays.items() if values is not None})
+  for index, model in enumerate(estimator.models_):
+    tf.train.Checkpoint(model=model).write(
+        str(directory / _weights(index)))
+  # The record comes last: a directory that has one is complete.
+  (directory / _RECORD).write_text(json.dumps({
+      'format': _FORMAT,
+      'estimator': type(estimator).__name__,
+      'parameters': configs.encode(list(estimator.get_params().items())),
+      'configs': [
+          configs.encode(model.config) for model in estimator.models_],
+      'names': estimator.names_._asdict(),
+      'underidentified': estimator.underidentified_,
+      'outcome_is_vector': estimator.outcome_is_vector_,
+      'rows': estimator.n_rows_,
+      'history': estimator.history_,
+      'versions': versions.versions(),
+  }, indent=2), encoding='utf-8')
+
+
+def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
+  """Returns the estimator in a directory.
+
+  Args:
+    directory: where `save` wrote.
+    classes: the estimators that may be in it.
+
+  Raises:
+    FileNotFoundError: the directory holds no estimator.
+    ValueError: it was written by another version.
+  """
+  path = directory / _RECORD
+  if not path.is_file():
+    raise FileNotFoundError(
+        f'{directory} holds no saved estimator ({_RECORD} is missing). Name '
+        'the directory given to save().')
+  record = json.loads(path.read_text(encoding='utf-8'))
+  known = {each.__name__: each for each in classes}
+  if record.get('format') not in _READ or record['estimator'] not in known:
+    raise ValueError(
+        f'{path} has format {record.get("format")} and estimator '
+        f'{record.get("estimator")!r}; this version reads formats {_READ} '
+        f'and {sorted(known)}.')
+  kind: Any = known[record['estimator']]
+  module = methods.load(kind._method)
+  parts = (*_PARTS, module.Config)
+  estimator = kind(**dict(configs.decode(record['parameters'], parts)))
+  with np.load(directory / _ARRAYS, allow_pickle=False) as file:
+    arrays = dict(file)
+  estimator.covariate_ = arrays.get('covariate')
+  estimator.scales_ = types.IVBatch(*(
+      scaling.Standardiser(**{
+          part: arrays[f'{name}_{part}']
+          for part in scaling.Standardiser._fields
+          if f'{name}_{part}' in arrays})  # an older file has no remainder
+      if f'{name}_mean' in arrays else None for name in _MEMBERS))
+  estimator.first_stage_ = _first_stage(arrays)
+  estimator.outcome_is_vector_ = record['outcome_is_vector']
+  estimator.n_rows_ = record['rows']
+  estimator.history_ = record['history']
+  estimator.underidentified_ = record.get('underidentified', '')
+  names = record.get('names', {})
+  estimator.names_ = types.IVBatch(*(
+      None if names.get(name) is None else tuple(names[name])
+      for name in _MEMBERS))
+  estimator.split_spread_ = float(arrays.get('split_spread', np.nan))
+  sizes = [
+      0 if scale is None else len(scale.mean) for scale in estimator.scales_]
+  estimator.models_ = []
+  for index, config in enumerate(
+      record['configs'] if 'configs' in record else [record['config']]):
+    model = module.build(
+        configs.decode(config, parts), treatment_size=sizes[0],
+        instrument_size=sizes[1] + sizes[3], covariate_size=sizes[3])
+    tf.train.Checkpoint(model=model).read(
+        str(directory / _weights(index))).expect_partial()
+    estimator.models_.append(model)
+  estimator.model_ = estimator.models_[0]
+  return estimator
+
+
+def _weights(index: int) -> str:
+  """Returns the name of the checkpoint of a split."""
+  return f'{_WEIGHTS}_{index}' if index else _WEIGHTS
+
+
+def _first_stage(
+    arrays: dict[str, types.FloatArray]) -> strength.FirstStage:
+  """Returns the diagnostics; an older file has fewer of them."""
+  saved: dict[str, Any] = {
+      name: arrays[f'first_stage_{name}']
+      for name in strength.FirstStage._fields
+      if f'first_stage_{name}' in arrays}
+  if 'held_out_index_f' not in saved:  # It once was called the effective F.
+    saved['held_out_index_f'] = saved.pop('effective_f')
+  for name, kind in (('of_effect', bool), ('condition', float),
+                     ('low_value', float), ('linear', bool)):
+    if name in saved:
+      saved[name] = kind(saved[name])
+  return strength.FirstStage(**saved)

@@ -1,0 +1,238 @@
+"""Two-stage least squares on feature matrices, Eq. (3)-(9).
+
+A batch of features is an `IVBatch` whose members are feature matrices:
+treatment psi(x) [B, d1], instrument phi(z) or phi(z, o) [B, d2], outcome
+[B, 1], covariate xi(o) [B, d3] or None. None of them holds a constant
+column: stage 1 and the stage-2 design append theirs.
+
+    weights = two_stage.stage1(phi1, psi1, 1e-3)             # Eq. (7)
+    design = two_stage.design(two_stage.predict_treatment(phi2, weights), xi2)
+    outcome_weights = two_stage.stage2(design, y2, 1e-3)     # Eq. (9)
+    two_stage.predict(psi, xi, outcome_weights)              # f at new points
+
+All functions but `choose` are meant to be differentiated.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv import ridge
+
+
+class Solution(NamedTuple):
+  """Both stages, solved with chosen penalties.
+
+  Attributes:
+    stage1_weights: transpose of V of Eq. (7), [d2 + 1, d1].
+    stage2_weights: u of Eq. (9), [D, 1].
+    stage1_penalty: the chosen lambda1.
+    stage2_penalty: the chosen lambda2.
+    stage1_losses: out-of-sample stage-1 loss of each candidate.
+    stage2_losses: out-of-sample stage-2 loss of each candidate.
+  """
+  stage1_weights: tf.Tensor
+  stage2_weights: tf.Tensor
+  stage1_penalty: float
+  stage2_penalty: float
+  stage1_losses: tuple[float, ...]
+  stage2_losses: tuple[float, ...]
+
+
+def stage1(
+    instrument: tf.Tensor,
+    treatment: tf.Tensor,
+    penalty: float | tf.Tensor,
+) -> tf.Tensor:
+  """Returns the transpose of V-hat, Eq. (7).
+
+  Deviation: phi gets a constant, which is not penalised.
+
+  Args:
+    instrument: phi(z), [B, d2].
+    treatment: psi(x), [B, d1].
+    penalty: lambda1.
+
+  Returns:
+    Stage-1 weights [d2 + 1, d1].
+  """
+  return ridge.solve(
+      ridge.append_intercept(instrument), treatment, penalty, intercept=True)
+
+
+def stage1_loss(
+    instrument: tf.Tensor,
+    treatment: tf.Tensor,
+    weights: tf.Tensor,
+    penalty: float | tf.Tensor,
+) -> tf.Tensor:
+  """Returns the stage-1 empirical loss, Eq. (6): []."""
+  return ridge.loss(
+      ridge.append_intercept(instrument), treatment, weights, penalty,
+      intercept=True)
+
+
+def predict_treatment(
+    instrument: tf.Tensor, stage1_weights: tf.Tensor,
+) -> tf.Tensor:
+  """Returns V phi(z), the estimate of E[psi(X) | z], [B, d1]."""
+  return ridge.predict(ridge.append_intercept(instrument), stage1_weights)
+
+
+def design(
+    treatment: tf.Tensor, covariate: tf.Tensor | None = None,
+) -> tf.Tensor:
+  """Returns the features that are linear in stage 2.
+
+  Without a covariate [psi, 1]; with one [psi, 1] (x) [xi, 1] (Algorithm 2).
+
+  Deviation: Algorithm 2 has psi (x) xi. The constants on both factors let f
+  have main effects; the last column is the product of both, the intercept.
+
+  Args:
+    treatment: psi(x), or its prediction V phi(z), [B, d1].
+    covariate: xi(o), [B, d3], or None.
+
+  Returns:
+    [B, d1 + 1] or [B, (d1 + 1)(d3 + 1)]; the last column is ones.
+  """
+  treatment = ridge.append_intercept(treatment)
+  if covariate is None:
+    return treatment
+  covariate = ridge.append_intercept(covariate)
+  product = treatment[:, :, None] * covariate[:, None, :]
+  width = treatment.shape[1] * covariate.shape[1]
+  return tf.reshape(product, [-1, width])
+
+
+def stage2(
+    design_matrix: tf.Tensor,
+    outcome: tf.Tensor,
+    penalty: float | tf.Tensor,
+) -> tf.Tensor:
+  """Returns u-hat, Eq. (9).
+
+  Deviation: the intercept is not penalised.
+
+  Args:
+    design_matrix: predicted features, the last column constant, [B, D].
+    outcome: [B, 1].
+    penalty: lambda2.
+
+  Returns:
+    Stage-2 weights [D, 1].
+  """
+  return ridge.solve(design_matrix, outcome, penalty, intercept=True)
+
+
+def stage2_loss(
+    design_matrix: tf.Tensor,
+    outcome: tf.Tensor,
+    weights: tf.Tensor,
+    penalty: float | tf.Tensor,
+) -> tf.Tensor:
+  """Returns the stage-2 empirical loss, Eq. (8): []."""
+  return ridge.loss(
+      design_matrix, outcome, weights, penalty, intercept=True)
+
+
+def predict(
+    treatment: tf.Tensor,
+    covariate: tf.Tensor | None,
+    stage2_weights: tf.Tensor,
+) -> tf.Tensor:
+  """Returns the structural function at features psi(x), xi(o): [B, 1]."""
+  return ridge.predict(design(treatment, covariate), stage2_weights)
+
+
+def choose(
+    first: types.IVBatch,
+    second: types.IVBatch,
+    *,
+    stage1_penalties: Sequence[float],
+    stage2_penalties: Sequence[float],
+) -> Solution:
+  """Solves both stages with penalties chosen out of sample (Appendix A).
+
+  lambda1 minimises the stage-1 error on the rows of stage 2, then lambda2
+  the stage-2 error on the rows of stage 1. Neither needs the truth. The
+  penalty itself is no part of these losses.
+
+  Args:
+    first: features of the stage-1 rows.
+    second: features of the stage-2 rows; disjoint from `first`.
+    stage1_penalties: candidates of lambda1.
+    stage2_penalties: candidates of lambda2.
+
+  Returns:
+    The solution with the chosen penalties.
+  """
+  sums1, sums2 = stage1_sums(first), stage1_sums(second)
+  grid, stage1_losses = held_out_losses(sums1, sums2, stage1_penalties)
+  chosen1 = int(np.argmin(stage1_losses))
+  weights = grid[chosen1]
+  grid, stage2_losses = held_out_losses(
+      stage2_sums(second, weights), stage2_sums(first, weights),
+      stage2_penalties)
+  chosen2 = int(np.argmin(stage2_losses))
+  return Solution(
+      stage1_weights=weights,
+      stage2_weights=grid[chosen2],
+      stage1_penalty=stage1_penalties[chosen1],
+      stage2_penalty=stage2_penalties[chosen2],
+      stage1_losses=tuple(stage1_losses),
+      stage2_losses=tuple(stage2_losses))
+
+
+def stage1_sums(batch: types.IVBatch) -> ridge.Sums:
+  """Returns the sums of the stage-1 regression of a batch of features."""
+  return ridge.sums(
+      ridge.append_intercept(batch.instrument), batch.treatment)
+
+
+def stage2_sums(
+    batch: types.IVBatch, stage1_weights: tf.Tensor,
+) -> ridge.Sums:
+  """Returns the sums of the stage-2 regression of a batch of features."""
+  predicted = predict_treatment(batch.instrument, stage1_weights)
+  return ridge.sums(design(predicted, batch.covariate), batch.outcome)
+
+
+def held_out_losses(
+    fitted: ridge.Sums, held_out: ridge.Sums, penalties: Sequence[float],
+) -> tuple[list[types.FloatArray], list[float]]:
+  """Returns the weights of each penalty and their errors on other rows."""
+  if not penalties:
+    raise ValueError(
+        'Choosing a penalty needs at least one candidate, got none.')
+  grid = ridge.solve_grid(fitted, penalties, intercept=True)
+  return grid, [
+      float(ridge.mean_squared_error(held_out, each)) for each in grid]
+
+
+def largest_within(
+    penalties: Sequence[float],
+    losses: Sequence[float] | types.FloatArray,
+    *,
+    slack: float,
+    rows: float,
+) -> float:
+  """Returns the largest penalty whose loss is close to the least.
+
+  A loss is a mean of squares; if these are of normal errors, its standard
+  error is the loss times sqrt(2 / rows).
+
+  Args:
+    penalties: candidates.
+    losses: their held-out losses, not negative.
+    slack: standard errors that a loss may be above the least; with 0 the
+      least one decides.
+    rows: number of held-out rows.
+  """
+  allowed = np.min(losses) * (1. + slack * np.sqrt(2. / rows))
+  return max(
+      penalty for penalty, loss in zip(penalties, losses, strict=True)
+      if loss <= allowed)

@@ -1,0 +1,298 @@
+"""DFIV: its closed forms, one iteration, and training on small problems."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import sonnet as snt
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv.methods import dfiv, dfiv_rule, dfiv_stages, dfiv_update
+from dfiv_ope.nn import networks
+
+SMALL = dfiv.Config(
+    treatment_net=(networks.Dense(4, 'silu'), networks.Dense(1, None)),
+    instrument_net=(networks.Dense(8, 'silu'), networks.Dense(4, None)),
+    covariate_net=(networks.Dense(8, 'silu'), networks.Dense(3, None)),
+    instrument_steps=1, covariate_steps=2, learning_rate=1e-2,
+    iterations=6, checks=2, batch_size=32)
+
+
+
+def batch(rows, seed, *, covariate=True, confounding=1.):
+  """Y = 2 T + X + noise, with the noise of T in that of Y."""
+  generator = np.random.default_rng(seed)
+  z, x, shock, noise = generator.normal(size=(4, rows, 1)).astype(np.float32)
+  x = x if covariate else np.zeros_like(x)
+  treatment = z + 0.5 * x + shock
+  return types.IVBatch(
+      treatment=treatment,
+      instrument=np.concatenate([z, x], axis=1) if covariate else z,
+      outcome=2. * treatment + x + confounding * shock + 0.1 * noise,
+      covariate=x if covariate else None)
+
+
+def tensors(data):
+  return types.IVBatch(*(
+      None if each is None else tf.constant(each) for each in data))
+
+
+class Linear(snt.Module):
+  """A linear map whose weights are given."""
+
+  def __init__(self, weights):
+    super().__init__()
+    self.weights = tf.Variable(np.asarray(weights, np.float32))
+
+  def __call__(self, x):
+    return tf.matmul(x, self.weights)
+
+
+def linear_model(config, *, covariate=False, intercept=True):
+  return dfiv_update.DFIV(
+      config,
+      treatment_net=Linear([[1.]]),
+      instrument_net=Linear(np.eye(2 if covariate else 1)),
+      covariate_net=Linear([[1.]]) if covariate else None,
+      intercept=intercept)
+
+
+def rule(**changes):
+  return dataclasses.replace(dfiv_rule.UpdateRule(), **changes)
+
+
+def ridge_weights(design, target, penalty):
+  """Returns ridge weights; the last column of the design is free."""
+  scale = penalty * len(design) * np.eye(design.shape[1])
+  scale[-1, -1] = 0.
+  return np.linalg.solve(design.T @ design + scale, design.T @ target)
+
+
+def append_one(x):
+  return np.concatenate([x, np.ones_like(x[:, :1])], axis=1)
+
+
+def both_stages(first, second, penalty1, penalty2):
+  """Returns predicted and actual designs of `second` and u, by numpy."""
+  weights = ridge_weights(
+      append_one(first.instrument), first.treatment, penalty1)
+  predicted = append_one(append_one(second.instrument) @ weights)
+  actual = append_one(second.treatment)
+  if second.covariate is not None:
+    factor = append_one(second.covariate)
+    predicted, actual = (
+        np.einsum('bi,bj->bij', each, factor).reshape(len(each), -1)
+        for each in (predicted, actual))
+  return predicted, actual, ridge_weights(predicted, second.outcome, penalty2)
+
+
+@pytest.mark.parametrize('covariate', [False, True])
+def test_solve_without_refinements_is_equations_7_and_9(covariate):
+  first = batch(50, 0, covariate=covariate)
+  second = batch(60, 1, covariate=covariate)
+  model = linear_model(
+      rule(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0,
+           swap_solve=False), covariate=covariate)
+  model.solve(tensors(first), tensors(second))
+  _, _, expected = both_stages(first, second, 0.1, 0.2)
+  np.testing.assert_allclose(
+      model.stage2_weights.numpy(), expected, rtol=1e-4, atol=1e-5)
+  points = batch(5, 2, covariate=covariate)
+  _, actual, _ = both_stages(first, points, 0.1, 0.2)
+  np.testing.assert_allclose(
+      model.predict(points.treatment, points.covariate).numpy(),
+      actual @ expected, rtol=1e-4, atol=1e-4)
+
+
+def test_refinements_approach_the_moment_form():
+  first, second = batch(200, 0), batch(200, 1)
+  predicted, actual, _ = both_stages(first, second, 1e-6, 1e-6)
+  expected = np.linalg.solve(predicted.T @ actual, predicted.T @ second.outcome)
+  given = dfiv_stages.Designs(*(
+      tf.constant(each, tf.float64)
+      for each in (predicted, actual, second.outcome)))
+  errors = [
+      np.abs(dfiv_stages.stage2(given, 1e-6, count)[0] - expected).max()
+      for count in (0, 2, 20)]
+  assert errors[1] < 0.2 * errors[0]
+  assert errors[2] < 1e-4
+
+
+def test_refinements_leave_only_the_noise_of_the_outcome():
+  # The answer is 2; the treatment's own noise is as large as its effect.
+  errors = {0: [], 2: []}
+  for seed in range(10):
+    first = batch(100, (seed, 0), covariate=False, confounding=0.)
+    second = batch(100, (seed, 1), covariate=False, confounding=0.)
+    for count, found in errors.items():
+      model = linear_model(
+          rule(stage1_penalty=1e-4, stage2_penalty=1e-4, refinements=count,
+               swap_solve=False))
+      model.solve(tensors(first), tensors(second))
+      found.append(float(model.stage2_weights[0, 0]) - 2.)
+  assert np.std(errors[2]) < 0.3 * np.std(errors[0])
+
+
+def test_confounding_does_not_bias_the_answer():
+  # Least squares of y on t would have the slope 2.5.
+  model = linear_model(rule(stage1_penalty=1e-4, stage2_penalty=1e-4))
+  model.solve(
+      tensors(batch(4000, 0, covariate=False)),
+      tensors(batch(4000, 1, covariate=False)))
+  np.testing.assert_allclose(model.stage2_weights[0, 0], 2., atol=0.05)
+
+
+def test_a_swapped_solve_uses_both_batches_in_both_stages():
+  first = batch(50, 0, covariate=False)
+  second = batch(60, 1, covariate=False)
+  model = linear_model(
+      rule(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0))
+  model.solve(tensors(first), tensors(second))
+  parts = (both_stages(first, second, 0.1, 0.2)[0],
+           both_stages(second, first, 0.1, 0.2)[0])
+  expected = ridge_weights(
+      np.concatenate(parts),
+      np.concatenate([second.outcome, first.outcome]), 0.2)
+  np.testing.assert_allclose(
+      model.stage2_weights.numpy(), expected, rtol=1e-4)
+
+
+def test_without_intercept_psi_is_the_design():
+  model = linear_model(rule(), intercept=False)
+  data = tensors(batch(50, 0, covariate=False))
+  model.solve(data, data)
+  assert model.stage2_weights.shape.as_list() == [None, 1]
+  assert model.stage2_weights.numpy().shape == (1, 1)
+  with pytest.raises(ValueError, match='drop the covariate'):
+    dfiv_stages.design(
+        tf.ones([2, 1]), tf.ones([2, 1]), intercept=False)
+
+
+def test_held_out_losses_are_those_of_appendix_a():
+  first = batch(50, 0, covariate=False)
+  second = batch(60, 1, covariate=False)
+  model = linear_model(
+      rule(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0))
+  losses = model.held_out_losses(tensors(first), tensors(second))
+  predicted, _, weights = both_stages(first, second, 0.1, 0.2)
+  stage1 = (np.mean((second.treatment - predicted[:, :1]) ** 2)
+            / np.var(second.treatment))
+  fitted = both_stages(first, first, 0.1, 0.2)[0] @ weights
+  np.testing.assert_allclose(losses.stage1, stage1, rtol=1e-4)
+  np.testing.assert_allclose(
+      losses.stage2, np.mean((first.outcome - fitted) ** 2), rtol=1e-4)
+
+
+def built(config=SMALL, *, covariate=True, seed=0):
+  return dfiv.build(
+      config, treatment_size=1, instrument_size=2 if covariate else 1,
+      covariate_size=int(covariate), seed=seed)
+
+
+def trained(model, first, second, updates=20):
+  """Returns the losses of the first and of the last update."""
+  # Outside a graph first: optimisers make variables, which a graph retraces.
+  start = model.update(first, second)
+  update = tf.function(model.update)
+  for _ in range(updates - 1):
+    losses = update(first, second)
+  return start, losses
+
+
+@pytest.mark.parametrize('covariate', [False, True])
+def test_updates_lower_both_losses(covariate):
+  model = built(covariate=covariate)
+  first = tensors(batch(200, 0, covariate=covariate))
+  second = tensors(batch(200, 1, covariate=covariate))
+  before = model.held_out_losses(first, second)
+  start, end = trained(model, first, second)
+  after = model.held_out_losses(first, second)
+  assert set(end) == {'stage1_loss', 'stage2_loss'}
+  assert float(end['stage2_loss']) < float(start['stage2_loss'])
+  assert float(after.stage1) < float(before.stage1)
+  assert float(after.stage2) < float(before.stage2)
+
+
+def test_an_update_handles_a_batch_of_one():
+  model = built()
+  losses = model.update(tensors(batch(1, 0)), tensors(batch(1, 1)))
+  assert all(np.isfinite(loss) for loss in losses.values())
+  model.solve(tensors(batch(1, 0)), tensors(batch(1, 1)))
+  assert np.isfinite(model.predict([[0.]], [[0.]])).all()
+
+
+def test_joint_minimisation_gives_stage_1_up():
+  first, second = tensors(batch(200, 0)), tensors(batch(200, 1))
+  held_out = {}
+  for joint in (False, True):
+    model = built(dataclasses.replace(SMALL, joint=joint, instrument_steps=3))
+    start, end = trained(model, first, second)
+    held_out[joint] = float(model.held_out_losses(first, second).stage1)
+    assert float(end['stage2_loss']) < float(start['stage2_loss'])
+  assert held_out[True] > held_out[False]
+
+
+def test_fit_keeps_the_features_of_least_held_out_loss(monkeypatch):
+  losses = iter([3., 1., 2.])
+  states = []
+
+  def held_out_losses(self, stage1, stage2):
+    states.append(self.treatment.values())
+    return dfiv_stages.Losses(tf.constant(0.5), tf.constant(next(losses)))
+
+  monkeypatch.setattr(dfiv_update.DFIV, 'held_out_losses', held_out_losses)
+  config = dataclasses.replace(SMALL, checks=3, candidate_penalties=())
+  model = dfiv.fit(config, batch(40, 0), batch(40, 1), seed=0)
+  assert model.history['held_out_stage2_loss'] == [3., 1., 2.]
+  for kept, seen in zip(model.treatment.values(), states[1], strict=True):
+    np.testing.assert_array_equal(kept, seen)
+
+
+def test_fit_finds_the_slope_in_spite_of_confounding():
+  config = dataclasses.replace(
+      SMALL, iterations=100, batch_size=None, candidate_penalties=(1e-3, 1e3))
+  model = dfiv.fit(config, batch(1000, 0), batch(1000, 1), seed=0)
+  slope = model.predict([[0.5]], [[0.]]) - model.predict([[-0.5]], [[0.]])
+  # Least squares would give 2.5.
+  np.testing.assert_allclose(slope, 2., atol=0.2)
+  assert model.config == dataclasses.replace(
+      config, stage1_penalty=1e-3, stage2_penalty=1e-3)
+
+
+def test_seeds_decide_the_networks():
+  first, again, other = (
+      built(seed=seed).features(tensors(batch(3, 0))) for seed in (0, 0, 1))
+  for member in ('treatment', 'instrument', 'covariate'):
+    values = getattr(first, member).numpy()
+    np.testing.assert_array_equal(values, getattr(again, member))
+    assert not np.any(values == getattr(other, member).numpy())
+
+
+def test_the_paper_config_has_the_papers_stage_2_and_batch_norm():
+  assert dfiv.PAPER.refinements == 0
+  assert dfiv.PAPER.covariate_net[-1] == networks.BatchNorm('relu')
+  model = built(dataclasses.replace(
+      dfiv.PAPER, instrument_steps=1, covariate_steps=1))
+  data = tensors(batch(30, 0))
+  variables = model.covariate.network.variables
+  before = [each.numpy() for each in variables]
+  model.update(data, data)
+  changed = [
+      not np.array_equal(each.numpy(), old)
+      for each, old in zip(variables, before, strict=True)]
+  assert sum(changed) > len(model.covariate.network.trainable_variables)
+
+
+@pytest.mark.parametrize('change, message', [
+    ({'stage1_penalty': 0.}, 'stage1_penalty must be positive, got 0.0.'),
+    ({'learning_rate': -1.}, 'learning_rate must be positive, got -1.0.'),
+    ({'instrument_steps': 0}, 'instrument_steps must be at least 1, got 0.'),
+    ({'refinements': -1}, 'refinements must be at least 0, got -1.'),
+    ({'checks': 9}, 'iterations must be at least 9, got 6.'),
+    ({'batch_size': 0}, 'batch_size must be at least 1, got 0.'),
+    ({'candidate_penalties': (0.,)}, 'candidate_penalties must be positive'),
+])
+def test_bad_configs_are_refused(change, message):
+  with pytest.raises(ValueError, match=message):
+    dataclasses.replace(SMALL, **change)

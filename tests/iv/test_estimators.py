@@ -1,0 +1,365 @@
+"""Estimators on arrays: scikit-learn's habits, effects, storage, bad input."""
+
+import warnings
+
+from linearmodels.datasets import card
+from linearmodels.iv import IV2SLS
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import base
+
+from dfiv_ope.iv import dictionaries, estimators, methods
+from dfiv_ope.iv.diagnostics import strength
+from dfiv_ope.nn import networks
+
+# A small, fast sieve.
+SMALL_SIEVE = {
+    'treatment_bases': (dictionaries.Hermite(2),),
+    'covariate_bases': (dictionaries.Hermite(1),),
+}
+
+
+def data(rows=400, seed=0):
+  generator = np.random.default_rng(seed)
+  z, x, noise = generator.normal(size=(3, rows))
+  treatment = 3. + z + 0.5 * x + noise
+  outcome = 10. + 2. * treatment + 4. * x + 3. * noise
+  return outcome, treatment, z, x
+
+
+def fitted(**parameters):
+  outcome, treatment, z, x = data()
+  return estimators.TwoSLS(**parameters).fit(outcome, treatment, Z=z, X=x)
+
+
+def test_there_is_an_estimator_for_every_method():
+  assert set(estimators.ESTIMATORS) == set(methods.NAMES)
+
+
+@pytest.mark.parametrize('kind', estimators.ESTIMATORS.values())
+def test_parameters_are_the_fields_of_the_config(kind):
+  model = kind(random_state=7)
+  assert model.get_params()['random_state'] == 7
+  assert base.clone(model).get_params() == model.get_params()
+  assert model._config() == methods.load(model._method).Config()
+  with pytest.raises(TypeError, match="no parameter 'lam'. Its parameters"):
+    kind(lam=1.)
+
+
+def test_two_sls_gives_the_coefficients_on_the_raw_scale():
+  outcome, treatment, z, x = data()
+  model = fitted()
+  exog = np.stack([np.ones_like(x), x], axis=1)
+  reference = IV2SLS(outcome, exog, treatment, z).fit().params.values
+  np.testing.assert_allclose(model.coef_, reference[[2, 1]], rtol=1e-8)
+  np.testing.assert_allclose(
+      model.predict(treatment, x),
+      reference[2] * treatment + exog @ reference[:2], rtol=1e-8)
+
+
+def test_two_sls_reproduces_the_published_return_to_schooling():
+  table = card.load()
+  controls = ['exper', 'expersq', 'black', 'smsa', 'south', 'smsa66'] + [
+      f'reg66{region}' for region in range(2, 10)]
+  model = estimators.TwoSLS().fit(
+      table['lwage'], table['educ'], Z=table['nearc4'], X=table[controls])
+  reference = IV2SLS(
+      table['lwage'], table[controls].assign(constant=1.), table['educ'],
+      table['nearc4']).fit().params
+  assert model.coef_[0] == pytest.approx(reference['educ'], rel=1e-6)
+  # Card (1995), as printed in textbooks.
+  assert model.coef_[0] == pytest.approx(0.1315, abs=5e-5)
+  np.testing.assert_allclose(
+      model.coef_[1:], reference[controls].values, rtol=1e-6, atol=1e-9)
+  # One more year of school, whatever the covariates.
+  assert model.ate(12, 13) == pytest.approx(0.1315, abs=5e-5)
+  # The textbook's robust first-stage F.
+  assert model.first_stage_.effective_f[0] == pytest.approx(14.14, abs=0.01)
+
+
+def test_effects_of_a_linear_fit_are_multiples_of_its_coefficient():
+  model = fitted()
+  slope = model.coef_[0]
+  assert model.ate(0., 3.) == pytest.approx(3. * slope)
+  np.testing.assert_allclose(
+      model.effect([[1.], [2.]], T0=1., T1=[2., 3.]), [slope, 2. * slope])
+  curve = model.dose_response([0., 1., 2.])
+  np.testing.assert_allclose(np.diff(curve), slope)
+  given = model.cate([1.], given={0: 5.})
+  np.testing.assert_allclose(given, model.predict([1.], [5.]))
+  with pytest.raises(ValueError, match='no column 1 of X; the fit had 1'):
+    model.cate([1.], given={1: 5.})
+
+
+def test_predictions_have_the_shape_of_the_outcome():
+  outcome, treatment, z, _ = data()
+  model = estimators.TwoSLS().fit(
+      outcome[:, None], treatment[:, None], Z=z)
+  assert model.predict(treatment).shape == (400, 1)
+  assert fitted().predict(1., 0.).shape == (1,)
+
+
+def test_units_of_the_data_do_not_matter():
+  outcome, treatment, z, x = data()
+  plain = estimators.SieveIV(**SMALL_SIEVE).fit(outcome, treatment, Z=z, X=x)
+  scaled = estimators.SieveIV(**SMALL_SIEVE).fit(
+      1e3 * outcome - 5., 1e-3 * treatment, Z=100. * z + 7., X=x)
+  np.testing.assert_allclose(
+      scaled.predict(1e-3 * treatment, x),
+      1e3 * plain.predict(treatment, x) - 5., rtol=1e-6)
+
+
+def test_frames_lists_and_integers_are_taken():
+  outcome, treatment, z, x = data()
+  reference = fitted()
+  frame = pd.DataFrame({'y': outcome, 't': treatment, 'z': z, 'x': x})
+  model = estimators.TwoSLS().fit(
+      frame['y'], frame[['t']], Z=frame['z'], X=frame[['x']])
+  np.testing.assert_allclose(model.coef_, reference.coef_)
+  model = estimators.TwoSLS().fit(
+      list(outcome), list(treatment), Z=list(z), X=list(x))
+  np.testing.assert_allclose(model.coef_, reference.coef_)
+  binary = (z > 0).astype(np.int8)
+  model = estimators.TwoSLS().fit(
+      np.round(outcome).astype(int), np.round(treatment).astype(int),
+      Z=binary, X=x)
+  assert model.coef_[0] == pytest.approx(2., abs=1.)
+
+
+def test_more_features_than_rows_still_predicts():
+  generator = np.random.default_rng(0)
+  outcome, treatment, z, _ = data(rows=40)
+  wide = generator.normal(size=(40, 100))
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore', strength.WeakInstrumentWarning)
+    model = estimators.TwoSLS(stage1_penalty=1e-3, stage2_penalty=1e-3).fit(
+        outcome, treatment, Z=z, X=wide)
+  assert np.all(np.isfinite(model.predict(treatment, wide)))
+
+
+def test_a_weak_instrument_warns():
+  outcome, treatment, _, x = data()
+  noise = np.random.default_rng(5).normal(size=400)
+  with pytest.warns(
+      strength.WeakInstrumentWarning, match='weak instrument'):
+    model = estimators.TwoSLS().fit(outcome, treatment, Z=noise, X=x)
+  assert 'WEAK' in model.summary()
+
+
+def test_a_summary_names_rows_columns_and_first_stage():
+  model = fitted()
+  text = model.summary()
+  assert 'TwoSLS fitted to 400 rows' in text
+  assert 'first stage (held out), by treatment column' in text
+  assert '  effective F of Z' in text and '  F of the index  ' in text
+  (value,) = model.first_stage_.singular_values
+  # Given x, z and noise move the treatment alike.
+  assert value == pytest.approx(0.5 ** 0.5, abs=0.1)
+  assert f'singular values   {value:.4g}\n' in text
+  assert 'Y along them      100%' in text
+  assert f'condition of Z    {model.first_stage_.condition:.2g}' in text
+  assert 'WEAK' not in text and 'Warning' not in text
+
+
+def test_a_summary_has_room_for_some_directions():
+  outcome, treatment, z, x = data()
+  model = estimators.KIV(random_features=40).fit(
+      outcome, treatment, Z=z, X=x)
+  count = len(model.first_stage_.singular_values)
+  assert count > 6
+  assert f' and {count - 6} more\n' in model.summary()
+
+
+def test_an_outcome_where_stage_1_keeps_nothing_warns():
+  generator = np.random.default_rng(2)
+  z, noise = generator.standard_normal((2, 20_000, 2))
+  x = np.array([0.8, 0.005]) * z + np.array([0.6, 1.]) * noise
+  with pytest.warns(strength.IllPosedWarning) as caught:
+    model = estimators.KIV(random_features=50).fit(
+        x[:, 0] / 0.8 + z[:, 1], x, Z=z)
+  # Both columns move the outcome alike.
+  words = next(str(each.message) for each in caught if isinstance(
+      each.message, strength.IllPosedWarning))
+  assert abs(int(words.split(' %')[0]) - 50) < 10
+  assert f'Warning: {words}' in model.summary()
+
+
+def test_verbose_draws_a_bar(capsys):
+  fitted(verbose=True)
+  assert 'TwoSLS' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('kind, parameters', [
+    (estimators.TwoSLS, {}), (estimators.SieveIV, {}), (estimators.KIV, {}),
+    (estimators.KIV, {'random_features': 50}),
+    (estimators.DFIV, {'iterations': 2, 'checks': 1, 'instrument_net': (
+        networks.Dense(4), networks.Dropout(0.1), networks.Dense(3, None))})])
+def test_a_saved_estimator_predicts_the_same(kind, parameters, tmp_path):
+  outcome, treatment, z, x = data(rows=200)
+  model = kind(**parameters).fit(outcome, treatment, Z=z, X=x)
+  model.save(tmp_path / 'model')
+  loaded = estimators.load(tmp_path / 'model')
+  assert type(loaded) is kind
+  assert loaded.get_params() == model.get_params()
+  assert loaded.summary() == model.summary()
+  np.testing.assert_array_equal(
+      loaded.predict(treatment, x), model.predict(treatment, x))
+  assert loaded.ate(0., 1.) == model.ate(0., 1.)
+
+
+def test_an_estimator_of_an_older_version_has_fewer_diagnostics(tmp_path):
+  model = fitted()
+  model.save(tmp_path / 'model')
+  path = tmp_path / 'model' / 'arrays.npz'
+  with np.load(path) as file:
+    saved = {name: file[name] for name in file if name in (
+        'first_stage_r2', 'first_stage_partial_r2')
+        or not name.startswith('first_stage')}
+    # This was the name of the F of the held-out index.
+    saved['first_stage_effective_f'] = file['first_stage_held_out_index_f']
+  np.savez(path, **saved)
+  loaded = estimators.load(tmp_path / 'model')
+  assert loaded.first_stage_.held_out_index_f == (
+      model.first_stage_.held_out_index_f)
+  assert not len(loaded.first_stage_.effective_f)
+  assert 'effective F' not in loaded.summary()
+  assert 'singular values' in model.summary()
+  assert 'singular values' not in loaded.summary()
+  assert loaded.first_stage_.warnings() == []
+
+
+def test_saving_never_overwrites_and_loading_says_what_is_missing(tmp_path):
+  model = fitted()
+  with pytest.raises(FileExistsError, match='nothing is ever overwritten'):
+    model.save(tmp_path)
+  with pytest.raises(FileNotFoundError, match='holds no saved estimator'):
+    estimators.load(tmp_path)
+  (tmp_path / 'estimator.json').write_text('{"format": 99, "estimator": "A"}')
+  with pytest.raises(ValueError, match='has format 99'):
+    estimators.load(tmp_path)
+
+
+def test_an_estimator_that_is_not_fitted_says_so():
+  for call in (lambda m: m.predict([1.]), lambda m: m.ate(0., 1.),
+               lambda m: m.summary(), lambda m: m.save('nowhere'),
+               lambda m: m.dose_response([1.])):
+    with pytest.raises(ValueError, match='This TwoSLS is not fitted'):
+      call(estimators.TwoSLS())
+
+
+Y, T, Z, X = data(rows=20)
+BROKEN = T.copy()
+BROKEN[3] = np.nan
+
+
+@pytest.mark.parametrize('arguments, message', [
+    ({'T': T[:5]}, 'same number of rows, got Y: 20, T: 5'),
+    ({'T': BROKEN}, 'T has 1 values that are NaN or infinite, the first in'),
+    ({'Y': np.append(Y[1:], np.inf)}, 'Y has 1 values that are NaN'),
+    ({'Z': np.ones(20)}, 'Z is constant'),
+    ({'T': np.ones(20)}, 'A column of T is constant'),
+    ({'Y': np.ones((20, 2))}, 'Y must be one column'),
+    ({'T': np.ones((20, 2, 2))}, 'A column of T is constant'),
+    ({'X': (np.ones((20, 1)), np.ones((19, 2, 2)))}, r'got \[20, 19\]'),
+    ({'X': ['a'] * 20}, 'X must be numbers'),
+    ({'X': np.zeros((20, 0))}, 'X is empty'),
+    ({'Y': Y[:1], 'T': T[:1], 'Z': Z[:1], 'X': X[:1]}, 'at least 4 rows'),
+])
+def test_data_that_cannot_be_used_are_refused(arguments, message):
+  values = {'Y': Y, 'T': T, 'Z': Z, 'X': X, **arguments}
+  with pytest.raises(ValueError, match=message):
+    estimators.TwoSLS().fit(
+        values['Y'], values['T'], Z=values['Z'], X=values['X'])
+
+
+@pytest.mark.parametrize('penalty', [0., -1., float('nan')])
+def test_penalties_that_are_not_positive_are_refused(penalty):
+  with pytest.raises(ValueError, match='stage1_penalty must be positive'):
+    estimators.TwoSLS(stage1_penalty=penalty).fit(Y, T, Z=Z)
+
+
+@pytest.mark.parametrize('state', [None, -1, 1.5])
+def test_a_random_state_that_is_no_seed_is_refused(state):
+  with pytest.raises(ValueError, match='random_state must be'):
+    estimators.TwoSLS(random_state=state).fit(Y, T, Z=Z)
+
+
+def test_points_of_prediction_must_look_like_the_fit():
+  model = fitted()
+  with pytest.raises(ValueError, match='predictions need them too'):
+    model.predict([1.])
+  with pytest.raises(ValueError, match='X must have the 1 columns'):
+    model.predict([1.], [[1., 2.]])
+  with pytest.raises(ValueError, match='T has 2 rows and X 3'):
+    model.predict([1., 2.], [1., 2., 3.])
+  bare = estimators.TwoSLS().fit(*data()[:2], Z=data()[2])
+  with pytest.raises(ValueError, match='predictions take none'):
+    bare.predict([1.], [1.])
+
+
+def pictures(rows=400, seed=0):
+  """Pictures whose brightness is the treatment; a corner is always black."""
+  generator = np.random.default_rng(seed)
+  instrument, confounder = generator.normal(size=(2, rows))
+  bright = instrument + confounder
+  images = bright[:, None, None] * np.array([[1., 2.], [3., 0.]])
+  return 2. * bright + 3. * confounder, images, instrument
+
+
+def test_pixels_of_a_picture_share_one_scale():
+  outcome, images, instrument = pictures()
+  model = estimators.TwoSLS(stage2_penalty=1e-6).fit(
+      outcome, images, Z=instrument)
+  scale = model.scales_.treatment
+  np.testing.assert_allclose(scale.mean, np.full(4, images.mean()))
+  np.testing.assert_allclose(scale.scale, np.full(4, images.std()))
+  # The brightness has the slope two, whatever pixel it is read from.
+  brighter = model.predict(images + [[1., 2.], [3., 0.]])
+  np.testing.assert_allclose(
+      brighter - model.predict(images), 2., rtol=0.15)
+
+
+def test_blocks_stand_side_by_side_each_with_its_scale():
+  outcome, images, instrument = pictures()
+  numbers = np.random.default_rng(1).normal(5., 9., (400, 2))
+  model = estimators.TwoSLS().fit(
+      outcome, numbers[:, 0], Z=instrument, X=(numbers[:, 1], images))
+  scale = model.scales_.covariate
+  np.testing.assert_allclose(
+      scale.mean, [numbers[:, 1].mean(), *[images.mean()] * 4])
+  np.testing.assert_allclose(
+      scale.scale, [numbers[:, 1].std(), *[images.std()] * 4])
+  flat = np.concatenate([numbers[:, 1:], images.reshape(400, 4)], axis=1)
+  np.testing.assert_array_equal(
+      model.predict(numbers[:, 0], (numbers[:, 1], images)),
+      model.predict(numbers[:, 0], flat))
+
+
+def test_a_convolution_reads_pictures_and_survives_saving(tmp_path):
+  outcome, images, instrument = pictures()
+  layers = (networks.Image(2, 2), networks.Conv(3, 2), networks.Dense(2, None))
+  model = estimators.DFIV(
+      treatment_net=layers, iterations=30, checks=2).fit(
+          outcome, images, Z=instrument)
+  model.save(tmp_path / 'saved')
+  again = estimators.load(tmp_path / 'saved')
+  np.testing.assert_allclose(
+      again.predict(images[:5]), model.predict(images[:5]), rtol=1e-5)
+
+
+def test_a_training_can_be_watched():
+  outcome, images, instrument = pictures()
+  seen = []
+  model = estimators.DFIV(iterations=4, checks=2).fit(
+      outcome, images, Z=instrument,
+      watch=lambda each: seen.append(each.predict(images[:1])))
+  assert len(seen) == 2
+  again = estimators.DFIV(iterations=4, checks=2).fit(
+      outcome, images, Z=instrument)
+  # Looking changes nothing.
+  np.testing.assert_array_equal(
+      model.predict(images), again.predict(images))
+  with pytest.raises(ValueError, match='TwoSLS cannot be watched'):
+    estimators.TwoSLS().fit(
+        outcome, images, Z=instrument, watch=lambda each: None)

@@ -1,0 +1,200 @@
+"""Two-stage regression against the paper's formulas and linearmodels."""
+
+import hypothesis
+from hypothesis import strategies as st
+from linearmodels.iv import IV2SLS
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv import ridge, two_stage
+
+SEEDS = st.integers(0, 2 ** 16)
+SETTINGS = hypothesis.settings(
+    max_examples=15, deadline=None, derandomize=True)
+
+
+def batch(seed, rows=40, covariate=False):
+  generator = np.random.default_rng(seed)
+  instrument = generator.normal(size=(rows, 3))
+  noise = generator.normal(size=(rows, 1))
+  treatment = instrument @ generator.normal(size=(3, 2)) + noise
+  outcome = treatment @ [[1.], [-2.]] + 0.5 + noise
+  return types.IVBatch(
+      treatment=treatment, instrument=instrument, outcome=outcome,
+      covariate=generator.normal(size=(rows, 2)) if covariate else None)
+
+
+def solve(first, second, stage1_penalty=0.1, stage2_penalty=0.2):
+  weights = two_stage.stage1(
+      first.instrument, first.treatment, stage1_penalty)
+  design = two_stage.design(
+      two_stage.predict_treatment(second.instrument, weights),
+      second.covariate)
+  return two_stage.stage2(design, second.outcome, stage2_penalty).numpy()
+
+
+def test_both_stages_equal_equations_7_and_9():
+  first, second = batch(0), batch(1)
+  # The paper has no intercepts: centring removes ours.
+  phi = first.instrument - first.instrument.mean(0)
+  psi = first.treatment - first.treatment.mean(0)
+  m, n = len(phi), len(second.outcome)
+  v = psi.T @ phi @ np.linalg.inv(phi.T @ phi + m * 0.1 * np.eye(3))
+  predicted = (second.instrument @ v.T)
+  predicted = predicted - predicted.mean(0)
+  centred = second.outcome - second.outcome.mean()
+  u = np.linalg.inv(
+      predicted.T @ predicted + n * 0.2 * np.eye(2)) @ predicted.T @ centred
+  np.testing.assert_allclose(solve(first, second)[:-1], u, rtol=1e-9)
+
+
+def test_equals_linearmodels_at_vanishing_penalty():
+  data = batch(2, rows=500)
+  reference = IV2SLS(
+      data.outcome, np.ones((500, 1)), data.treatment, data.instrument).fit()
+  weights = solve(data, data, 1e-13, 1e-13)
+  np.testing.assert_allclose(
+      np.roll(weights[:, 0], 1), reference.params.values, rtol=1e-8)
+
+
+def test_design_is_the_tensor_product_with_the_constant_last():
+  design = two_stage.design(
+      tf.constant([[2., 3.]]), tf.constant([[5.]]))
+  np.testing.assert_array_equal(design, [[10., 2., 15., 3., 5., 1.]])
+  np.testing.assert_array_equal(
+      two_stage.design(tf.constant([[2., 3.]])), [[2., 3., 1.]])
+
+
+def test_losses_are_equations_6_and_8():
+  data = batch(3)
+  weights = two_stage.stage1(data.instrument, data.treatment, 0.1)
+  predicted = two_stage.predict_treatment(data.instrument, weights)
+  expected = (np.sum((data.treatment - predicted) ** 2, 1).mean()
+              + 0.1 * np.sum(weights.numpy()[:-1] ** 2))
+  assert float(two_stage.stage1_loss(
+      data.instrument, data.treatment, weights, 0.1)) == pytest.approx(
+          expected)
+  design = two_stage.design(predicted)
+  outcome_weights = two_stage.stage2(design, data.outcome, 0.2)
+  expected = (np.mean((data.outcome - design @ outcome_weights) ** 2)
+              + 0.2 * np.sum(outcome_weights.numpy()[:-1] ** 2))
+  assert float(two_stage.stage2_loss(
+      design, data.outcome, outcome_weights, 0.2)) == pytest.approx(expected)
+
+
+def test_choose_takes_the_least_out_of_sample_losses_of_appendix_a():
+  first, second = batch(4, covariate=True), batch(5, covariate=True)
+  grid = [1e-4, 1e-2, 1., 100.]
+  solution = two_stage.choose(
+      first, second, stage1_penalties=grid, stage2_penalties=grid)
+  stage1_losses, stage2_losses = [], []
+  for penalty in grid:
+    weights = two_stage.stage1(first.instrument, first.treatment, penalty)
+    error = second.treatment - two_stage.predict_treatment(
+        second.instrument, weights)
+    stage1_losses.append(np.sum(error ** 2, axis=1).mean())
+  np.testing.assert_allclose(solution.stage1_losses, stage1_losses, rtol=1e-8)
+  assert solution.stage1_penalty == grid[np.argmin(stage1_losses)]
+  weights = two_stage.stage1(
+      first.instrument, first.treatment, solution.stage1_penalty)
+  np.testing.assert_allclose(solution.stage1_weights, weights, rtol=1e-7)
+  designs = [
+      two_stage.design(
+          two_stage.predict_treatment(each.instrument, weights),
+          each.covariate) for each in (first, second)]
+  for penalty in grid:
+    outcome_weights = two_stage.stage2(designs[1], second.outcome, penalty)
+    stage2_losses.append(
+        np.mean((first.outcome - designs[0] @ outcome_weights) ** 2))
+  np.testing.assert_allclose(solution.stage2_losses, stage2_losses, rtol=1e-7)
+  assert solution.stage2_penalty == grid[np.argmin(stage2_losses)]
+
+
+def test_choose_without_candidates_is_refused():
+  with pytest.raises(ValueError, match='at least one candidate'):
+    two_stage.choose(
+        batch(0), batch(1), stage1_penalties=[], stage2_penalties=[1.])
+
+
+def test_gradient_of_stage_2_reaches_the_stage_1_treatment_features():
+  first, second = batch(6), batch(7)
+  psi = tf.Variable(first.treatment)
+
+  def loss(treatment):
+    weights = two_stage.stage1(first.instrument, treatment, 0.1)
+    design = two_stage.design(
+        two_stage.predict_treatment(second.instrument, weights))
+    outcome_weights = two_stage.stage2(design, second.outcome, 0.1)
+    return two_stage.stage2_loss(
+        design, second.outcome, outcome_weights, 0.1)
+
+  with tf.GradientTape() as tape:
+    value = loss(psi)
+  gradient = tape.gradient(value, psi).numpy()
+  step = np.zeros(psi.shape)
+  step[3, 1] = 1e-5
+  slope = (float(loss(psi + step)) - float(loss(psi - step))) / 2e-5
+  assert gradient[3, 1] == pytest.approx(slope, rel=1e-4)
+  assert np.abs(gradient).max() > 0
+
+
+@SETTINGS
+@hypothesis.given(SEEDS)
+def test_order_of_rows_does_not_matter(seed):
+  first, second = batch(seed, covariate=True), batch(seed + 1, covariate=True)
+  order = np.random.default_rng(seed).permutation(len(first.outcome))
+  shuffle = lambda data: types.IVBatch(*(each[order] for each in data))  # noqa: E731
+  np.testing.assert_allclose(
+      solve(shuffle(first), shuffle(second)), solve(first, second),
+      rtol=1e-7, atol=1e-9)
+
+
+@SETTINGS
+@hypothesis.given(SEEDS, st.integers(2, 3))
+def test_duplicated_rows_change_nothing(seed, times):
+  first, second = batch(seed, covariate=True), batch(seed + 1, covariate=True)
+  repeat = lambda data: types.IVBatch(  # noqa: E731
+      *(np.tile(each, (times, 1)) for each in data))
+  np.testing.assert_allclose(
+      solve(repeat(first), repeat(second)), solve(first, second),
+      rtol=1e-7, atol=1e-9)
+
+
+@SETTINGS
+@hypothesis.given(SEEDS, st.floats(0.1, 10.), st.floats(-5., 5.))
+def test_affine_outcome_gives_the_affine_function(seed, scale, shift):
+  first, second = batch(seed, covariate=True), batch(seed + 1, covariate=True)
+  moved = second._replace(outcome=scale * second.outcome + shift)
+  new = batch(seed + 2, covariate=True)
+  before = two_stage.predict(
+      new.treatment, new.covariate, solve(first, second))
+  after = two_stage.predict(new.treatment, new.covariate, solve(first, moved))
+  np.testing.assert_allclose(
+      after, scale * before + shift, rtol=1e-6, atol=1e-6)
+
+
+@SETTINGS
+@hypothesis.given(SEEDS, st.floats(0.1, 10.))
+def test_scaling_the_instrument_with_its_penalty_changes_nothing(seed, scale):
+  first, second = batch(seed), batch(seed + 1)
+  scaled = [each._replace(instrument=scale * each.instrument)
+            for each in (first, second)]
+  np.testing.assert_allclose(
+      solve(*scaled, stage1_penalty=0.1 * scale ** 2), solve(first, second),
+      rtol=1e-6, atol=1e-8)
+
+
+@SETTINGS
+@hypothesis.given(SEEDS, st.integers(5, 35))
+def test_stage_1_from_merged_sums_equals_the_whole(seed, cut):
+  data = batch(seed)
+  phi = ridge.append_intercept(data.instrument)
+  merged = ridge.merge(
+      ridge.sums(phi[:cut], data.treatment[:cut]),
+      ridge.sums(phi[cut:], data.treatment[cut:]))
+  np.testing.assert_allclose(
+      ridge.solve_sums(merged, 0.1, intercept=True),
+      two_stage.stage1(data.instrument, data.treatment, 0.1),
+      rtol=1e-8, atol=1e-10)

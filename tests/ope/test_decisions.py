@@ -1,0 +1,90 @@
+"""Networks of states and actions: expectations are exact."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from dfiv_ope.nn import networks
+from dfiv_ope.ope import decisions
+
+LAYERS = (networks.Dense(4, 'tanh'), networks.Dense(3, None))
+OBSERVATION = tf.constant(
+    np.random.default_rng(0).normal(size=(6, 2)), tf.float32)
+
+
+def _policy():
+  """All three actions, in another order in each row."""
+  generator = np.random.default_rng(1)
+  probabilities = generator.dirichlet(np.ones(3), size=6)
+  actions = np.stack([generator.permutation(3) for _ in range(6)])
+  decision = decisions.Decision(
+      OBSERVATION, tf.constant(actions, tf.int32),
+      tf.constant(np.take_along_axis(probabilities, actions, 1), tf.float32))
+  return decision, probabilities
+
+
+def _networks():
+  state = networks.Network(LAYERS, input_size=2, seed=0)
+  return {
+      'joint': decisions.Joint(
+          LAYERS, num_observations=2, num_actions=3, seed=0),
+      'joint with constant': decisions.Joint(
+          LAYERS, num_observations=2, num_actions=3, seed=0, constant=True),
+      'outer': decisions.Outer(state, state_size=3, num_actions=3),
+      'heads': decisions.Heads(
+          LAYERS, num_observations=2, num_actions=3, seed=0),
+  }
+
+
+def test_weights_put_probabilities_in_the_order_of_actions():
+  decision, probabilities = _policy()
+  np.testing.assert_allclose(
+      decisions.weights(decision, 3), probabilities, rtol=1e-6)
+
+
+@pytest.mark.parametrize('name', list(_networks()))
+def test_a_policy_gets_the_mean_over_its_actions(name):
+  network = _networks()[name]
+  decision, probabilities = _policy()
+  parts = [
+      network(decisions.taken(OBSERVATION, tf.fill([6], action))).numpy()
+      for action in range(3)]
+  np.testing.assert_allclose(
+      network(decision),
+      np.einsum('abd,ba->bd', np.stack(parts), probabilities),
+      rtol=1e-5, atol=1e-6)
+
+
+def test_joint_is_the_network_of_state_and_one_hot_action():
+  network = networks.Network(LAYERS, input_size=5, seed=0)
+  action = np.array([0, 1, 2, 2, 1, 0])
+  expected = network(tf.concat([OBSERVATION, tf.eye(3).numpy()[action]], 1))
+  np.testing.assert_allclose(
+      _networks()['joint'](decisions.taken(OBSERVATION, action)), expected,
+      rtol=1e-6)
+
+
+def test_outer_has_a_block_an_action_and_a_constant_at_the_end():
+  state = networks.Network(LAYERS, input_size=2, seed=0)(OBSERVATION).numpy()
+  rows = _networks()['outer'](
+      decisions.taken(OBSERVATION, tf.fill([6], 1))).numpy()
+  assert rows.shape == (6, 12)
+  np.testing.assert_array_equal(rows[:, :3], 0.)
+  np.testing.assert_allclose(rows[:, 3:6], state, rtol=1e-6)
+  np.testing.assert_array_equal(rows[:, 6:9], 0.)
+  np.testing.assert_array_equal(rows[:, 9:], np.tile([1., 0., 1.], (6, 1)))
+
+
+def test_heads_need_an_output_an_action():
+  with pytest.raises(ValueError, match='one output for each of 4 actions'):
+    decisions.Heads(LAYERS, num_observations=2, num_actions=4, seed=0)
+
+
+def test_a_product_with_outer_features_needs_no_features():
+  decision, _ = _policy()
+  outer = _networks()['outer']
+  coefficients = tf.constant(
+      np.random.default_rng(2).normal(size=(outer.output_size, 1)), tf.float32)
+  np.testing.assert_allclose(
+      outer.dot(decision, coefficients),
+      tf.matmul(outer(decision), coefficients), rtol=1e-5, atol=1e-6)
