@@ -16,6 +16,9 @@ import tensorflow as tf
 from dfiv_ope import bellman, configs, poles, ridge, types, uncertainty
 from dfiv_ope.agents import base, first_stage, fixed_features, lstd
 
+# Of the numbers of intervals, here and in `uncertainty`: raised when they
+# change, see `agents.VERSIONS`.
+VERSION = 1
 # A longer log is thinned to about as many rows to solve for the weights.
 _DUAL_ROWS = 200_000
 
@@ -187,6 +190,7 @@ def constants() -> dict[str, Any]:
 
   They are part of the key of a result row, as JSON data.
   """
-  return {'features': configs.encode(lstd.CONFIGS['default']),
+  return {'version': VERSION,
+          'features': configs.encode(lstd.CONFIGS['default']),
           'memory': fixed_features.MEMORY_BUDGET,
           'dual_rows': _DUAL_ROWS, 'resamples': uncertainty.RESAMPLES}
