@@ -13,8 +13,8 @@ _FIELDS: dict[str, tuple[type, str]] = {
         ('problem', 'config', 'metrics', 'curves', 'versions', 'inference'),
         (Mapping, 'names and values')),
     **dict.fromkeys(
-        ('method', 'failure', 'preset', 'command', 'code'), (str, 'a text')),
-    **dict.fromkeys(('seed', 'format'), (int, 'a whole number')),
+        ('method', 'failure', 'preset', 'command'), (str, 'a text')),
+    **dict.fromkeys(('seed', 'version', 'format'), (int, 'a whole number')),
     'resamples': (list, 'a list of numbers')}
 # What rows of a problem must say of it, and which metrics a sound one has.
 _SAID = {

@@ -56,7 +56,8 @@ class ResultRow:
     preset: where the config is from: 'default' or 'paper'; 'custom' if that
       was changed.
     command: the command that remakes the row, if there is one.
-    code: version of the method's code (`versions.code`), if it is known.
+    version: of the method's numbers (`agents.VERSIONS`, `methods.VERSIONS`);
+      0 if it is not known.
     resamples: changes of the estimate when the episodes of a log are drawn
       anew (`uncertainty.resample`), if they are known.
     inference: settings of what the row says of its own uncertainty, if it
@@ -74,7 +75,7 @@ class ResultRow:
   failure: str = ''
   preset: str = 'default'
   command: str = ''
-  code: str = ''
+  version: int = 0
   resamples: Sequence[float] = dataclasses.field(default_factory=list)
   inference: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   format: int = FORMAT
@@ -89,8 +90,8 @@ class ResultRow:
   def key(self) -> str:
     """What the experiment is, whatever came of it."""
     return key(
-        self.problem, self.method, self.config, self.seed, code=self.code,
-        inference=self.inference)
+        self.problem, self.method, self.config, self.seed,
+        version=self.version, inference=self.inference)
 
   @property
   def outdated(self) -> bool:
@@ -114,12 +115,13 @@ def key(
     config: Mapping[str, Any],
     seed: int,
     *,
-    code: str = '',
+    version: int = 0,
     inference: Mapping[str, Any] | None = None,
 ) -> str:
   """Returns the name of an experiment: a hash of what defines it."""
   parts = [_defining(problem), method, config, seed,
-           *([code] if code else []), *([inference] if inference else [])]
+           *([version] if version else []),
+           *([inference] if inference else [])]
   return _hash(parts)
 
 
@@ -152,10 +154,11 @@ def _hash(data: Any) -> str:
 
 
 def latest(rows: Iterable[ResultRow]) -> list[ResultRow]:
-  """Returns the last row of each experiment, whatever code it was run by.
+  """Returns the last row of each experiment, whatever its version.
 
   An experiment has several rows where it broke down and was run again, or
-  where the method's code or the settings of its interval have changed since.
+  where the method's numbers or the settings of its interval have changed
+  since.
   """
   by_experiment: dict[str, ResultRow] = {}
   for row in rows:
@@ -254,6 +257,8 @@ def _row(line: bytes) -> ResultRow:
   """Returns the row of a line, if it is a sound one."""
   fields = json.loads(line)
   result_checks.check(fields)
+  # Once a hash of the method's source, which says nothing of its numbers.
+  fields.pop('code', None)
   row = ResultRow(**{'format': 1, **fields})
   if row.format > FORMAT:
     raise ValueError(

@@ -49,13 +49,8 @@ def key_of(question: questions.Question, cell: Cell) -> str:
   """Returns the name of a cell of a question."""
   return results.key(
       question.description, cell.method, configs.encode(cell.config),
-      cell.seed, code=code_of(cell),
+      cell.seed, version=rows_lib.version(cell.method),
       inference=rows_lib.inference(cell.method))
-
-
-def code_of(cell: Cell) -> str:
-  """Returns the version of the code that a cell runs."""
-  return rows_lib.code(cell.method)
 
 
 def run(
@@ -145,7 +140,8 @@ def log_row(question: questions.Question, command: str) -> results.ResultRow:
   return results.ResultRow(
       problem=description, method=rows_lib.LOG, config=rows_lib.LOG_CONFIG,
       seed=0, curves={}, cpu_seconds=0., versions=versions.versions(),
-      command=command, resamples=_resample(added), metrics={
+      version=rows_lib.version(rows_lib.LOG), command=command,
+      resamples=_resample(added), metrics={
           **rows_lib.errors(description['log_return'], description),
           'degrees': inference.degrees(added)})
 
@@ -184,8 +180,9 @@ def _row(
       curves={name: [each if math.isfinite(each) else None for each in values]
               for name, values in history.items()},
       cpu_seconds=seconds, versions=versions.versions(), failure=failure,
-      preset=cell.preset, command=cell.command, code=code_of(cell),
-      resamples=resamples, inference=rows_lib.inference(cell.method))
+      preset=cell.preset, command=cell.command,
+      version=rows_lib.version(cell.method), resamples=resamples,
+      inference=rows_lib.inference(cell.method))
 
 
 def _resample(added: types.FloatArray) -> list[float]:

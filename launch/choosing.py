@@ -11,6 +11,7 @@ from dfiv_ope import configs, results, types, versions
 from dfiv_ope.agents import base, fixed_features
 from dfiv_ope.evaluation import selection
 from dfiv_ope.launch import cells, console, questions
+from dfiv_ope.launch import rows as rows_lib
 from dfiv_ope.launch.reporting import frames
 from dfiv_ope.ope import bellman
 
@@ -43,10 +44,11 @@ def choose(
   problem = {
       **question.description, 'name': 'selection', 'candidates': results.key(
           {'candidates': sorted(candidates)}, 'auto', {}, 0),
-      'judge': {'rows': _JUDGED_ROWS, 'features': _JUDGE_FEATURES}}
+      'judge': {'version': selection.VERSION, 'rows': _JUDGED_ROWS,
+                'features': _JUDGE_FEATURES}}
   keys = {
       results.key(problem, cell.method, configs.encode(cell.config), cell.seed,
-                  code=cells.code_of(cell)): cell
+                  version=rows_lib.version(cell.method)): cell
       for cell in candidates.values()}
   rows = [row for row in results.latest(results.known(out))
           if row.key in keys]
@@ -115,7 +117,7 @@ def _judge(
               'chosen': float(place == total.best)},
           curves={}, cpu_seconds=seconds[cell], versions=versions.versions(),
           failure=failures.get(cell, ''), preset=cell.preset,
-          command=cell.command, code=cells.code_of(cell))
+          command=cell.command, version=rows_lib.version(cell.method))
       for place, cell in enumerate(candidates)]
 
 

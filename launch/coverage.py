@@ -82,6 +82,7 @@ def describe(
     seeds: runs of a method on it.
     level: of the interval.
   """
+  from dfiv_ope import rollout
   from dfiv_ope.launch import rows as rows_lib
   assert metadata.truth is not None
   described = rows_lib.describe(metadata, target_epsilon=0.)
@@ -90,8 +91,8 @@ def describe(
                 'actions', 'target')
   return {
       'name': 'coverage', **{name: described[name] for name in drawn_from},
-      'first_seed': _FIRST_SEED, 'log': log, 'seeds': seeds, 'level': level,
-      'truth': metadata.truth.mean}
+      'simulation': rollout.VERSION, 'first_seed': _FIRST_SEED, 'log': log,
+      'seeds': seeds, 'level': level, 'truth': metadata.truth.mean}
 
 
 def _run(
@@ -116,7 +117,8 @@ def _run(
             made.metadata, log=number, seeds=seeds, level=level)
         encoded = configs.encode(config)
         version: dict[str, Any] = {
-            'code': rows_lib.code(name), 'inference': rows_lib.inference(name)}
+            'version': rows_lib.version(name),
+            'inference': rows_lib.inference(name)}
         if results.key(problem, name, encoded, 0, **version) in have:
           continue
         drawn = drawn or _Drawn(made, spec, _FIRST_SEED + number)

@@ -156,7 +156,7 @@ class _Sweep:
         seed=job.seed, metrics={}, curves={}, cpu_seconds=0.,
         versions=versions.versions(), failure=f'{results.ERROR}{error}',
         preset=rows.preset(job.preset, job.settings),
-        command=jobs.command_of(job, self._out), code=job.code,
+        command=jobs.command_of(job, self._out), version=job.version,
         inference=json.loads(job.inference)))
 
   def _count(self, job: grid.Job) -> None:

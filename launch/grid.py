@@ -3,7 +3,7 @@
 Jobs are plain data, so that any process can run them (`jobs.run_job`). Each
 needs at most one other job first: policy -> dataset -> cells. Policies and
 datasets are named by a hash of all their settings; a cell is named by its row,
-`results.key` of the question, the method, its config, code and seed.
+`results.key` of the question, the method, its config, version and seed.
 """
 
 from collections.abc import Iterator
@@ -120,7 +120,7 @@ class CellJob:
     settings: changes of it, each name=value.
     config: what comes of both, as JSON.
     seed: of the method.
-    code: version of the method's code.
+    version: of the method's numbers.
     inference: settings of its interval, as JSON.
     target_epsilon: the target policy's probability of a uniform action.
     first: the cell that finds out the value of this target policy, if that is
@@ -132,7 +132,7 @@ class CellJob:
   settings: tuple[str, ...]
   config: str
   seed: int
-  code: str
+  version: int
   inference: str
   target_epsilon: float
   first: 'CellJob | None' = None
@@ -170,8 +170,8 @@ class CellJob:
     """
     return results.key(
         rows.describe(metadata, target_epsilon=self.target_epsilon),
-        self.method, json.loads(self.config), self.seed, code=self.code,
-        inference=json.loads(self.inference))
+        self.method, json.loads(self.config), self.seed,
+        version=self.version, inference=json.loads(self.inference))
 
 
 Job = PolicyJob | DatasetJob | CellJob
@@ -204,8 +204,8 @@ def expand(request: 'asked.Request') -> list[Job]:
     for target in request.target_epsilons:
       log = CellJob(
           dataset=made, method=rows.LOG, preset='default', settings=(), seed=0,
-          config=_json(rows.LOG_CONFIG), code='', inference='{}',
-          target_epsilon=target)
+          config=_json(rows.LOG_CONFIG), version=rows.version(rows.LOG),
+          inference='{}', target_epsilon=target)
       jobs[log] = None
       seen = set()
       for method in methods:
@@ -228,7 +228,8 @@ def _methods(request: 'asked.Request') -> Iterator[dict[str, Any]]:
       settings = request.changes(name)
       config = overrides.apply(agents.load(name).CONFIGS[preset], settings)
       yield {'method': name, 'preset': preset, 'settings': settings,
-             'config': _json(configs.encode(config)), 'code': rows.code(name),
+             'config': _json(configs.encode(config)),
+             'version': rows.version(name),
              'inference': _json(rows.inference(name))}
 
 

@@ -11,11 +11,14 @@ import warnings
 
 from dfiv_ope import configs, results
 from dfiv_ope.benchmarks import dsprites, settings, trials
+from dfiv_ope.iv import methods
 from dfiv_ope.iv.diagnostics import strength
 from dfiv_ope.launch import console, overrides, workspace
 
 # A quadratic in the number of lit pixels, by two-stage least squares.
 LIT_PIXELS = 'lit_pixels'
+# Of its numbers: raised when they change, see `methods.VERSIONS`.
+LIT_PIXELS_VERSION = 1
 
 
 class Cell(NamedTuple):
@@ -45,10 +48,16 @@ class Cell(NamedTuple):
     return encoded
 
   @property
+  def version(self) -> int:
+    """Of the method's numbers."""
+    return methods.VERSIONS.get(self.method, LIT_PIXELS_VERSION)
+
+  @property
   def key(self) -> str:
     """The key of the row that the run makes."""
     return results.key(
-        self.design.problem, self.method, self.encoded, self.seed)
+        self.design.problem, self.method, self.encoded, self.seed,
+        version=self.version)
 
   @property
   def note(self) -> str:
@@ -129,7 +138,8 @@ def _compute(cell: Cell, progress: Any) -> results.ResultRow:
     start = time.process_time()
     predict = dsprites.lit_pixels_baseline(cell.design.sample(cell.seed))
     return trials.row(
-        cell.design, cell.method, cell.encoded, predict, seed=cell.seed,
+        cell.design, cell.method, cell.encoded, predict,
+        version=cell.version, seed=cell.seed,
         cpu_seconds=time.process_time() - start)
   return trials.run(
       cell.design, cell.method, cell.config, seed=cell.seed,

@@ -124,11 +124,12 @@ def _evaluate(
     job: grid.CellJob, out: pathlib.Path, progress: Progress | None,
 ) -> 'results.ResultRow':
   from dfiv_ope.launch import cells
-  if rows.code(job.method) != job.code:
+  if rows.version(job.method) != job.version:
     raise RuntimeError(
-        f'The code of {job.method} is version {rows.code(job.method)} here, '
-        f'but {job.code} where the sweep was started. Install the same one, '
-        'or start the sweep again.')
+        f'The numbers of {job.method} are of version '
+        f'{rows.version(job.method)} here, but of {job.version} where the '
+        'sweep was started. Install the same dfiv-ope, or start the sweep '
+        'again.')
   question = _question(
       inventory.dataset_path(out, job.dataset), job.target_epsilon, out,
       job.dataset.truth_episodes)

@@ -10,7 +10,7 @@ import pathlib
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import agents, result_checks, results, versions
+from dfiv_ope import agents, result_checks, results
 from dfiv_ope.launch import workspace
 
 if TYPE_CHECKING:
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
 # The method and config of the naive answer: the average return of the log.
 LOG = 'log'
 LOG_CONFIG = {'type': 'AverageReturn'}
+# Of its numbers: raised when they change, see `agents.VERSIONS`.
+LOG_VERSION = 1
 
 
-def code(method: str) -> str:
-  """Returns the version of all code that a method's numbers come from."""
-  if method == LOG:
-    return ''
-  return versions.code(
-      f'dfiv_ope.agents.{method}', 'dfiv_ope.evaluation.influence',
-      'dfiv_ope.datasets.sampling')
+def version(method: str) -> int:
+  """Returns the version of a method's numbers, which is part of its key."""
+  return LOG_VERSION if method == LOG else agents.VERSIONS[method]
 
 
 def inference(method: str) -> dict[str, Any]:
@@ -164,9 +162,11 @@ def truth_file(
     description: of `describe`: the policy, its epsilon, the task, the discount.
     max_episodes: how many episodes the simulation may take.
   """
+  from dfiv_ope import rollout
   return out / 'truths' / (
       f'{results.question(description)}-epsilon-'
-      f'{description["target_epsilon"]:g}-{max_episodes}.json')
+      f'{description["target_epsilon"]:g}-{max_episodes}-'
+      f'v{rollout.VERSION}.json')
 
 
 def checkpoints(out: pathlib.Path, key: str) -> pathlib.Path:

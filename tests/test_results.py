@@ -77,7 +77,7 @@ DESCRIPTION = {'dataset': 'shop', 'policy': 'mine', 'transitions': 10,
 
 def _key(problem, **fields):
   return results.key(problem, **{
-      'method': 'kiv', 'config': {'a': 1}, 'seed': 0, 'code': 'v1',
+      'method': 'kiv', 'config': {'a': 1}, 'seed': 0, 'version': 1,
       'inference': {'resamples': 200, 'features': {'size': 300}}, **fields})
 
 
@@ -91,7 +91,7 @@ def test_every_field_that_defines_a_question_is_in_its_key(problem):
 
 
 @pytest.mark.parametrize('change', [
-    {'method': 'fqe'}, {'config': {'a': 2}}, {'seed': 1}, {'code': 'v2'},
+    {'method': 'fqe'}, {'config': {'a': 2}}, {'seed': 1}, {'version': 2},
     {'inference': {'resamples': 500, 'features': {'size': 300}}},
     {'inference': {'resamples': 200, 'features': {'size': 100}}}])
 def test_all_that_a_row_comes_from_is_in_its_key(change):
@@ -108,6 +108,10 @@ def test_a_choice_between_methods_has_the_question_of_their_runs():
   assert results.question({**LOG, 'discount': 0.5}) != results.question(LOG)
 
 
+def test_a_version_that_is_not_known_is_none_of_those_that_are():
+  assert _key(OPE, version=0) != _key(OPE, version=1)
+
+
 def _of_log(**changes):
   return dataclasses.replace(
       ROW, problem={**LOG, **DESCRIPTION, **changes}, metrics={'estimate': 1.})
@@ -116,7 +120,7 @@ def _of_log(**changes):
 def test_the_last_row_of_one_discount_does_not_replace_that_of_another():
   half, most = _of_log(discount=0.5), _of_log(discount=0.9)
   assert results.latest([most, half]) == [most, half]
-  again = dataclasses.replace(most, inference={'resamples': 9}, code='v2')
+  again = dataclasses.replace(most, inference={'resamples': 9}, version=2)
   assert results.latest([most, half, again]) == [half, again]
 
 
@@ -132,7 +136,8 @@ def _write(directory, *rows):
   return directory
 
 
-OLD = {'format': None, 'inference': None}  # As the first version wrote them.
+# As the first version wrote them, with a hash of the method's source.
+OLD = {'format': None, 'inference': None, 'version': None, 'code': '0a1b2c'}
 
 
 def test_rows_without_the_discount_in_their_key_are_shown_but_not_reused(
@@ -148,9 +153,11 @@ def test_rows_without_the_discount_in_their_key_are_shown_but_not_reused(
   both = _write(tmp_path / 'both', (_of_log(), {}), (_of_log(), OLD))
   with pytest.raises(ValueError, match='Line 2 of .* older version .*Move'):
     results.read(both)
-  # The key of a benchmark had all of its problem from the start.
+  # The key of a benchmark had all of its problem from the start, but nothing
+  # of the method's numbers.
   benchmark = _write(tmp_path / 'benchmark', (ROW, OLD))
   assert results.keys(benchmark) == {ROW.key}
+  assert dataclasses.replace(ROW, version=1).key != ROW.key
 
 
 def test_rows_of_a_newer_version_are_refused(tmp_path):
@@ -180,6 +187,7 @@ NAN, INFINITE = float('nan'), float('inf')
     ({'cpu_seconds': -1.}, 'cpu_seconds must not be negative'),
     ({'seed': 1.5}, 'seed must be a whole number'),
     ({'seed': True}, 'seed must be a whole number'),
+    ({'version': 'v1'}, 'version must be a whole number'),
     ({'method': 3}, 'method must be a text'),
     ({'failure': 3}, 'failure must be a text'),
     ({'versions': {'python': 3}}, 'version of python must be a text'),

@@ -13,7 +13,7 @@ import time
 from typing import Any, Protocol
 
 from dfiv_ope import configs, results, types, versions
-from dfiv_ope.iv import estimators
+from dfiv_ope.iv import estimators, methods
 
 # A fitted structural function: predict(T) or predict(T, X).
 Predict = Callable[..., types.FloatArray]
@@ -85,8 +85,9 @@ def run(
   cpu_seconds = time.process_time() - start - spent
   first = estimator.first_stage_
   return row(
-      design, method, configs.encode(config), estimator.predict, seed=seed,
-      preset=preset, cpu_seconds=cpu_seconds,
+      design, method, configs.encode(config), estimator.predict,
+      version=methods.VERSIONS[method], seed=seed, preset=preset,
+      cpu_seconds=cpu_seconds,
       metrics={'first_stage_r2': float(first.r2[0]),
                'held_out_index_f': float(first.held_out_index_f[0]),
                **({'effective_f': float(first.effective_f[0])}
@@ -101,6 +102,7 @@ def row(
     config: Mapping[str, Any],
     predict: Predict,
     *,
+    version: int,
     seed: int,
     cpu_seconds: float,
     preset: str = 'default',
@@ -112,7 +114,7 @@ def row(
   finite = math.isfinite(measured['mse'])
   return results.ResultRow(
       problem=design.problem, method=method, config=config, seed=seed,
-      preset=preset, metrics=measured if finite else {},
+      version=version, preset=preset, metrics=measured if finite else {},
       failure='' if finite else 'diverged: its error is not finite',
       curves={**design.curves(predict), **(curves or {})},
       cpu_seconds=cpu_seconds, versions=versions.versions())

@@ -19,6 +19,9 @@ from dfiv_ope.evaluation import first_stage, inference
 from dfiv_ope.iv import poles, ridge
 from dfiv_ope.ope import bellman
 
+# Of the numbers of intervals, here and in `uncertainty`: raised when they
+# change, see `agents.VERSIONS`.
+VERSION = 1
 # A longer log is thinned to about as many rows to solve for the weights.
 _DUAL_ROWS = 200_000
 
@@ -190,6 +193,7 @@ def constants() -> dict[str, Any]:
 
   They are part of the key of a result row, as JSON data.
   """
-  return {'features': configs.encode(lstd.CONFIGS['default']),
+  return {'version': VERSION,
+          'features': configs.encode(lstd.CONFIGS['default']),
           'memory': fixed_features.MEMORY_BUDGET,
           'dual_rows': _DUAL_ROWS, 'resamples': inference.RESAMPLES}

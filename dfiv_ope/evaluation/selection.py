@@ -21,6 +21,9 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.iv import ridge
 
+# Of the scores: raised when they change, which makes stored ones others.
+VERSION = 1
+
 
 class Scores(NamedTuple):
   """What speaks against each candidate; less is better, inf if it broke, [C].

@@ -17,6 +17,9 @@ import numpy as np
 # Builds an environment from a seed; called once for each episode.
 MakeEnvironment = Callable[[int], dm_env.Environment]
 
+# Of the draws: raised when the same seed gives other episodes, which makes
+# stored truths and intervals of new logs others.
+VERSION = 1
 # Enough copies to hide the cost of a policy call, few enough to waste little.
 DEFAULT_COPIES = 64
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from dfiv_ope import results, versions
+from dfiv_ope import results
 from dfiv_ope.agents import lstd
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import inference, influence
@@ -221,11 +221,11 @@ def test_how_a_policy_is_written_is_not_what_it_is():
   assert cell.key(again) == cell.key(_metadata())
 
 
-def test_a_cell_is_named_by_question_method_config_code_and_seed():
+def test_a_cell_is_named_by_question_method_config_version_and_seed():
   *_, cell = _plan()
   key = cell.key(_metadata())
   for change in ({'seed': 7}, {'method': 'kiv'}, {'config': '{"a": 1}'},
-                 {'code': 'changed'}, {'target_epsilon': 0.2},
+                 {'version': 99}, {'target_epsilon': 0.2},
                  {'inference': '{"resamples": 3}'}):
     assert dataclasses.replace(cell, **change).key(_metadata()) != key
   for change in ({'preset': 'paper'}, {'settings': ()}):
@@ -234,6 +234,7 @@ def test_a_cell_is_named_by_question_method_config_code_and_seed():
 
 @pytest.mark.parametrize('module, name, value', [
     (inference, 'RESAMPLES', 7), (influence, '_DUAL_ROWS', 7),
+    (influence, 'VERSION', 99),
     (lstd, 'CONFIGS', {'default': lstd.Config(random_features=4)})])
 def test_the_settings_of_intervals_are_in_the_keys_of_rows(
     monkeypatch, module, name, value):
@@ -247,40 +248,9 @@ def test_the_key_of_a_row_is_that_of_its_cell(ope_row):
   *_, cell = _plan()
   row = ope_row(
       cell.method, seed=cell.seed, config=json.loads(cell.config),
-      code=cell.code, inference=json.loads(cell.inference),
+      version=cell.version, inference=json.loads(cell.inference),
       problem=rows.describe(_metadata(), target_epsilon=0.))
   assert row.key == cell.key(_metadata())
-
-
-def test_code_is_what_a_method_imports_and_not_how_it_is_written(
-    tmp_path, monkeypatch):
-  package = tmp_path / 'dfiv_ope_like'
-  package.mkdir()
-  monkeypatch.syspath_prepend(tmp_path)
-  (package / '__init__.py').write_text('')
-  file = package / 'method.py'
-
-  def code(text):
-    file.write_text(text)
-    versions.code.cache_clear()
-    return versions.code('dfiv_ope_like.method')
-
-  plain = code('def f(x):\n  return x\n')
-  assert code('"""Doc."""\n\ndef f(x):\n  """f."""\n  return x  # x\n') == plain
-  assert code('def f(x):\n  return 2 * x\n') != plain
-  imported = code('from dfiv_ope import ridge\n\ndef f(x):\n  return x\n')
-  assert imported != code('def f(x):\n  return x\n')
-  # A name inside a module stands for the module.
-  assert code('from dfiv_ope.ridge import solve\n') != code(
-      'from dfiv_ope.types import solve\n')
-  with pytest.raises(ModuleNotFoundError):
-    versions.code('nothing_of_ours')
-  versions.code.cache_clear()
-
-
-def test_methods_have_different_codes():
-  codes = {rows.code(name) for name in ('lstd', 'kiv', 'dfiv', 'log')}
-  assert len(codes) == 4 and rows.code('log') == ''
 
 
 def test_an_empty_directory_has_nothing(tmp_path):
@@ -336,7 +306,7 @@ def test_jobs_run_in_order_and_what_needs_a_failed_one_is_skipped(tmp_path):
 
 def test_the_last_row_of_an_experiment_counts(ope_row):
   broken = ope_row(failure='error: OSError: full', metrics={})
-  again = ope_row(code='new')
+  again = ope_row(version=2)
   other = ope_row(seed=1)
   assert results.latest([broken, other, again]) == [other, again]
   assert broken.retry and not again.retry
