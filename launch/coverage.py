@@ -82,8 +82,8 @@ def describe(
     seeds: runs of a method on it.
     level: of the interval.
   """
-  from dfiv_ope import rollout
   from dfiv_ope.launch import rows as rows_lib
+  from dfiv_ope.policies import rollout
   assert metadata.truth is not None
   described = rows_lib.describe(metadata, target_epsilon=0.)
   # The dataset's own content is no part of it.

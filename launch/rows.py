@@ -162,7 +162,7 @@ def truth_file(
     description: of `describe`: the policy, its epsilon, the task, the discount.
     max_episodes: how many episodes the simulation may take.
   """
-  from dfiv_ope import rollout
+  from dfiv_ope.policies import rollout
   return out / 'truths' / (
       f'{results.question(description)}-epsilon-'
       f'{description["target_epsilon"]:g}-{max_episodes}-'
