@@ -8,6 +8,7 @@ from dfiv_ope.datasets import (
   column_notes,
   columns,
   reading,
+  serving,
   store,
   summary,
 )
@@ -85,7 +86,7 @@ def problems(dataset: reading.Dataset) -> list[str]:
   expect(np.array_equal(dataset.initial_observations.numpy(),
                         steps.observation[first]),
          'The initial observations are not the first rows of the episodes.')
-  expect(reading.same_checkpoint(dataset),
+  expect(serving.same_checkpoint(dataset),
          'The Reverb checkpoint does not hold the rows of the arrays.')
   if not found:
     found += _recorded_differently(dataset)

@@ -6,12 +6,12 @@
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.nn import scaling
+from dfiv_ope.ope import episodes
 
 # Quartiles and counts are taken of about as many rows.
 _SAMPLE_ROWS = 100_000
@@ -26,17 +26,6 @@ _FAR, _FLATTENED = 100., 10.
 # are. With fewer values, features and networks tell each one apart anyway.
 _FEWEST, _MOST, _ROWS_EACH = 13, 1_000, 10
 _ROUGH = 0.06
-
-
-class Note(NamedTuple):
-  """Something about a column.
-
-  Attributes:
-    sentence: what it is, and what to do.
-    doubt: whether it speaks against an estimate.
-  """
-  sentence: str
-  doubt: bool
 
 
 class Profile:
@@ -74,7 +63,7 @@ class Profile:
       self._sample = [np.concatenate(self._sample)[::2]]
       self._stride *= 2
 
-  def notes(self) -> list[Note]:
+  def notes(self) -> list[episodes.Note]:
     """Returns what there is to say of each column."""
     if not self._rows:
       return []
@@ -93,15 +82,16 @@ class Profile:
 
   def _column(
       self, column: int, x: np.ndarray, mean: float, spread: float,
-  ) -> Iterator[Note]:
+  ) -> Iterator[episodes.Note]:
     name = self._names[column] if self._names else f'obs_{column}'
     if self._low[column] == self._high[column]:
-      yield Note(f'Observation {name} is constant, so it tells nothing.', False)
+      yield episodes.Note(
+          f'Observation {name} is constant, so it tells nothing.', False)
       return
     resolution = float(np.finfo(np.float64).eps) * abs(mean)
     if spread < 10. ** _DIGITS * resolution:
       digits = max(0., np.log10(max(spread, 1e-300) / resolution))
-      yield Note(
+      yield episodes.Note(
           f'Observation {name} has mean {mean:.2g} and spread {spread:.2g}: '
           f'float64 keeps {digits:.0f} digits of its changes. Subtract an '
           'offset before the log is written.', True)
@@ -109,13 +99,13 @@ class Profile:
     far = int(np.sum(np.abs(x - median) > _FAR * (high - low)))
     if high > low and far and spread > _FLATTENED * (high - low):
       about = 'About ' if self._stride > 1 else ''
-      yield Note(
+      yield episodes.Note(
           f'{about}{far * self._stride:,} of {self._rows:,} values of '
           f'observation {name} lie more than {_FAR:g} times its interquartile '
           'range from its median: standardising by them flattens the rest. '
           'Correct them, or take logarithms.', True)
     if self._whole[column] and self._falls[column] and _looks_categorical(x):
-      yield Note(
+      yield episodes.Note(
           f'Observation {name} takes {len(np.unique(x))} whole numbers and '
           'looks categorical. Methods take near numbers for similar states: if '
           'these are names of states, import the log with --categorical '

@@ -14,10 +14,13 @@ from dfiv_ope.datasets import (
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets.formats import source
+from dfiv_ope.ope import episodes
 
 # Called as progress(share of the file that was read).
 Progress = Callable[[float], None]
 Report = Callable[[findings.Finding], None]
+_CHECK = ('Correct the log; `dfiv-ope dataset check` lists everything that is '
+          'wrong.')
 
 
 class LogReader:
@@ -29,23 +32,32 @@ class LogReader:
   """
 
   def __init__(
-      self, path: pathlib.Path, *, columns: columns_lib.Columns,
-      format_name: str | None = None):
+      self, log: pathlib.Path | source.Source, *,
+      columns: columns_lib.Columns, format_name: str | None = None,
+      advice: str = _CHECK):
     """Opens a log and finds its columns.
 
     Args:
-      path: a file, or a directory for the formats that are one.
+      log: a file, a directory for the formats that are one, or columns in
+        memory.
       columns: what the columns mean.
-      format_name: None to tell it by name and content.
+      format_name: None to tell it by name and content; what columns in memory
+        are called.
+      advice: what to do where something is wrong.
 
     Raises:
       FileNotFoundError: there is no log.
       ValueError: it cannot be read, or lacks a column.
     """
-    self.file = path.name
-    self.format = format_name or formats.detect(path)
-    self._source: source.Source = formats.open_log(
-        path, format_name=self.format)
+    if isinstance(log, pathlib.Path):
+      self.file = log.name
+      self.format = format_name or formats.detect(log)
+      self._source: source.Source = formats.open_log(
+          log, format_name=self.format)
+    else:
+      self.file = self.format = format_name or 'log'
+      self._source = log
+    self._advice = advice
     self._layout = columns_lib.resolve(
         columns, self._source.columns, file=self.file)
     self._actions: labels.Actions | None = None
@@ -157,17 +169,21 @@ class LogReader:
 
   def notes(self) -> list[str]:
     """Returns what was dropped so far, and what columns cannot tell."""
+    return [note.sentence for note in self.all_notes()]
+
+  def all_notes(self) -> list[episodes.Note]:
+    """Returns the notes with their doubts."""
     result = []
     if self._assembler and self._assembler.cut:
-      result.append(
+      result.append(_plain(
           f'{_episodes(self._assembler.cut)} ended without a final '
-          'observation: the last step was dropped.')
+          'observation: the last step was dropped.'))
     if self._assembler and self._assembler.empty:
-      result.append(
+      result.append(_plain(
           f'{_episodes(self._assembler.empty)} had no transition left: '
-          'dropped.')
+          'dropped.'))
     if self._profile:
-      result += self._profile.sentences()
+      result += self._profile.notes()
     return result
 
   def nothing_left(self) -> ValueError:
@@ -179,9 +195,11 @@ class LogReader:
         'after it, unless it terminated the episode.')
 
   def _refuse(self, finding: findings.Finding) -> None:
-    raise ValueError(
-        f'{finding.describe(self.file)} Correct the log; `dfiv-ope dataset '
-        'check` lists everything that is wrong.')
+    raise ValueError(f'{finding.describe(self.file)} {self._advice}')
+
+
+def _plain(sentence: str) -> episodes.Note:
+  return episodes.Note(sentence, doubt=False)
 
 
 def _episodes(count: int) -> str:

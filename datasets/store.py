@@ -17,16 +17,18 @@ import contextlib
 import hashlib
 import pathlib
 import shutil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.datasets import array_files
-from dfiv_ope.datasets import checkpoint as checkpoint_lib
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.policies import episode_returns, finite, rollout
+
+if TYPE_CHECKING:
+  from dfiv_ope.datasets import checkpoint as checkpoint_lib
 
 TRANSITIONS = 'transitions'
 INITIAL_OBSERVATIONS = 'initial_observations'
@@ -91,6 +93,7 @@ class Writer:
             shape=tuple(spec.shape[1:]))
         for name, spec in array_specs(
             num_observations, num_annotations).items()}
+    from dfiv_ope.datasets import checkpoint as checkpoint_lib
     self._checkpoint = checkpoint_lib.Writer(
         path / CHECKPOINT / LOG, tables(num_observations))
 
@@ -239,8 +242,9 @@ def array_specs(
   return specs
 
 
-def tables(num_observations: int) -> list[checkpoint_lib.Table]:
+def tables(num_observations: int) -> list['checkpoint_lib.Table']:
   """Returns the tables of a dataset."""
+  from dfiv_ope.datasets import checkpoint as checkpoint_lib
   block = steps_lib.signature(num_observations)
   return [
       checkpoint_lib.Table(TRANSITIONS, block, at_random=True),

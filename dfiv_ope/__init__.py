@@ -6,9 +6,13 @@ loaded when they are first used.
 """
 
 import importlib
+import os
 from typing import Any
 
 __version__ = '0.1.0'
+
+# TensorFlow reads it when it is first imported: errors only.
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 # Modules that users import from here, wherever they live.
 _MODULES = {

@@ -2,14 +2,13 @@
 
 import collections
 from collections.abc import Iterable, Mapping
-import math
 import re
 import statistics
 from typing import Any
 
 from dfiv_ope import agents, results
-from dfiv_ope.iv.diagnostics import messages
-from dfiv_ope.launch import console, intervals, remarks
+from dfiv_ope.evaluation import verdict
+from dfiv_ope.launch import console, intervals
 from dfiv_ope.launch.reporting import frames
 
 
@@ -73,14 +72,45 @@ def _print_one(rows: list[results.ResultRow], *, level: float) -> None:
   for row in rows:
     if row.failure:
       console.say(
-          f'{row.method} seed {row.seed}: {row.failure}; it is in no average.')
+          f'{row.method} seed {row.seed}: {row.failure}; excluded from '
+          'averages.')
   naive = [row for row in rows if row.method == 'log']
-  for words in (
-      *remarks.collect(_named(groups), naive[0] if naive else None,
-                       level=level),
-      *(note['sentence'] for note in problem.get('columns', ())),
-      *_first_stage(groups)):
+  for words in verdict.collect(
+      _answers(_named(groups), naive[0] if naive else None, level),
+      support=_support(problem), level=level,
+      notes=[note['sentence'] for note in problem.get('columns', ())]):
     console.say(words)
+
+
+def _answers(
+    runs: Mapping[str, list[results.ResultRow]],
+    log: results.ResultRow | None, level: float,
+) -> dict[str, verdict.Answer]:
+  """Returns what methods found, without those whose runs all failed."""
+  sound = {name: [row for row in rows if not row.failure]
+           for name, rows in runs.items()}
+  return {
+      name: verdict.Answer(
+          metrics=_median(rows), missing=intervals.missing(rows),
+          difference=intervals.difference(rows, log, level=level))
+      for name, rows in sound.items() if rows}
+
+
+def _support(problem: Mapping[str, Any]) -> verdict.Support | None:
+  """Returns what a problem says of the overlap, if a user asked for it."""
+  said = problem.get('overlap')
+  if 'policy' not in problem or not isinstance(said, Mapping):
+    return None
+  return verdict.Support(
+      str(said.get('grade', 'good')), said.get('warnings', ()))
+
+
+def _median(rows: list[results.ResultRow]) -> dict[str, float]:
+  """Returns medians over runs of the metrics that all of them have."""
+  return {
+      name: statistics.median(row.metrics[name] for row in rows)
+      for name in rows[0].metrics
+      if all(name in row.metrics for row in rows)}
 
 
 def _named(
@@ -99,29 +129,6 @@ def _labels(rows: list[results.ResultRow]) -> list[str]:
       found[1] if row.preset != 'default'
       and (found := re.search(r' \((.*)\)$', variant)) else row.preset
       for row, variant in zip(rows, frames.variants(rows), strict=True)]
-
-
-def _first_stage(
-    groups: Mapping[tuple[str, str, str], list[results.ResultRow]],
-) -> list[str]:
-  """Returns what is weak in the first stage, in plain words."""
-  metrics: dict[str, dict[str, float]] = {}
-  for (method, label, _), group in groups.items():
-    sound = [row.metrics for row in group
-             if not row.failure and 'first_stage_r2' in row.metrics]
-    if sound:
-      metrics[f'{method} ({label})' if method in metrics else method] = {
-          name: statistics.median(each.get(name, math.nan) for each in sound)
-          for name in ('first_stage_r2', 'first_stage_f',
-                       'first_stage_lost_share')}
-  words = [messages.weak_values(metrics)]
-  # It belongs to the log and the policy, so any method says the same.
-  lost = max((each['first_stage_lost_share'] for each in metrics.values()),
-             default=math.nan)
-  if lost > messages.ILL_POSED_SHARE:
-    words.append(messages.ill_posed(
-        lost, instruments='states and actions', outcome='the reward'))
-  return [each for each in words if each]
 
 
 def _target(problem: Mapping[str, Any]) -> str:

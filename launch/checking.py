@@ -72,7 +72,7 @@ def _check_policy(path: pathlib.Path, policy: str) -> None:
   with console.progress('Comparing the policy with the log'):
     question = questions.Question(
         path, target_epsilon=0., out=path, policy=policy)
-    influence = question.influence()
+    influence = question.evaluator.influence()
     share, features = influence.effective_share, influence.features
   description = question.description
   found = description['overlap']

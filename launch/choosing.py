@@ -66,18 +66,17 @@ def _judge(
     candidates: list[cells.Cell],
 ) -> list[results.ResultRow]:
   """Fits candidates on each half of the episodes, and judges on the other."""
-  if not question.episodes.any():
+  if not question.log.episodes.any():
     raise ValueError(
         'Choosing a method takes two episodes, one to fit and one to judge; '
         'this log has one. Name a --method.')
-  asked, rows = question.pose()
-  parity = question.episodes % 2
+  asked, rows = question.task.problem, question.task.rows
+  parity = question.log.episodes % 2
   halves = [_take(rows, np.flatnonzero(parity == half)) for half in (0, 1)]
   psi = fixed_features.make(
       asked, size=min(
           _JUDGE_FEATURES, fixed_features.affordable(asked.num_actions)),
       bandwidth_scale=1., seed=0)
-  initial = question.dataset.initial_observations
   scores, seconds = [], dict.fromkeys(candidates, 0.)
   failures: dict[cells.Cell, str] = {}
   with console.progress('Choosing', 2 * len(candidates)) as update:
@@ -88,9 +87,8 @@ def _judge(
       for done, cell in enumerate(candidates):
         update(half * len(candidates) + done, cell.method)
         started = time.process_time()
-        learner = cells.make_learner(
-            cell.method, cell.config, asked, fitted, seed=cell.seed,
-            initial_observations=initial)
+        learner = question.evaluator.learner(
+            cell.method, cell.config, seed=cell.seed, rows=fitted)
         learner.run()
         if learner.divergence:
           failures[cell] = f'diverged: {learner.divergence}'

@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import functools
 import pathlib
 import statistics
 import time
@@ -11,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.agents import memory
 from dfiv_ope.launch import console, limits, overrides, runtime, workspace
 
 if TYPE_CHECKING:
   from dfiv_ope import results
-  from dfiv_ope.agents import base
   from dfiv_ope.datasets import reading
   from dfiv_ope.datasets import spec as spec_lib
+  from dfiv_ope.evaluation import estimates, runs
 
 # Logs of a coverage study have seeds of their own.
 _FIRST_SEED = 1_000_000
@@ -102,17 +100,23 @@ def _run(
 ) -> None:
   """Runs what has no row yet."""
   from dfiv_ope import configs, results, versions
+  from dfiv_ope.evaluation import estimates, runs
+  from dfiv_ope.launch import questions
   from dfiv_ope.launch import rows as rows_lib
-  assert made.metadata.truth is not None
+  from dfiv_ope.policies import finite
+  policy, truth = made.policy, made.metadata.truth
+  assert policy is not None and truth is not None
   have = results.keys(out)
+  logged = questions.simulate(
+      made.metadata, finite.Explore(policy, epsilon=spec.epsilon),
+      target_epsilon=spec.epsilon, out=out)
   with console.progress('Logs', logs) as update:
     for number in range(logs):
       update(number, f'{spec.task} log {number}')
-      drawn = None
+      evaluator: runs.Evaluator | None = None
       for name, settings in wanted:
         config = overrides.apply(
             agents.load(name).CONFIGS['default'], settings)
-        truth = made.metadata.truth.mean
         problem = describe(
             made.metadata, log=number, seeds=seeds, level=level)
         encoded = configs.encode(config)
@@ -121,89 +125,66 @@ def _run(
             'inference': rows_lib.inference(name)}
         if results.key(problem, name, encoded, 0, **version) in have:
           continue
-        drawn = drawn or _Drawn(made, spec, _FIRST_SEED + number)
+        evaluator = evaluator or _drawn(made, spec, _FIRST_SEED + number)
         started = time.process_time()
-        metrics, diverged = drawn.interval(
-            name, config, seeds=seeds, level=level)
-        if metrics:
-          metrics['covered'] = float(
-              metrics['low'] <= truth <= metrics['high'])
+        found = estimates.estimate(evaluator, name, config, seeds=seeds)
+        if found.missing:
+          raise ValueError(found.missing)
+        metrics = _metrics(
+            found, estimates.log_average(evaluator), level=level,
+            truth=truth.mean, logged=logged.mean)
         results.append(out, results.ResultRow(
             problem=problem, method=name, config=encoded, seed=0,
-            metrics={**metrics, 'diverged': diverged}, curves={},
-            cpu_seconds=time.process_time() - started,
+            metrics={**metrics,
+                     'diverged': len(found.runs) - len(found.sound)},
+            curves={}, cpu_seconds=time.process_time() - started,
             versions=versions.versions(), **version,
             failure='' if metrics else 'diverged: all seeds'))
 
 
-class _Drawn:
-  """A new log, and what all methods need of it."""
+def _drawn(
+    made: 'reading.Dataset', spec: 'spec_lib.Spec', seed: int,
+) -> 'runs.Evaluator':
+  """Returns what runs methods on a new log."""
+  from dfiv_ope import envs
+  from dfiv_ope.datasets import collection
+  from dfiv_ope.datasets import log as log_lib
+  from dfiv_ope.evaluation import runs
+  from dfiv_ope.ope import task as task_lib
+  policy = made.policy
+  assert policy is not None
+  log = log_lib.Log.from_episodes(
+      collection.collect(
+          envs.maker(spec.task, action_noise=spec.action_noise), policy,
+          dataclasses.replace(spec, seed=seed)),
+      num_actions=made.metadata.num_actions, discount=spec.discount)
+  return runs.Evaluator(task_lib.EvaluationTask(log, policy))
 
-  def __init__(
-      self, made: 'reading.Dataset', spec: 'spec_lib.Spec', seed: int):
-    import numpy as np
-    import tensorflow as tf
 
-    from dfiv_ope import envs
-    from dfiv_ope.datasets import collection
-    from dfiv_ope.datasets import steps as steps_lib
-    from dfiv_ope.evaluation import influence
-    from dfiv_ope.ope import bellman
-    policy = made.policy
-    assert policy is not None
-    steps = steps_lib.concatenate([
-        steps_lib.from_episode(episode) for episode in collection.collect(
-            envs.maker(spec.task, action_noise=spec.action_noise), policy,
-            dataclasses.replace(spec, seed=seed))])
-    transitions = steps_lib.transitions(steps)
-    self._initial = tf.constant(steps.observation[steps.is_first])
-    self._problem = bellman.pose(
-        transitions, policy, discount=spec.discount,
-        num_actions=made.metadata.num_actions)
-    self._rows = self._problem.rows(
-        transitions, support=self._problem.support(
-            transitions.next_observation))
-    self._actions = made.metadata.num_actions
-    # Of features.
-    self._influence = functools.cache(lambda features: influence.Influence(
-        self._problem,
-        memory.InMemory(self._rows, batch_size=1, seed=0).parts,
-        episodes=(np.cumsum(steps.is_first) - 1)[~steps.is_last],
-        initial_observations=self._initial, features=features))
+def _metrics(
+    found: 'estimates.Estimate', average: 'estimates.Estimate', *,
+    level: float, truth: float, logged: float,
+) -> dict[str, float]:
+  """Returns an interval, the paired one, and what they hold.
 
-  def interval(
-      self, name: str, config: 'base.Config', *, seeds: int,
-      level: float,
-  ) -> tuple[dict[str, float], int]:
-    """Returns the interval of a method and how many seeds diverged.
-
-    Those are in no average; if all did, there is no interval.
-    """
-    import numpy as np
-
-    from dfiv_ope.evaluation import inference, influence
-    from dfiv_ope.launch import cells
-    runs = []
-    measured = self._influence(influence.settings(
-        config, self._actions, rows=len(self._rows.outcome)))
-    for seed in range(seeds):
-      learner = cells.make_learner(
-          name, config, self._problem, self._rows, seed=seed,
-          initial_observations=self._initial)
-      learner.run()
-      if not learner.divergence:
-        runs.append((learner.evaluate(), *measured.measure(learner.agent)))
-    if not runs:
-      return {}, seeds
-    estimates, added, corrections = zip(*runs, strict=True)
-    few = inference.too_few(
-        len(self._initial), len(self._rows.outcome), measured.columns)
-    if few:
-      raise ValueError(few)
-    found = inference.interval(
-        estimates, np.stack([inference.resample(each) for each in added]),
-        corrections, level=level, degrees=min(map(inference.degrees, added)))
-    return found._asdict(), seeds - len(runs)
+  Args:
+    found: estimate of the target policy's value.
+    average: the log's average return.
+    level: of the intervals.
+    truth: the target policy's value.
+    logged: the behaviour policy's value.
+  """
+  interval = found.interval(level)
+  paired = found.difference(average, level)
+  if interval is None or paired is None:
+    return {}
+  difference = truth - logged
+  return {
+      **interval._asdict(),
+      'covered': float(interval.low <= truth <= interval.high),
+      'paired_estimate': paired.estimate, 'paired_low': paired.low,
+      'paired_high': paired.high, 'paired_truth': difference,
+      'paired_covered': float(paired.low <= difference <= paired.high)}
 
 
 def _print(rows: list['results.ResultRow']) -> None:
@@ -221,8 +202,8 @@ def _print(rows: list['results.ResultRow']) -> None:
   ) > len(datasets)]
   table = console.Table('Intervals that hold the true value')
   for column in ('method', 'log', *extra, 'level', 'logs', 'held',
-                 'mean error', 'mean half width', 'data', 'training',
-                 'diverged'):
+                 'paired held', 'mean error', 'mean half width', 'data',
+                 'training', 'diverged'):
     table.add_column(
         column, min_width=8 if column in extra else None,
         justify='left' if column in ('method', 'log') else 'right')
@@ -241,8 +222,16 @@ def _print(rows: list['results.ResultRow']) -> None:
         group[0].method, problem['dataset'],
         *(str(problem.get(name))[:8] for name in extra),
         f'{100 * problem["level"]:g} %', str(len(group)),
-        f'{100 * held:.0f} %',
+        f'{100 * held:.0f} %', _share(group, 'paired_covered'),
         *(f'{statistics.fmean(each):.4g}' if each else '-'
           for each in numbers),
         f'{sum(row.metrics.get("diverged", 0) for row in group):g}')
   table.show()
+
+
+def _share(rows: list['results.ResultRow'], name: str) -> str:
+  """Returns the share of rows with a metric of 1, blank if none has it."""
+  if not any(name in row.metrics for row in rows):
+    return ''
+  held = sum(row.metrics.get(name, 0.) for row in rows) / len(rows)
+  return f'{100 * held:.0f} %'

@@ -17,6 +17,7 @@ from dfiv_ope.launch import (
   runtime,
   workspace,
 )
+from dfiv_ope.policies import trained
 
 if TYPE_CHECKING:
   import reverb
@@ -84,19 +85,19 @@ def make(
       discount=discount, seed=seed,
       transitions=TRANSITIONS[task] if transitions is None else transitions)
   if target is not None:
-    origin = policy.read_record(target)
+    origin = trained.read_record(target)
   else:
     origin = policy.request(task, action_noise, seed, config)
   with workspace.building(
       out, record=spec_lib.METADATA,
       request={'spec': dataclasses.asdict(spec), 'policy': origin}):
-    trained = out / 'trained'
-    if target is None and not (trained / policy.RECORD).exists():
+    policy_path = out / 'trained'
+    if target is None and not (policy_path / trained.RECORD).exists():
       policy.train_into(
-          trained, task=task, action_noise=action_noise, seed=seed,
+          policy_path, task=task, action_noise=action_noise, seed=seed,
           config=config)
     make_into(
-        out, spec=spec, policy_path=target or trained,
+        out, spec=spec, policy_path=target or policy_path,
         truth_episodes=truth_episodes)
   show(out)
 
@@ -114,8 +115,8 @@ def make_into(
   environment = make_environment(0)
   (num_observations,) = environment.observation_spec().shape
   num_actions = environment.action_spec().num_values
-  record = policy.read_record(policy_path)
-  target = policy.load(
+  record = trained.read_record(policy_path)
+  target = trained.load(
       policy_path, num_observations=num_observations, num_actions=num_actions)
   if record['task'] != spec.task:
     raise ValueError(
@@ -193,17 +194,17 @@ def serve(
         'listens on all interfaces, and only the loopback interface can be '
         'singled out.')
   runtime.start()
-  from dfiv_ope.datasets import reading
+  from dfiv_ope.datasets import reading, serving
   dataset = reading.open_dataset(path)
   metadata = dataset.metadata
   with console.progress('Restoring'):
-    if not reading.same_checkpoint(dataset):
+    if not serving.same_checkpoint(dataset):
       raise ValueError(
           f'The Reverb checkpoint of {path} does not hold the rows of its '
           'arrays. Make the dataset again.')
     del dataset
-    reading.probe(path, num_observations=metadata.num_observations)
-    server = reading.restore(
+    serving.probe(path, num_observations=metadata.num_observations)
+    server = serving.restore(
         path, port=port, num_observations=metadata.num_observations,
         everywhere=host == _EVERYWHERE)
   console.note(

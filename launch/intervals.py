@@ -26,13 +26,17 @@ def of(
     return None
   # Draws of other settings, by an older version, are not those of the last.
   last = sound[-1]
-  sound = [row for row in sound if row.inference == last.inference
-           and len(row.resamples) == len(last.resamples)]
-  return inference.interval(
-      [row.metrics['estimate'] for row in sound],
-      np.array([row.resamples for row in sound]),
-      [row.metrics['correction'] for row in sound], level=level,
-      degrees=_degrees(sound))
+  return draws([row for row in sound if row.inference == last.inference
+                and len(row.resamples) == len(last.resamples)]).interval(level)
+
+
+def draws(rows: Sequence[results.ResultRow]) -> inference.Draws:
+  """Returns the draws of runs of the same method, config and problem."""
+  return inference.Draws(
+      np.array([row.metrics['estimate'] for row in rows]),
+      np.array([row.resamples for row in rows]),
+      np.array([row.metrics.get('correction', 0.) for row in rows]),
+      min(row.metrics.get('degrees', float('inf')) for row in rows))
 
 
 def difference(
@@ -40,9 +44,6 @@ def difference(
     level: float,
 ) -> inference.Interval | None:
   """Returns the interval of the value less the average return of the log.
-
-  Both change with the episodes that are drawn, and by the same draws: an
-  episode that makes both larger says nothing of the difference.
 
   Args:
     rows: as in `of`.
@@ -56,12 +57,7 @@ def difference(
   if log is None or not sound or missing(sound) or any(
       len(row.resamples) != len(log.resamples) for row in sound):
     return None
-  mean = log.metrics['estimate']
-  return inference.interval(
-      [row.metrics['estimate'] - mean for row in sound],
-      np.array([row.resamples for row in sound]) - np.array(log.resamples),
-      [row.metrics['correction'] for row in sound], level=level,
-      degrees=_degrees([*sound, log]))
+  return draws(sound).less(draws([log])).interval(level)
 
 
 def of_log(
@@ -92,8 +88,3 @@ def missing(rows: Sequence[results.ResultRow]) -> str:
 
 def _sound(rows: list[results.ResultRow]) -> list[results.ResultRow]:
   return [row for row in rows if not row.failure and len(row.resamples)]
-
-
-def _degrees(rows: list[results.ResultRow]) -> float:
-  """Returns the least degrees of freedom of some rows."""
-  return min(row.metrics.get('degrees', float('inf')) for row in rows)

@@ -5,7 +5,8 @@ import pathlib
 
 from dfiv_ope import results
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.launch import grid, policy, rows, workspace
+from dfiv_ope.launch import grid, rows, workspace
+from dfiv_ope.policies import trained
 
 
 def policy_path(out: pathlib.Path, job: grid.PolicyJob) -> pathlib.Path:
@@ -30,7 +31,7 @@ class Inventory:
   def has(self, job: grid.Job) -> bool:
     """Returns whether what a job makes is there."""
     if isinstance(job, grid.PolicyJob):
-      return (policy_path(self._out, job) / policy.RECORD).is_file()
+      return (policy_path(self._out, job) / trained.RECORD).is_file()
     if isinstance(job, grid.DatasetJob):
       return self.metadata(job) is not None
     row = self.row(job)

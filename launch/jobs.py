@@ -23,6 +23,7 @@ from dfiv_ope.launch import (
   runtime,
   workspace,
 )
+from dfiv_ope.policies import trained
 
 if TYPE_CHECKING:
   from dfiv_ope import results
@@ -94,12 +95,12 @@ def run_job(
 
 
 def _train(job: grid.PolicyJob, path: pathlib.Path) -> None:
-  if (path / policy.RECORD).exists():
+  if (path / trained.RECORD).exists():
     return
   from dfiv_ope.agents import dqn
   config = overrides.apply(dqn.TUNED[job.task], job.settings)
   with workspace.building(
-      path, record=policy.RECORD, request=policy.request(
+      path, record=trained.RECORD, request=policy.request(
           job.task, job.action_noise, job.seed, config)):
     policy.train_into(
         path, task=job.task, action_noise=job.action_noise, seed=job.seed,

@@ -10,6 +10,7 @@ import sys
 
 import typer
 
+from dfiv_ope import interrupts
 from dfiv_ope.launch import (
   benchmark,
   console,
@@ -20,7 +21,6 @@ from dfiv_ope.launch import (
   policy,
   report,
   reproduce,
-  runtime,
   sweep,
 )
 
@@ -50,7 +50,7 @@ _HELP_WAS_SHOWN = 'NoArgsIsHelpError'
 def main() -> None:
   """Runs a command; wrong input ends with one sentence and exit code 2."""
   console.accept_all_characters()
-  runtime.tell_interrupts_apart()
+  interrupts.tell_apart()
   try:
     _refuse_empty(sys.argv[1:])
     code = app(standalone_mode=False)

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dfiv_ope.launch import console, limits, overrides, runtime, workspace
+from dfiv_ope.policies import trained
 
 if TYPE_CHECKING:
-  from dfiv_ope import types
   from dfiv_ope.agents import dqn
 
 app = typer.Typer(help='Train target policies.', no_args_is_help=True)
 
-RECORD = 'policy.json'
-_SCHEMA = 1
-_SAVED_MODEL = 'saved_model'
 # A trained policy, and the uniform one beside it, are tried in a thousand
 # episodes, and in more, up to this number, where returns are noisy.
 _TRIAL_EPISODES = 10_000
@@ -51,11 +48,12 @@ def train(
   limits.count('--seed', seed, least=0, most=limits.SEED)
   config = configure(task, action_noise, settings)
   with workspace.building(
-      out, record=RECORD, request=request(task, action_noise, seed, config)):
+      out, record=trained.RECORD,
+      request=request(task, action_noise, seed, config)):
     runtime.start()
     train_into(
         out, task=task, action_noise=action_noise, seed=seed, config=config)
-  console.card(f'Policy {out}', card_rows(read_record(out)))
+  console.card(f'Policy {out}', card_rows(trained.read_record(out)))
 
 
 def configure(
@@ -114,55 +112,16 @@ def train_into(
           max_episodes=_TRIAL_EPISODES,
           progress=lambda n: update(n, f'{n:,} episodes')))
   finite.save(
-      policy, out / _SAVED_MODEL, num_observations=num_observations)
+      policy, out / trained.SAVED_MODEL, num_observations=num_observations)
   record = {
-      'schema': _SCHEMA,
+      'schema': trained.SCHEMA,
       **request(task, action_noise, seed, config),
       'discount': _DISCOUNT, **trials,
       'cpu_seconds': round(cpu_seconds, 1),
       'versions': versions.versions()}
   workspace.remove(checkpoints)
-  workspace.write_record(out / RECORD, json.dumps(record, indent=2) + '\n')
-
-
-def read_record(path: pathlib.Path) -> dict[str, Any]:
-  """Reads the record of a trained policy.
-
-  Raises:
-    FileNotFoundError: there is no complete policy.
-    ValueError: its record is damaged or of another schema version.
-  """
-  file = path / RECORD
-  if not file.is_file():
-    raise FileNotFoundError(
-        f'{path} holds no trained policy (no {RECORD}). Make one with '
-        '`dfiv-ope policy train`.')
-  try:
-    record = dict(json.loads(file.read_text(encoding='utf-8')))
-  except (ValueError, TypeError, RecursionError) as error:
-    raise ValueError(
-        f'{file} is not the record of a policy ({error}). Train the policy '
-        'again.') from error
-  if record.get('schema') != _SCHEMA:
-    raise ValueError(
-        f'{file} has schema version {record.get("schema")}, but this program '
-        f'reads version {_SCHEMA}. Train the policy again.')
-  if not isinstance(record.get('task'), str):
-    raise ValueError(
-        f'{file} does not say which task the policy is for. Train the policy '
-        'again.')
-  return record
-
-
-def load(
-    path: pathlib.Path, *, num_observations: int, num_actions: int,
-    trusted: bool = False,
-) -> 'types.Policy':
-  """Loads a trained policy and checks that it fits."""
-  from dfiv_ope.policies import finite
-  return finite.load(
-      path / _SAVED_MODEL, num_observations=num_observations,
-      num_actions=num_actions, trusted=trusted)
+  workspace.write_record(
+      out / trained.RECORD, json.dumps(record, indent=2) + '\n')
 
 
 def card_rows(record: dict[str, Any]) -> list[tuple[str, str]]:

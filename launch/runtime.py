@@ -1,23 +1,7 @@
-"""Starts a command: Ctrl-C is told apart, TensorFlow takes one thread."""
+"""Starts a command: TensorFlow takes one thread and is quiet."""
 
 import os
-import signal
 import sys
-from typing import Any
-
-
-class Interrupted(KeyboardInterrupt):
-  """Ctrl-C, as opposed to a KeyboardInterrupt that a user's policy raises."""
-
-
-def tell_interrupts_apart() -> None:
-  """Makes Ctrl-C raise `Interrupted`, unless it is ignored."""
-  if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, _interrupt)
-
-
-def _interrupt(*unused: Any) -> None:
-  raise Interrupted
 
 
 def start() -> None:

@@ -111,8 +111,9 @@ def test_the_report_says_what_is_shown(printed, directory):
 @pytest.mark.slow
 def test_the_paired_difference_excludes_zero(printed):
   found = re.findall(
-      r'Policy less log by (lstd|fqe): \+([\d.]+) \(95 % interval \+([\d.]+) '
-      r'to \+([\d.]+)', ''.join(printed))
+      r'Paired difference to the behaviour policy by (lstd|fqe): \+([\d.]+) '
+      r'\(95 % confidence interval \+([\d.]+) to \+([\d.]+)',
+      ''.join(printed))
   assert [method for method, *_ in found] == ['lstd', 'fqe']
   for _, difference, low, high in found:
     assert 0. < float(low) < float(difference) < float(high)

@@ -179,10 +179,56 @@ def mean_interval(
   return mean - half, mean + half
 
 
+class Draws(NamedTuple):
+  """Estimates of S runs, and their changes by B resamples of the episodes.
+
+  Attributes:
+    estimates: [S].
+    changes: by the same resamples in every run, [S, B].
+    corrections: what the Bellman equation says is missing, [S].
+    degrees: of freedom, of `degrees`.
+  """
+  estimates: types.FloatArray
+  changes: types.FloatArray
+  corrections: types.FloatArray
+  degrees: float
+
+  def interval(self, level: float) -> Interval:
+    """Returns the confidence interval of the mean of the runs."""
+    return interval(
+        self.estimates, self.changes, self.corrections, level=level,
+        degrees=self.degrees)
+
+  def less(self, other: 'Draws') -> 'Draws':
+    """Returns the draws of the paired difference to another.
+
+    Both change with the episodes that are drawn, and by the same draws: an
+    episode that makes both larger says nothing of the difference. Runs of the
+    same seed are paired, too; where the numbers of runs differ, the other's
+    mean is taken.
+
+    Raises:
+      ValueError: the resamples are not the same ones.
+    """
+    if self.changes.shape[1] != other.changes.shape[1]:
+      raise ValueError(
+          f'A paired difference needs the same resamples, got '
+          f'{self.changes.shape[1]} and {other.changes.shape[1]}.')
+    if len(self.estimates) != len(other.estimates):
+      other = Draws(
+          np.mean(other.estimates, keepdims=True),
+          np.mean(other.changes, axis=0, keepdims=True),
+          np.mean(other.corrections, keepdims=True), other.degrees)
+    return Draws(
+        self.estimates - other.estimates, self.changes - other.changes,
+        self.corrections - other.corrections,
+        min(self.degrees, other.degrees))
+
+
 def interval(
-    estimates: Sequence[float],
+    estimates: Sequence[float] | types.FloatArray,
     changes: types.FloatArray,
-    corrections: Sequence[float],
+    corrections: Sequence[float] | types.FloatArray,
     *,
     level: float,
     degrees: float = math.inf,

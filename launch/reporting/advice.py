@@ -5,8 +5,8 @@ import enum
 import math
 from typing import NamedTuple
 
+from dfiv_ope.evaluation import verdict
 from dfiv_ope.iv.diagnostics import messages
-from dfiv_ope.launch import remarks
 from dfiv_ope.launch.reporting import cases, details, tables
 from dfiv_ope.ope import overlap
 
@@ -73,7 +73,7 @@ def headline(case: cases.Case) -> str:
         f'The difference is {_signed(best.difference.estimate)} '
         f'({_signed(best.difference.low)} to {_signed(best.difference.high)}, '
         'from the same resampled episodes). '
-        + remarks.comparison(best.difference))
+        + verdict.comparison(best.difference))
   doubt = _doubt(case)
   reasons = ' '.join(each.finding for each in collect(case)
                      if each.doubt == doubt)
@@ -219,7 +219,7 @@ def _methods(case: cases.Case) -> Iterator[Advice]:
           Doubt.SOME if each is case.preferred else Doubt.NONE,
           f'{each.failed} of {each.runs} runs of {each.variant} diverged.',
           'Do not trust its other runs; prefer another method.')
-    words = remarks.heavy(each.variant, each.metrics.get('heavy_share', 0.))
+    words = verdict.heavy(each.variant, each.metrics.get('heavy_share', 0.))
     if words:
       yield Advice(
           Doubt.SOME if each is case.preferred else Doubt.NONE, words,

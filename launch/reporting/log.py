@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dfiv_ope.evaluation import inference
-from dfiv_ope.launch import remarks
+from dfiv_ope.evaluation import inference, verdict
 from dfiv_ope.launch.reporting import (
   advice,
   cases,
@@ -118,7 +117,7 @@ def _verdict(case: cases.Case, said: Mapping[str, Any]) -> str:
       str(said['grade']),
       'good' if math.isnan(share) else overlap.share_grade(share))
   return ' '.join([overlap.verdict(grade), *(
-      remarks.share_words(case.preferred.metrics) if case.preferred else ())])
+      verdict.share_words(case.preferred.metrics) if case.preferred else ())])
 
 
 def _difference(found: inference.Interval | None) -> tables.Cell:

@@ -8,7 +8,7 @@ import pytest
 import reverb
 import tensorflow as tf
 
-from dfiv_ope.datasets import checkpoint, reading, steps, store
+from dfiv_ope.datasets import checkpoint, serving, steps, store
 
 
 def _blocks(lengths):
@@ -93,7 +93,7 @@ def test_a_checkpoint_of_a_reverb_server_is_told_from_ours(tmp_path):
 
 def test_a_client_of_a_server_cannot_change_the_files(written):
   before = store.file_record(written)
-  server = reading.restore(written, num_observations=2)
+  server = serving.restore(written, num_observations=2)
   client = reverb.Client(f'localhost:{server.port}')
   client.reset(store.TRANSITIONS)
   with contextlib.suppress(RuntimeError):

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope.agents import memory
-from dfiv_ope.datasets import reading, sampling
+from dfiv_ope.datasets import reading, sampling, serving
 
 
 def _rows(transition):
@@ -79,7 +79,7 @@ def test_a_batch_of_none_is_refused(written):
 
 
 def test_a_stream_draws_all_transitions_and_only_those(written):
-  server = reading.restore(written, num_observations=2)
+  server = serving.restore(written, num_observations=2)
   sampler = sampling.Streaming(
       f'localhost:{server.port}', batch_size=500, shuffle_buffer=2_000)
   drawn = set().union(*(_rows(batch) for batch in _draw(sampler, 60)))
@@ -88,7 +88,7 @@ def test_a_stream_draws_all_transitions_and_only_those(written):
 
 
 def test_a_stream_transforms_its_batches_and_gives_parts(written):
-  server = reading.restore(written, num_observations=2)
+  server = serving.restore(written, num_observations=2)
   sampler = sampling.Streaming(
       f'localhost:{server.port}', batch_size=50, shuffle_buffer=200,
       transform=lambda transition: transition.reward + 1000., part_count=6)

@@ -15,6 +15,7 @@ from dfiv_ope.datasets import (
   collection,
   reading,
   record,
+  serving,
   spec,
   steps,
   store,
@@ -205,9 +206,9 @@ def test_a_checkpoint_that_reverb_cannot_read_is_refused(copy):
   """Past the check of files, as if the record were wrong too."""
   (copy / 'checkpoint' / 'log' / 'items.tfrecord').write_bytes(b'rubbish')
   with pytest.raises(ValueError, match='Reverb cannot restore'):
-    reading.restore(copy, num_observations=2)
+    serving.restore(copy, num_observations=2)
   with pytest.raises(ValueError, match='Reverb cannot restore'):
-    reading.probe(copy, num_observations=2)
+    serving.probe(copy, num_observations=2)
   _change(copy, files=store.file_record(copy))
   with pytest.raises(ValueError, match='is not one that was written here'):
     checks.problems(reading.open_dataset(copy))
@@ -219,7 +220,7 @@ def test_a_checkpoint_that_hangs_is_given_up(copy):
   file.unlink()
   os.mkfifo(file)
   with pytest.raises(TimeoutError, match='within 20 s'):
-    reading.probe(copy, num_observations=2, seconds=20.)
+    serving.probe(copy, num_observations=2, seconds=20.)
 
 
 def test_rows_without_a_last_one_end_all_the_same(copy):

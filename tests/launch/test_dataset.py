@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import results
-from dfiv_ope.datasets import reading, sampling, store
+from dfiv_ope.datasets import reading, sampling, serving, store
 from dfiv_ope.datasets import record as record_lib
 from dfiv_ope.launch import checking, evaluate, importing, runtime
 from dfiv_ope.launch import dataset as dataset_lib
@@ -219,7 +219,7 @@ def test_a_dataset_may_have_a_name_that_looks_like_a_pattern(
   dataset = reading.open_dataset(out)
   assert dataset.policy.action_probabilities(
       dataset.initial_observations).shape == (dataset.metadata.episodes, 3)
-  server = reading.restore(out, num_observations=50)
+  server = serving.restore(out, num_observations=50)
   sizes = {name: each.current_size
            for name, each in server.localhost_client().server_info().items()}
   server.stop()

@@ -110,8 +110,9 @@ def test_the_policy_is_compared_with_the_log_by_paired_draws(evaluated, log):
   assert 0. < found.low < found.estimate < found.high
   assert found.low < _RIGHT / 2. < found.high
   text = ' '.join(evaluated['own:right'].stdout.split())
-  assert f'Policy less log by lstd: {found.estimate:+.3g} (95 %' in text
-  assert 'The policy does better than the one that wrote the log.' in text
+  assert ('Paired difference to the behaviour policy by lstd: '
+          f'{found.estimate:+.3g} (95 % confidence interval') in text
+  assert 'The target policy does better than the behaviour policy.' in text
 
 
 def test_rows_say_how_well_states_and_actions_tell_what_follows(

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from dfiv_ope import results
+from dfiv_ope import interrupts, results
 from dfiv_ope.agents import dqn, lstd
 from dfiv_ope.datasets import columns
 from dfiv_ope.launch import (
@@ -19,11 +19,10 @@ from dfiv_ope.launch import (
   choosing,
   limits,
   main,
-  policy,
   report,
-  runtime,
   yaml_files,
 )
+from dfiv_ope.policies import trained
 
 
 @pytest.fixture
@@ -236,10 +235,10 @@ def test_actions_that_cannot_be_are_refused(actions, message):
     (b'[' * 100_000, 'is not the record of a policy'),
     (b'{"schema": 1}', 'does not say which task')])
 def test_a_damaged_record_of_a_policy_is_refused(tmp_path, content, message):
-  (tmp_path / policy.RECORD).write_bytes(content)
+  (tmp_path / trained.RECORD).write_bytes(content)
   with pytest.raises(ValueError, match=message) as caught:
-    policy.read_record(tmp_path)
-  assert str(tmp_path / policy.RECORD) in str(caught.value)
+    trained.read_record(tmp_path)
+  assert str(tmp_path / trained.RECORD) in str(caught.value)
 
 
 class _ResourceExhaustedError(Exception):
@@ -340,11 +339,11 @@ def test_only_ctrl_c_is_an_interrupt(monkeypatch):
   before = signal.getsignal(signal.SIGINT)
   try:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    runtime.tell_interrupts_apart()
-    with pytest.raises(runtime.Interrupted):
+    interrupts.tell_apart()
+    with pytest.raises(interrupts.Interrupted):
       signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup
-    runtime.tell_interrupts_apart()
+    interrupts.tell_apart()
     signal.raise_signal(signal.SIGINT)
   finally:
     signal.signal(signal.SIGINT, before)

@@ -102,8 +102,8 @@ def test_the_answer_is_one_a_manager_can_read(files):
       'The value of the Python function offers:generous is estimated at 10 '
       '(95 % interval 8.1 to 11.9, by LSTD-Q), against the average return '
       'of the log, 8 (7.51 to 8.49). The difference is +2 (+1.05 to +2.95, '
-      'from the same resampled episodes). The policy does better than the one '
-      'that wrote the log. Nothing that can be seen in the log speaks '
+      'from the same resampled episodes). The target policy does better than '
+      'the behaviour policy. Nothing that can be seen in the log speaks '
       'against it.') in page
 
 
@@ -218,8 +218,8 @@ def test_an_open_question_needs_more_episodes_or_seeds():
 
 
 @pytest.mark.parametrize('estimate, words', [
-    (14., 'The policy does better than the one that wrote the log.'),
-    (2., 'The policy does worse than the one that wrote the log.'),
+    (14., 'The target policy does better than the behaviour policy.'),
+    (2., 'The target policy does worse than the behaviour policy.'),
     (8., 'The log does not tell which of the two policies is better.')])
 def test_the_answer_is_compared_with_the_log(estimate, words):
   assert words in advice.headline(case_of(sweep(lstd={'estimate': estimate})))

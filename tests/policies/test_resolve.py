@@ -4,6 +4,7 @@ import functools
 import pathlib
 import pickle
 import re
+import signal
 import sys
 import textwrap
 
@@ -11,9 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import types
-from dfiv_ope.launch import runtime, targets
-from dfiv_ope.policies import cloning, finite
+from dfiv_ope import interrupts, types
+from dfiv_ope.policies import cloning, finite, resolve
 
 _STATE = np.random.default_rng(0).normal(size=(2_500, 2)).astype(np.float32)
 _ACTIONS = (np.arange(2_500) % 3).astype(np.int32)
@@ -22,14 +22,26 @@ _LOG = types.Transition(_STATE, _ACTIONS, _ZEROS, _ZEROS, _STATE)
 _LABELS = ('left', 'right', 'stay')
 
 
+_WHAT_FITS = {
+    'num_observations': 2, 'num_actions': 3, 'transitions': _LOG,
+    'episodes': np.arange(2_500) // 10}
+
+
 def _resolve(text, **changes):
-  return targets.resolve(str(text), **{
-      'num_observations': 2, 'num_actions': 3, 'transitions': _LOG,
-      'episodes': np.arange(2_500) // 10, **changes})
+  return resolve.resolve(str(text), **{**_WHAT_FITS, **changes})
 
 
 def _ask(target, observations=_STATE):
   return target.policy.action_probabilities(tf.constant(observations)).numpy()
+
+
+@pytest.fixture(autouse=True)
+def as_on_the_command_line():
+  """Ctrl-C is told apart, as every command does."""
+  before = signal.signal(signal.SIGINT, signal.default_int_handler)
+  interrupts.tell_apart()
+  yield
+  signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
@@ -315,10 +327,46 @@ def test_functions_that_are_refused(module, expression, message):
 
 
 def test_ctrl_c_is_no_failure_of_the_policy(module):
-  body = ('from dfiv_ope.launch import runtime\n\n'
-          'def f(observations):\n  raise runtime.Interrupted\n')
-  with pytest.raises(runtime.Interrupted):
+  body = ('from dfiv_ope import interrupts\n\n'
+          'def f(observations):\n  raise interrupts.Interrupted\n')
+  with pytest.raises(interrupts.Interrupted):
     _resolve(f'{module(body)}:f')
+
+
+def test_in_a_notebook_every_interrupt_passes():
+  signal.signal(signal.SIGINT, signal.default_int_handler)
+
+  def policy(observations):
+    raise KeyboardInterrupt
+
+  with pytest.raises(KeyboardInterrupt):
+    resolve.resolve(policy, **_WHAT_FITS)
+
+
+def test_a_function_and_an_object_are_policies():
+  def greedy(observations):
+    return (observations[:, 0] > 0.).astype(int)
+
+  class Policy:
+    def action_probabilities(self, observation):
+      return np.eye(3)[greedy(observation)]
+
+  for policy in (greedy, Policy()):
+    target = resolve.resolve(policy, **_WHAT_FITS)
+    np.testing.assert_array_equal(
+        _ask(target).argmax(axis=1), _STATE[:, 0] > 0.)
+  own = finite.Uniform(num_actions=3)
+  assert _ask(resolve.resolve(own, **_WHAT_FITS))[0] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize('policy, message', [
+    (lambda s: s, r'returned ndarray of shape \[834, 2\]'),
+    (lambda s: np.tile([5., 1., 0.], (len(s), 1)), 'add a softmax'),
+    (lambda s: s[:, 0], 'continuous actions are not supported'),
+    (3, 'A policy is a function of observations, an object with')])
+def test_objects_that_are_no_policies_are_refused(policy, message):
+  with pytest.raises(ValueError, match=message):
+    resolve.resolve(policy, **_WHAT_FITS)
 
 
 def test_a_number_is_refused_where_labels_are_other_numbers(module):

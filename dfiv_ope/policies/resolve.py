@@ -1,6 +1,6 @@
 """The target policy that a user names: a model, a function, or a word.
 
-    target = targets.resolve(
+    target = resolve.resolve(
         'my_policies:cautious', num_observations=4, num_actions=2,
         transitions=log, episodes=episodes)
     target.policy.action_probabilities(s)           # [B, A]
@@ -23,10 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import types
-from dfiv_ope.launch import policy as policy_lib
-from dfiv_ope.launch import runtime
-from dfiv_ope.policies import cloning, finite, foreign, onnx_models
+from dfiv_ope import interrupts, types
+from dfiv_ope.policies import cloning, finite, foreign, onnx_models, trained
 
 UNIFORM, CLONE, COLUMNS = 'uniform', 'behaviour-clone', 'columns'
 CHOICES = (
@@ -68,7 +66,7 @@ class _Log(NamedTuple):
 
 
 def resolve(
-    text: str,
+    policy: str | Callable[[np.ndarray], Any] | types.Policy,
     *,
     num_observations: int,
     num_actions: int,
@@ -82,8 +80,10 @@ def resolve(
   """Finds the policy that a user names, and tries it.
 
   Args:
-    text: path of a SavedModel or of an ONNX model, package.module:function,
-      'uniform', 'behaviour-clone' or 'columns'.
+    policy: path of a SavedModel or of an ONNX model, package.module:function,
+      'uniform', 'behaviour-clone' or 'columns'; or the policy itself: a
+      function of observations [B, D], which gives probabilities [B, A] or
+      actions [B], or an object with `action_probabilities`.
     num_observations: D.
     num_actions: A.
     transitions: the log, N rows.
@@ -100,7 +100,11 @@ def resolve(
   """
   log = _Log(num_observations, num_actions, transitions, episodes,
              tuple(action_labels), tuple(categorical))
-  path = pathlib.Path(text)
+  if not isinstance(policy, str):
+    target = _object(policy, log)
+    _try(target.description, target.policy, log)
+    return target._replace(policy=foreign.Normalised(target.policy))
+  text, path = policy, pathlib.Path(policy)
   if not text:
     raise ValueError(f'The policy has no name. {CHOICES}')
   if text in (UNIFORM, CLONE):
@@ -160,8 +164,8 @@ def _columns(recorded: tuple[np.ndarray, np.ndarray] | None) -> Target:
 
 def _saved_model(
     path: pathlib.Path, log: _Log, trusted: bool) -> Target:
-  trained = (path / policy_lib.RECORD).is_file()
-  load = policy_lib.load if trained else finite.load
+  made_here = (path / trained.RECORD).is_file()
+  load = trained.load if made_here else finite.load
   policy = load(path, num_observations=log.num_observations,
                 num_actions=log.num_actions, trusted=trusted)
   files = sorted(each for each in path.rglob('*') if each.is_file())
@@ -195,6 +199,27 @@ def _function(text: str, log: _Log) -> Target:
       policy, f'the Python function {text}',
       _digest(text, np.round(probabilities, 4).tobytes(), *(
           pathlib.Path(each).read_bytes() for each in sorted(sources))))
+
+
+def _object(
+    policy: Callable[[np.ndarray], Any] | types.Policy, log: _Log) -> Target:
+  """Returns the policy that an object of the caller is."""
+  name = getattr(policy, '__qualname__', type(policy).__qualname__)
+  ask: Any = getattr(policy, 'action_probabilities', policy)
+  made: types.Policy
+  if isinstance(policy, tf.Module) and isinstance(policy, types.Policy):
+    made = policy
+  elif callable(ask):
+    made = _wrap(ask, name, log)
+  else:
+    raise ValueError(
+        f'A policy is a function of observations, an object with '
+        f'action_probabilities, or a name, got {type(policy).__name__}. '
+        f'{CHOICES}')
+  probabilities = np.asarray(
+      made.action_probabilities(tf.constant(log.sample)))
+  return Target(made, name, _digest(
+      name, np.round(probabilities, 4).tobytes()))
 
 
 def _wrap(
@@ -250,7 +275,7 @@ def _probabilities(
 
 def _let_interrupts_pass(error: BaseException) -> None:
   """Raises Ctrl-C again; foreign code may raise all else."""
-  if isinstance(error, runtime.Interrupted):
+  if interrupts.is_from_the_keyboard(error):
     raise error
 
 

@@ -1,0 +1,381 @@
+"""The log that users hand in, whatever they have it in.
+
+    log = Log.from_arrays(
+        observations, actions, rewards, terminals, truncations, discount=0.99)
+    log = Log.from_frame(frame, discount=0.99, action='dose')
+    log = Log.from_minari('~/.minari/datasets/mine')
+    log = Log.open('data/mine')          # of `dfiv-ope dataset import` or make
+
+All are read by what reads log files, so they are refused by the same sentences.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+import pathlib
+from typing import Any, Self
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.datasets import column_notes, logs, reading
+from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.datasets import steps as steps_lib
+from dfiv_ope.datasets.formats import in_memory, source
+from dfiv_ope.ope import episodes
+from dfiv_ope.policies import rollout
+
+_ADVICE = 'Correct it, or leave the episode out.'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Log(episodes.Episodes):
+  """Whole episodes of a user; see `ope.episodes.Episodes` for what it holds.
+
+  Attributes:
+    metadata: the record of a dataset's directory; None for a log that was
+      never written to one.
+    steps: the rows, with the final observations of episodes among them.
+  """
+  metadata: spec_lib.Metadata | None = None
+  steps: steps_lib.Steps | None = None
+
+  @classmethod
+  def from_arrays(
+      cls,
+      observations: Any,
+      actions: Any,
+      rewards: Any,
+      terminals: Any,
+      truncations: Any = None,
+      *,
+      discount: float,
+      next_observations: Any = None,
+      episode_ids: Any = None,
+      behaviour_probabilities: Any = None,
+      num_actions: int | None = None,
+      categorical: Sequence[int] = (),
+      name: str = 'log',
+  ) -> Self:
+    """Returns the log of arrays, one entry a step, in order.
+
+    An episode ends where `terminals` or `truncations` is true. After a
+    truncation the next observation matters: without `next_observations` the
+    last step of a truncated episode is dropped.
+
+    Args:
+      observations: [N, D] or [N].
+      actions: whole numbers from 0, or labels, [N].
+      rewards: [N].
+      terminals: whether the action ended the episode for good, [N].
+      truncations: whether the episode was cut off after the action, [N].
+      discount: of the value that will be asked for, in [0, 1).
+      next_observations: the observation after each action, as `observations`.
+      episode_ids: names the episode of each step, [N]; None if ends tell.
+      behaviour_probabilities: of the logged actions in the policy that took
+        them, [N], if they are known.
+      num_actions: how many there are; None if the largest was logged.
+      categorical: columns of the observations whose values are names.
+      name: what to call the log.
+
+    Raises:
+      ValueError: the arrays do not fit each other or are no log.
+    """
+    given = {
+        source.OBSERVATION: observations, source.ACTION: actions,
+        source.REWARD: rewards, source.TERMINATED: terminals,
+        source.TRUNCATED: truncations, 'next_observation': next_observations,
+        source.EPISODE: episode_ids,
+        columns_lib.BEHAVIOUR_PROBABILITY: behaviour_probabilities}
+    arrays = _arrays(given)
+    if source.EPISODE not in arrays:
+      arrays[source.EPISODE] = _episode_ids(arrays)
+    _check_ends(arrays)
+    labels = _actions(arrays[source.ACTION], num_actions)
+    rows = np.arange(len(arrays[source.ACTION]))
+    if 'next_observation' in arrays:
+      arrays, rows = _with_final(arrays, rows)
+    return cls._read(
+        in_memory.InMemory(arrays, rows=rows, actions=labels),
+        columns_lib.Columns(
+            observations=(source.OBSERVATION,), categorical=tuple(
+                f'{source.OBSERVATION}[{index}]' for index in categorical)),
+        discount=discount, name=name)
+
+  @classmethod
+  def from_frame(
+      cls, frame: Any, *, discount: float, name: str = 'log', **columns: Any,
+  ) -> Self:
+    """Returns the log of a pandas data frame, a row for each step.
+
+    Args:
+      frame: the rows, each episode's one after another.
+      discount: of the value that will be asked for, in [0, 1).
+      name: what to call the log.
+      **columns: what the columns are called where they have not the usual
+        names, as `--map` of `dfiv-ope dataset import`: episode, step,
+        observations (a list, or a pattern such as obs*), action, reward,
+        terminated, truncated, behaviour_probability, target_probabilities,
+        actions, categorical, ends.
+
+    Raises:
+      ValueError: the frame is no log.
+    """
+    log = in_memory.of_frame(frame)
+    asked = columns_lib.parse(columns)
+    observed = columns_lib.resolve(asked, log.columns, file=name).observations
+    named = [column for column in observed if column in log.categorical
+             and column not in asked.categorical]
+    return cls._read(
+        log, dataclasses.replace(
+            asked, categorical=(*asked.categorical, *named)),
+        discount=discount, name=name)
+
+  @classmethod
+  def from_minari(
+      cls, dataset: Any, *, discount: float, **columns: Any) -> Self:
+    """Returns the log of a Minari dataset.
+
+    Args:
+      dataset: its directory, or what `minari.load_dataset` returns.
+      discount: of the value that will be asked for, in [0, 1).
+      **columns: as in `from_frame`.
+
+    Raises:
+      FileNotFoundError: there is no such directory.
+      ValueError: it is no log.
+    """
+    storage = getattr(dataset, 'storage', dataset)
+    path = pathlib.Path(getattr(storage, 'data_path', storage)).expanduser()
+    return cls._read(
+        path, columns_lib.parse(columns), discount=discount, name=path.name,
+        format_name='minari')
+
+  @classmethod
+  def open(
+      cls, directory: str | pathlib.Path, *,
+      discount: float | None = None) -> Self:
+    """Returns the log of a directory that `dfiv-ope dataset` wrote.
+
+    Args:
+      directory: of `dfiv-ope dataset import` or `dfiv-ope dataset make`.
+      discount: of the value that will be asked for; None for the recorded one.
+
+    Raises:
+      FileNotFoundError: it holds no dataset.
+      ValueError: its content is not what its record says.
+    """
+    dataset = reading.open_dataset(pathlib.Path(directory).expanduser())
+    metadata = dataset.metadata
+    profile = column_notes.Profile(
+        metadata.observations, categorical=metadata.categories)
+    profile.add(dataset.steps)
+    return cls._make(
+        dataset.steps, dataset.annotations,
+        num_actions=metadata.num_actions, name=metadata.spec.id,
+        discount=metadata.spec.discount if discount is None else discount,
+        digest=metadata.digest, action_labels=metadata.action_labels,
+        observation_names=metadata.observations,
+        categorical=tuple(metadata.categories), notes=tuple(profile.notes()),
+        metadata=metadata)
+
+  @classmethod
+  def from_episodes(
+      cls, collected: Iterable[rollout.Episode], *, num_actions: int,
+      discount: float, name: str = 'log') -> Self:
+    """Returns the log of episodes that were simulated.
+
+    Args:
+      collected: the episodes.
+      num_actions: A.
+      discount: of the value that will be asked for, in [0, 1).
+      name: what to call the log.
+    """
+    steps = steps_lib.concatenate(map(steps_lib.from_episode, collected))
+    return cls._make(
+        steps, {}, num_actions=num_actions, discount=discount, name=name,
+        digest=reading.digest(steps))
+
+  @classmethod
+  def _read(
+      cls, log: pathlib.Path | source.Source, columns: columns_lib.Columns, *,
+      discount: float, name: str, format_name: str | None = None,
+  ) -> Self:
+    """Reads a log as `dataset import` does, but into memory."""
+    spec_lib.Log(name=name, source=name, format='', mapping={},
+                 discount=discount)  # Refuses a discount that is none.
+    reader = logs.LogReader(
+        log, columns=columns, format_name=format_name or name, advice=_ADVICE)
+    blocks = list(reader.blocks(progress=lambda _: None))
+    if not blocks:
+      raise reader.nothing_left()
+    steps = steps_lib.concatenate(block.steps for block in blocks)
+    annotations = np.concatenate([block.annotations for block in blocks])
+    actions = reader.find_actions(lambda _: None)
+    names = reader.observation_names
+    labels = reader.find_categories(lambda _: None)
+    categories = {names.index(each): labels[each] for each in labels}
+    return cls._make(
+        steps, dict(zip(reader.annotations, annotations.T, strict=True)),
+        num_actions=len(actions.labels), discount=discount, name=name,
+        digest=reading.digest(
+            steps, annotations if annotations.shape[1] else None, categories),
+        action_labels=actions.recorded, observation_names=names,
+        categorical=tuple(categories), notes=tuple(reader.all_notes()))
+
+  @classmethod
+  def _make(
+      cls, steps: steps_lib.Steps, annotations: Mapping[str, np.ndarray], *,
+      num_actions: int, **known: Any,
+  ) -> Self:
+    """Returns the log of rows of steps and their further columns."""
+    moves = np.flatnonzero(~steps.is_last)  # [N]
+    behaviour = annotations.get(columns_lib.BEHAVIOUR_PROBABILITY)
+    targets = [
+        annotations[name] for action in range(num_actions)
+        if (name := f'{columns_lib.TARGET_PROBABILITY}{action}') in annotations]
+    return cls(
+        transitions=types.Transition(
+            observation=steps.observation[moves], action=steps.action[moves],
+            reward=steps.reward[moves], discount=steps.discount[moves],
+            next_observation=steps.observation[moves + 1]),
+        episodes=(np.cumsum(steps.is_first) - 1)[moves],
+        initial_observations=steps.observation[steps.is_first],
+        num_actions=num_actions,
+        truncated=int(np.sum(steps.is_last & ~steps.is_terminal)),
+        behaviour_probabilities=None if behaviour is None else
+        behaviour[moves],
+        recorded_targets=None if len(targets) < num_actions else (
+            steps.observation, np.stack(targets, axis=1)),
+        steps=steps, **known)
+
+
+def _arrays(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+  """Returns what was given as arrays of one length.
+
+  Raises:
+    ValueError: there are no steps, or lengths differ.
+  """
+  arrays = {}
+  for name, values in given.items():
+    if values is not None:
+      try:
+        arrays[name] = np.asarray(values)
+      except ValueError as error:
+        raise ValueError(
+            f'{name} makes no array ({error}). Give one entry a step, of the '
+            'same shape in all steps.') from error
+      if not arrays[name].ndim:
+        raise ValueError(
+            f'{name} is the single value {values!r}, but one entry a step is '
+            'wanted.')
+  lengths = {name: len(array) for name, array in arrays.items()}
+  if len(set(lengths.values())) > 1:
+    said = ', '.join(f'{name} {each:,}' for name, each in lengths.items())
+    raise ValueError(
+        f'The arrays differ in length: {said}. Give one entry a step in each.')
+  if not next(iter(lengths.values())):
+    raise ValueError('The log is empty: a value needs at least one step.')
+  return arrays
+
+
+def _ends(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+  """Returns whether an episode ends after a step, [N]."""
+  result = np.zeros(len(arrays[source.ACTION]), bool)
+  for name in (source.TERMINATED, source.TRUNCATED):
+    if name in arrays:
+      flags = np.asarray(arrays[name])
+      if flags.ndim > 1 and flags.size == len(flags):
+        flags = flags.reshape(-1)
+      if flags.ndim > 1 or flags.dtype.kind not in 'biuf' or not np.isin(
+          flags, (0, 1)).all():
+        raise ValueError(
+            f'{name} should be true or false (1 or 0) in each step, got '
+            f'shape {flags.shape} of type {flags.dtype}.')
+      result |= flags.astype(bool)
+  return result
+
+
+def _episode_ids(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+  """Returns numbers of episodes that end where they say so, [N]."""
+  return np.cumsum(np.append(False, _ends(arrays)[:-1]))
+
+
+def _check_ends(arrays: Mapping[str, np.ndarray]) -> None:
+  """Refuses an episode that never ends."""
+  last = np.append(
+      arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True)
+  never = np.flatnonzero(last & ~_ends(arrays))
+  if never.size:
+    raise ValueError(
+        f'The episode of step {never[0]} never ends: no terminal or truncation '
+        'is true in its last step. Set truncations there if it was cut off.')
+
+
+def _actions(
+    actions: np.ndarray, num_actions: int | None) -> list[str] | None:
+  """Returns the labels of numbered actions; None if they have labels.
+
+  Raises:
+    ValueError: a number is no action.
+  """
+  if actions.dtype.kind not in 'fiu':
+    if num_actions is not None:
+      raise ValueError(
+          'num_actions goes with actions that are numbers, but these are '
+          f'labels (type {actions.dtype}). Leave it out.')
+    return None
+  wrong = np.flatnonzero(
+      ~(np.isfinite(actions) & (actions == np.floor(actions))
+        & (actions >= 0)).reshape(len(actions), -1).all(axis=1))
+  if wrong.size:
+    value = np.ravel(actions[wrong[0]])[0]
+    raise ValueError(
+        f'The action of step {wrong[0]} is {value:g}, but actions are whole '
+        'numbers from 0, or labels. Continuous actions are not supported: put '
+        'them into a few classes first.')
+  largest = int(actions.max())
+  if num_actions is None:
+    num_actions = max(largest + 1, 2)
+  if largest >= num_actions:
+    raise ValueError(
+        f'The log has action {largest}, but num_actions is {num_actions} '
+        f'(actions 0 to {num_actions - 1}).')
+  return list(map(str, range(num_actions)))
+
+
+def _with_final(
+    arrays: Mapping[str, np.ndarray], rows: np.ndarray,
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+  """Adds the final observations of episodes as rows of their own.
+
+  Raises:
+    ValueError: a next observation is not the observation that follows.
+  """
+  arrays = dict(arrays)
+  later, now = arrays.pop('next_observation'), arrays[source.OBSERVATION]
+  if later.shape != now.shape:
+    raise ValueError(
+        f'next_observations have shape {later.shape}, observations '
+        f'{now.shape}. They must be the same.')
+  last = np.append(
+      arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True)
+  differs = ~last[:-1] & (later[:-1] != now[1:]).reshape(
+      len(now) - 1, -1).any(axis=1)
+  if differs.any():
+    step = int(np.argmax(differs))
+    raise ValueError(
+        f'The next observation of step {step} is not the observation of step '
+        f'{step + 1}, though no episode ends between them. Steps must follow '
+        'each other in time; set truncations where the log has a gap.')
+  places = np.flatnonzero(last) + 1
+  final = {source.OBSERVATION: later[last],
+           source.EPISODE: arrays[source.EPISODE][last]}
+  for name, values in arrays.items():
+    if name in final:
+      added = final[name]
+    else:
+      values = source.with_empty_end(values)
+      values, added = values[:-1], np.repeat(values[-1:], last.sum(), axis=0)
+    arrays[name] = np.insert(values, places, added, axis=0)
+  return arrays, np.insert(rows, places, rows[last])

@@ -1,0 +1,114 @@
+"""Puts a dataset onto a Reverb server, which listens on the network."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import reverb
+
+from dfiv_ope import loopback
+from dfiv_ope.datasets import checkpoint as checkpoint_lib
+from dfiv_ope.datasets import reading, store
+from dfiv_ope.datasets import steps as steps_lib
+
+# A healthy checkpoint restores in seconds; a broken one may never return.
+RESTORE_SECONDS = 120.
+
+
+def same_checkpoint(dataset: reading.Dataset) -> bool:
+  """Returns whether the Reverb checkpoint holds the rows of the arrays.
+
+  Raises:
+    ValueError: it cannot be read.
+  """
+  path = dataset.path / store.CHECKPOINT / store.LOG
+  blocks, initial = (
+      checkpoint_lib.blocks(path, table)
+      for table in store.tables(dataset.metadata.num_observations))
+  digest, expected = steps_lib.Digest(), reading.digest(dataset.steps)
+  for block in blocks:
+    digest.update(block)
+  return digest.hexdigest() == expected and np.array_equal(
+      np.concatenate(list(initial)), dataset.initial_observations)
+
+
+def restore(
+    path: pathlib.Path, *, num_observations: int, port: int | None = None,
+    everywhere: bool = False,
+) -> reverb.Server:
+  """Starts a Reverb server with the tables of a dataset.
+
+  Reverb holds Python's lock meanwhile, so nothing in this process could end
+  it if it hangs; `probe` tries it in another process first.
+
+  Args:
+    path: the directory of the dataset.
+    num_observations: entries of an observation.
+    port: to listen on; None takes a free one.
+    everywhere: listen on all interfaces, not on this machine's own only.
+
+  Raises:
+    OSError: the system cannot keep the server to this machine.
+    ValueError: Reverb cannot read the checkpoint.
+  """
+  checkpoint = path / store.CHECKPOINT
+  with tempfile.TemporaryDirectory() as folder:
+    # Reverb looks for checkpoints with a pattern, in which [ ] * ? of the
+    # dataset's own path would mean something else.
+    plain = pathlib.Path(folder) / 'checkpoint'
+    plain.symlink_to(checkpoint.resolve())
+    try:
+      server = reverb.Server(
+          [table.empty() for table in store.tables(num_observations)],
+          port=port, checkpointer=reverb.checkpointers.DefaultCheckpointer(
+              str(plain)))
+    except RuntimeError as error:
+      raise ValueError(
+          f'Reverb cannot restore {checkpoint}: {error}. Make the dataset '
+          'again.') from error
+  if not everywhere:
+    try:
+      loopback.confine(server.port)
+    except OSError as error:
+      server.stop()
+      raise OSError(
+          'Reverb listens on all interfaces, and this system cannot keep it to '
+          f'the loopback interface ({error}). If all may reach it, say --host '
+          '0.0.0.0.') from error
+  return server
+
+
+def probe(
+    path: pathlib.Path, *, num_observations: int,
+    seconds: float = RESTORE_SECONDS) -> None:
+  """Restores a dataset in a process of its own, under a time limit.
+
+  Args:
+    path: the directory of the dataset; it needs no record yet.
+    num_observations: entries of an observation.
+    seconds: give up after this time.
+
+  Raises:
+    ValueError: Reverb cannot read the checkpoint, or died of it.
+    TimeoutError: Reverb did not finish in time.
+  """
+  code = (
+      'import pathlib, sys; from dfiv_ope.datasets import serving; '
+      'serving.restore(pathlib.Path(sys.argv[1]), '
+      'num_observations=int(sys.argv[2])).stop()')
+  checkpoint = path / store.CHECKPOINT
+  try:
+    subprocess.run(
+        [sys.executable, '-c', code, str(path), str(num_observations)],
+        check=True, timeout=seconds, capture_output=True, text=True)
+  except subprocess.TimeoutExpired as error:
+    raise TimeoutError(
+        f'Reverb did not restore {checkpoint} within {seconds:g} s, so it is '
+        'probably broken. Make the dataset again.') from error
+  except subprocess.CalledProcessError as error:
+    lines = error.stderr.strip().splitlines() or ['it died']
+    raise ValueError(
+        f'Reverb cannot restore {checkpoint} ({lines[-1]}). Make the dataset '
+        'again.') from error

@@ -1,0 +1,121 @@
+"""What several runs of an estimator say of a value, and of differences.
+
+    estimate = estimates.estimate(evaluator, 'lstd', lstd.Config(), seeds=3)
+    estimate.value, estimate.interval(0.95)
+    estimate.less(other).interval(0.95)           # paired
+"""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+import functools
+import math
+import statistics
+
+import numpy as np
+
+from dfiv_ope.agents import base
+from dfiv_ope.evaluation import inference
+from dfiv_ope.evaluation import runs as runs_lib
+
+# Called as progress(runs done, note).
+Progress = Callable[[float, str], None]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Estimate:
+  """The mean of runs that differ in their seeds.
+
+  Attributes:
+    method: name of the estimator.
+    runs: of each seed; those that failed are excluded from averages.
+    missing: why there is no confidence interval; empty if there is one.
+  """
+  method: str
+  runs: tuple[runs_lib.Run, ...]
+  missing: str = ''
+
+  @property
+  def sound(self) -> tuple[runs_lib.Run, ...]:
+    """The runs that did not fail."""
+    return tuple(run for run in self.runs if not run.failure)
+
+  @property
+  def value(self) -> float:
+    """The mean over runs; nan if all of them failed."""
+    if not self.sound:
+      return math.nan
+    return statistics.fmean(run.metrics['estimate'] for run in self.sound)
+
+  @functools.cached_property
+  def draws(self) -> inference.Draws | None:
+    """What intervals are made of; None if there is none."""
+    if self.missing or not self.sound:
+      return None
+    return inference.Draws(
+        np.array([run.metrics['estimate'] for run in self.sound]),
+        np.array([run.resamples for run in self.sound]),
+        np.array([run.metrics.get('correction', 0.) for run in self.sound]),
+        min(run.metrics.get('degrees', math.inf) for run in self.sound))
+
+  @functools.cached_property
+  def metrics(self) -> dict[str, float]:
+    """Medians over runs of what all of them have."""
+    if not self.sound:
+      return {}
+    return {
+        name: statistics.median(run.metrics[name] for run in self.sound)
+        for name in self.sound[0].metrics
+        if all(name in run.metrics for run in self.sound)}
+
+  def interval(self, level: float = 0.95) -> inference.Interval | None:
+    """Returns the confidence interval; None if there is none."""
+    return None if self.draws is None else self.draws.interval(level)
+
+  def difference(
+      self, other: 'Estimate', level: float = 0.95,
+  ) -> inference.Interval | None:
+    """Returns the interval of the paired difference; None if there is none."""
+    if self.draws is None or other.draws is None:
+      return None
+    return self.draws.less(other.draws).interval(level)
+
+
+def estimate(
+    evaluator: runs_lib.Evaluator, method: str, config: base.Config, *,
+    seeds: int | Sequence[int], progress: Progress | None = None,
+) -> Estimate:
+  """Runs an estimator with several seeds.
+
+  Args:
+    evaluator: of the task.
+    method: name of the agent.
+    config: its hyper-parameters.
+    seeds: the number of seeds, or which ones.
+    progress: told the number of runs done, and a note.
+  """
+  found = []
+  for done, seed in enumerate(
+      range(seeds) if isinstance(seeds, int) else seeds):
+    note = f'{method} seed {seed}'
+
+    def report(
+        step: int, steps: int, said: str, done: int = done, note: str = note,
+    ) -> None:
+      if progress is not None:
+        progress(done + (step / steps if steps else 1.), f'{note} {said}')
+
+    if progress is not None:
+      progress(done, note)
+    found.append(evaluator.run(method, config, seed=seed, progress=report))
+  log = evaluator.task.log
+  columns = max((run.metrics.get('columns', 0.) for run in found), default=0.)
+  return Estimate(
+      method=method, runs=tuple(found), missing=inference.too_few(
+          log.num_episodes, len(log), int(columns)))
+
+
+def log_average(evaluator: runs_lib.Evaluator) -> Estimate:
+  """Returns the naive estimate, the average return of the log."""
+  return Estimate(
+      method='log_average', runs=(evaluator.log_average(),),
+      missing=inference.too_few(evaluator.task.log.num_episodes, 1, 0))

@@ -1,0 +1,151 @@
+"""What to beware of in the answers of a log, in sentences.
+
+The command line, the report and the library say the same: they hand in what
+each method found and get sentences back.
+"""
+
+from collections.abc import Mapping, Sequence
+import math
+from typing import NamedTuple
+
+from dfiv_ope.evaluation import inference
+from dfiv_ope.iv.diagnostics import messages
+from dfiv_ope.ope import overlap
+
+
+class Answer(NamedTuple):
+  """What a method says of a policy's value.
+
+  Attributes:
+    metrics: medians over its runs.
+    difference: interval of the value less the behaviour policy's, paired by
+      resampled episodes; None if there is none.
+    missing: why it has no confidence interval; empty if it has one.
+  """
+  metrics: Mapping[str, float]
+  difference: inference.Interval | None = None
+  missing: str = ''
+
+
+class Support(NamedTuple):
+  """How far the log holds what the policy does, before any method.
+
+  Attributes:
+    grade: good, thin or poor.
+    warnings: sentences.
+  """
+  grade: str
+  warnings: Sequence[str] = ()
+
+
+def collect(
+    answers: Mapping[str, Answer], *, support: Support | None, level: float,
+    notes: Sequence[str] = (),
+) -> list[str]:
+  """Returns what a person should know of the answers on a log.
+
+  Args:
+    answers: of each method, by what it is called.
+    support: None if the log was simulated with the policy.
+    level: of the intervals.
+    notes: on the columns of the log.
+  """
+  few = dict.fromkeys(
+      answer.missing for answer in answers.values() if answer.missing)
+  return [
+      *few, *_differences(answers, support, level), *_overlap(answers, support),
+      *filter(None, (
+          heavy(name, answer.metrics.get('heavy_share', 0.))
+          for name, answer in answers.items())),
+      *notes, *_first_stage(answers)]
+
+
+def comparison(found: inference.Interval) -> str:
+  """Returns which policy is better, by their paired difference."""
+  if found.low > 0.:
+    return 'The target policy does better than the behaviour policy.'
+  if found.high < 0.:
+    return 'The target policy does worse than the behaviour policy.'
+  return 'The log does not tell which of the two policies is better.'
+
+
+def heavy(name: str, share: float) -> str:
+  """Returns that a value rests on few rows; empty if it does not.
+
+  Args:
+    name: of the method.
+    share: of `inference.heavy_share`.
+  """
+  if not share > inference.HEAVY:
+    return ''
+  return (
+      f'{100. * share:.0f} % of the estimate of {name} rests on its largest '
+      '0.1 % of rows with a reward (by weight times reward): see if these are '
+      'right.')
+
+
+def share_words(metrics: Mapping[str, float]) -> list[str]:
+  """Returns the effective sample size of a method, if its metrics have it."""
+  if not {'effective_share', 'overlap_features'} <= set(metrics):
+    return []
+  return [overlap.share_words(
+      metrics['effective_share'], features=metrics['overlap_features'],
+      bandwidth_scale=metrics['overlap_bandwidth_scale'],
+      reduced=bool(metrics['overlap_reduced']),
+      cells=metrics.get('overlap_cells', 0))]
+
+
+def grade(metrics: Mapping[str, float], support: Support | None) -> str:
+  """Returns the grade of the overlap, with a method's features."""
+  share = metrics.get('effective_share')
+  return overlap.worst(
+      support.grade if support else 'good',
+      'good' if share is None else overlap.share_grade(share))
+
+
+def _differences(
+    answers: Mapping[str, Answer], support: Support | None, level: float,
+) -> list[str]:
+  """Returns the value of each method less the average return of the log."""
+  if support is None:
+    return []
+  return [
+      f'Paired difference to the behaviour policy by {name}: '
+      f'{found.estimate:+.3g} ({100 * level:g} % confidence interval '
+      f'{found.low:+.3g} to {found.high:+.3g}, from the same resampled '
+      'episodes).'
+      + (f' {comparison(found)}' if grade(answer.metrics, support) != 'poor'
+         else '')
+      for name, answer in answers.items() if (found := answer.difference)]
+
+
+def _overlap(
+    answers: Mapping[str, Answer], support: Support | None) -> list[str]:
+  """Returns the verdict on the overlap, for each kind of features."""
+  if support is None:
+    return []
+  verdicts: dict[str, list[str]] = {}
+  for name, answer in answers.items():
+    verdicts.setdefault(' '.join([
+        overlap.verdict(grade(answer.metrics, support)),
+        *share_words(answer.metrics)]), []).append(name)
+  return [
+      *(words if len(verdicts) == 1 else f'{", ".join(names)}: {words}'
+        for words, names in verdicts.items()),
+      *support.warnings]
+
+
+def _first_stage(answers: Mapping[str, Answer]) -> list[str]:
+  """Returns what is weak in the first stage."""
+  metrics = {
+      name: {'first_stage_f': math.nan, **answer.metrics}
+      for name, answer in answers.items()
+      if 'first_stage_r2' in answer.metrics}
+  words = [messages.weak_values(metrics)]
+  # It belongs to the log and the policy, so any method says the same.
+  lost = max((each.get('first_stage_lost_share', math.nan)
+              for each in metrics.values()), default=math.nan)
+  if lost > messages.ILL_POSED_SHARE:
+    words.append(messages.ill_posed(
+        lost, instruments='states and actions', outcome='the reward'))
+  return [each for each in words if each]

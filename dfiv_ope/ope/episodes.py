@@ -1,0 +1,92 @@
+"""A log in memory: whole episodes on their raw scales, and what is known of it.
+
+Nothing is standardised or estimated here. `dfiv_ope.Log` makes one of arrays,
+of a data frame, of a Minari dataset or of a directory.
+"""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from dfiv_ope import types
+
+
+class Note(NamedTuple):
+  """Something about a log or a column of it.
+
+  Attributes:
+    sentence: what it is, and what to do.
+    doubt: whether it speaks against an estimate.
+  """
+  sentence: str
+  doubt: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Episodes:
+  """Whole episodes of N transitions.
+
+  Attributes:
+    transitions: in order, one episode after another; arrays [N, ...].
+    episodes: index of the episode of each transition, [N], from 0.
+    initial_observations: of each of E episodes, [E, D].
+    num_actions: A.
+    discount: of the value that is asked for.
+    name: what the log is called.
+    digest: identifies the content, in hexadecimal.
+    truncated: number of episodes that were cut off (bootstrapped).
+    action_labels: names of the actions; empty if they are numbers from 0.
+    observation_names: of the columns of observations; empty if they have none.
+    categorical: columns of the observations whose values are names.
+    behaviour_probabilities: of each logged action in the behaviour policy,
+      [N]; None if they were not recorded.
+    recorded_targets: observations [M, D] and the target policy's probabilities
+      there, [M, A]; None if they were not recorded.
+    notes: what was dropped, and what the columns cannot tell.
+  """
+  transitions: types.Transition
+  episodes: np.ndarray
+  initial_observations: np.ndarray
+  num_actions: int
+  discount: float
+  name: str = 'log'
+  digest: str = ''
+  truncated: int = 0
+  action_labels: tuple[str, ...] = ()
+  observation_names: tuple[str, ...] = ()
+  categorical: tuple[int, ...] = ()
+  behaviour_probabilities: types.FloatArray | None = None
+  recorded_targets: tuple[np.ndarray, np.ndarray] | None = None
+  notes: tuple[Note, ...] = ()
+
+  def __len__(self) -> int:
+    """The number of transitions."""
+    return len(self.episodes)
+
+  def __repr__(self) -> str:
+    return (
+        f'<{type(self).__name__} {self.name}: {len(self):,} transitions in '
+        f'{self.num_episodes:,} episodes ({self.truncated:,} truncated), '
+        f'{self.num_observations} observation entries, {self.num_actions} '
+        f'actions, discount {self.discount:g}>')
+
+  @property
+  def num_observations(self) -> int:
+    """D, columns of an observation."""
+    return self.transitions.observation.shape[1]
+
+  @property
+  def num_episodes(self) -> int:
+    """E."""
+    return len(self.initial_observations)
+
+  @functools.cached_property
+  def returns(self) -> types.FloatArray:
+    """Discounted return of each episode, as far as it was logged, [E]."""
+    rewards = np.asarray(self.transitions.reward, np.float64)
+    starts = np.flatnonzero(np.diff(self.episodes, prepend=-1))
+    step = np.arange(len(rewards)) - starts[self.episodes]
+    return np.bincount(
+        self.episodes, weights=rewards * self.discount ** step)

@@ -1,0 +1,52 @@
+"""The directory of a trained policy: a SavedModel and its record."""
+
+import json
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+  from dfiv_ope import types
+
+RECORD = 'policy.json'
+SCHEMA = 1
+SAVED_MODEL = 'saved_model'
+
+
+def read_record(path: pathlib.Path) -> dict[str, Any]:
+  """Reads the record of a trained policy.
+
+  Raises:
+    FileNotFoundError: there is no complete policy.
+    ValueError: its record is damaged or of another schema version.
+  """
+  file = path / RECORD
+  if not file.is_file():
+    raise FileNotFoundError(
+        f'{path} holds no trained policy (no {RECORD}). Make one with '
+        '`dfiv-ope policy train`.')
+  try:
+    record = dict(json.loads(file.read_text(encoding='utf-8')))
+  except (ValueError, TypeError, RecursionError) as error:
+    raise ValueError(
+        f'{file} is not the record of a policy ({error}). Train the policy '
+        'again.') from error
+  if record.get('schema') != SCHEMA:
+    raise ValueError(
+        f'{file} has schema version {record.get("schema")}, but this program '
+        f'reads version {SCHEMA}. Train the policy again.')
+  if not isinstance(record.get('task'), str):
+    raise ValueError(
+        f'{file} does not say which task the policy is for. Train the policy '
+        'again.')
+  return record
+
+
+def load(
+    path: pathlib.Path, *, num_observations: int, num_actions: int,
+    trusted: bool = False,
+) -> 'types.Policy':
+  """Loads a trained policy and checks that it fits."""
+  from dfiv_ope.policies import finite
+  return finite.load(
+      path / SAVED_MODEL, num_observations=num_observations,
+      num_actions=num_actions, trusted=trusted)
