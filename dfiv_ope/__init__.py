@@ -1,8 +1,15 @@
 """Off-policy evaluation and deep instrumental-variable regression.
 
 The package imports nothing heavy by itself: `import dfiv_ope` does not load
-TensorFlow, so that the command line answers at once. The names below are
-loaded when they are first used.
+TensorFlow, so that the command line answers at once. What it offers is loaded
+when it is first used:
+
+    log = dfiv_ope.Log.from_arrays(
+        observations, actions, rewards, terminals, discount=0.99)
+    result = dfiv_ope.evaluate(log, policy)
+    result.value, result.interval(0.95), result.warnings
+    dfiv_ope.compare(log, {'a': f, 'b': g}).to_frame()
+    dfiv_ope.estimators.DFIV().fit(Y, T, Z=Z)
 """
 
 import importlib
@@ -14,7 +21,12 @@ __version__ = '0.1.0'
 # TensorFlow reads it when it is first imported: errors only.
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
-# Modules that users import from here, wherever they live.
+# Name -> module it lives in; and modules that users import from here.
+_NAMES = {
+    'Log': 'dfiv_ope.datasets.log',
+    'evaluate': 'dfiv_ope.front.evaluating',
+    'compare': 'dfiv_ope.front.comparing',
+}
 _MODULES = {
     'estimators': 'dfiv_ope.iv.estimators',
     'regressors': 'dfiv_ope.iv.regressors',
@@ -22,10 +34,12 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
+  if name in _NAMES:
+    return getattr(importlib.import_module(_NAMES[name]), name)
   if name in _MODULES:
     return importlib.import_module(_MODULES[name])
   raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 
 def __dir__() -> list[str]:
-  return sorted([*globals(), *_MODULES])
+  return sorted([*globals(), *_NAMES, *_MODULES])

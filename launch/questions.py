@@ -68,14 +68,7 @@ class Question:
           policy, self.log, trusted=trust_policy)
       self._take(target.policy)
       self.description = rows_lib.describe_log(
-          self.metadata, target=target.digest, policy=target.description)
-      found = self.task.overlap
-      self.description |= rows_lib.finite({
-          'overlap': {
-              **dataclasses.asdict(found), 'grade': found.grade,
-              'verdict': found.verdict,
-              'warnings': found.warnings(self.metadata.action_labels)},
-          'columns': [note._asdict() for note in self.log.notes]})
+          self.task, target=target.digest, policy=target.description)
       return
     own = reading.load_policy(path, self.metadata, trusted=trust_policy)
     if own is None or self.metadata.truth is None:

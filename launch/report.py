@@ -1,20 +1,11 @@
 """`dfiv-ope report`: one page, tables and figures from result rows."""
 
-from collections.abc import Mapping
-import dataclasses
-import json
 import pathlib
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dfiv_ope.launch import console, workspace
-
-# Says that a directory is a report, and which files of it are ours.
-_RECORD = 'report.json'
-_KIND = 'dfiv-ope report'
-# All other files of a report are text.
-_PICTURE = '.png'
+from dfiv_ope.launch import console
 
 
 def report(
@@ -26,8 +17,9 @@ def report(
              'is replaced.')],
 ) -> None:
   """Writes index.html, results.csv, tables and figures from result rows."""
-  old = _claimed(out)
   from dfiv_ope import results
+  from dfiv_ope.launch.reporting import publish
+  publish.claimed(out)  # Refuses what is no report, before anything is read.
   rows = results.read(runs)
   if not rows:
     raise ValueError(
@@ -39,73 +31,4 @@ def report(
         'which could go on from a run at another discount. If runs at several '
         'discounts or policies share the directory, evaluate again into a new '
         'one.')
-  rows = [dataclasses.replace(row, **{
-      name: _encodable(getattr(row, name)) for name in (
-          'problem', 'config', 'failure', 'preset', 'command', 'versions')})
-          for row in rows]
-  from dfiv_ope.launch.reporting import build
-  _publish(out, {
-      name: content if name.endswith(_PICTURE) else
-      console.visible_lines(content.decode()).encode()
-      for name, content in build.files(rows, runs).items()}, old)
-  console.say(out / 'index.html')
-
-
-def _encodable(value: Any) -> Any:
-  """Returns texts in which bytes of paths that are not UTF-8 are escapes."""
-  if isinstance(value, str):
-    return value.encode('utf-8', 'backslashreplace').decode()
-  if isinstance(value, Mapping):
-    return {name: _encodable(each) for name, each in value.items()}
-  return value
-
-
-def _claimed(out: pathlib.Path) -> list[str]:
-  """Returns the files of an older report, and refuses anything else."""
-  if not out.exists():
-    return []
-  if not out.is_dir():
-    raise FileExistsError(f'{out} is a file. Choose a directory as --out.')
-  try:
-    record = json.loads((out / _RECORD).read_text(encoding='utf-8'))
-    if record['kind'] == _KIND:
-      return [str(name) for name in record['files']]
-  except FileNotFoundError:
-    if all(path.name.startswith('.') for path in out.iterdir()):
-      return []  # At most a lock.
-  except (KeyError, TypeError, ValueError):
-    pass
-  raise FileExistsError(
-      f'{out} holds something that is not a report, and nothing else is ever '
-      'overwritten. Choose another --out or empty it.')
-
-
-def _publish(
-    out: pathlib.Path, content: Mapping[str, bytes], old: list[str]) -> None:
-  """Writes the files, each whole or not at all, and removes older ones.
-
-  The record comes first and names old and new files, so that a report that
-  was killed half way is still known as one.
-  """
-  with workspace.exclusive(out):
-    workspace.write_record(out / _RECORD, _record([*old, *content]))
-    for name, data in content.items():
-      path = out / name
-      path.parent.mkdir(exist_ok=True)
-      partial = path.with_name(f'{path.name}.partial')
-      try:
-        partial.write_bytes(data)
-      except OSError:  # the disk is full, say
-        partial.unlink()
-        raise
-      partial.replace(path)
-    for name in old:
-      path = out / name
-      # A record may be anyone's text: only files of the report are removed.
-      if name not in content and path.resolve().is_relative_to(out.resolve()):
-        path.unlink(missing_ok=True)
-    workspace.write_record(out / _RECORD, _record([*content]))
-
-
-def _record(names: list[str]) -> str:
-  return json.dumps({'kind': _KIND, 'files': sorted(set(names))}, indent=1)
+  console.say(publish.publish(rows, runs, out))

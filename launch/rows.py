@@ -4,6 +4,7 @@ Nothing here needs TensorFlow, so a driver can plan without it.
 """
 
 from collections.abc import Mapping, Sequence
+import dataclasses
 import hashlib
 import json
 import pathlib
@@ -15,6 +16,7 @@ from dfiv_ope.launch import workspace
 
 if TYPE_CHECKING:
   from dfiv_ope.datasets import spec as spec_lib
+  from dfiv_ope.ope import task as task_lib
 
 # The method and config of the naive answer: the average return of the log.
 LOG = 'log'
@@ -52,17 +54,28 @@ def describe(
 
 
 def describe_log(
-    metadata: 'spec_lib.Metadata', *, target: str, policy: str,
+    task: 'task_lib.EvaluationTask', *, target: str, policy: str,
 ) -> dict[str, Any]:
-  """Returns what a log and a policy say of a row's problem.
+  """Returns what a log and a user's policy say of a row's problem.
 
   Args:
-    metadata: of the log.
+    task: the log and the policy.
     target: digest of the policy.
     policy: what it is, in a few words.
   """
-  return {'name': 'log', **_content(metadata), 'target': target,
-          'policy': policy}
+  log, found = task.log, task.overlap
+  average = log.average_return
+  return finite({
+      'name': 'log', 'dataset': log.name, 'digest': log.digest,
+      'discount': log.discount, 'actions': log.num_actions,
+      'transitions': len(log), 'episodes': log.num_episodes,
+      'log_return': average.mean, 'log_standard_error': average.standard_error,
+      'target': target, 'policy': policy,
+      'overlap': {
+          **dataclasses.asdict(found), 'grade': found.grade,
+          'verdict': found.verdict,
+          'warnings': found.warnings(log.action_labels)},
+      'columns': [note._asdict() for note in log.notes]})
 
 
 def _content(metadata: 'spec_lib.Metadata') -> dict[str, Any]:

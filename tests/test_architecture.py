@@ -24,6 +24,8 @@ _ARROWS = {
     'benchmarks': {'top', 'nn', 'iv'},
     'launch': {'top', 'nn', 'iv', 'policies', 'ope', 'envs', 'datasets',
                'agents', 'evaluation', 'benchmarks'},
+    # The front door shows what it found as the command line does.
+    'front': {'top', 'ope', 'agents', 'evaluation', 'launch'},
 }
 
 # Heavy or foreign packages that a room must not know.

@@ -269,3 +269,27 @@ def interval(
       high=estimate + float(high) + max(correction, 0.),
       data_error=float(np.std(data)), training_error=training,
       correction=correction)
+
+
+def probability_of_best(
+    candidates: Sequence[Draws], *, seed: int = 0) -> types.FloatArray:
+  """Returns how likely each of several policies has the greatest value, [K].
+
+  The share of resamples, the same for all, in which its value is greatest,
+  with a draw of Student's t for the randomness of its training.
+
+  Args:
+    candidates: draws of each policy's value.
+    seed: seeds the draws of the training.
+  """
+  generator = np.random.default_rng(seed)
+  values = []
+  for each in candidates:
+    runs = len(each.estimates)
+    drawn = np.mean(each.estimates) + np.mean(each.changes, axis=0)
+    if runs > 1:
+      error = np.std(each.estimates, ddof=1) / np.sqrt(runs)
+      drawn = drawn + error * generator.standard_t(runs - 1, size=len(drawn))
+    values.append(drawn)
+  best = np.argmax(values, axis=0)  # [B]
+  return np.bincount(best, minlength=len(candidates)) / len(best)

@@ -149,7 +149,7 @@ class Evaluator:
     return Run(
         seed=0, curves={}, failure='', cpu_seconds=0.,
         resamples=inference.resample(added),
-        metrics={'estimate': float(np.mean(returns)),
+        metrics={'estimate': self.task.log.average_return.mean,
                  'degrees': inference.degrees(added)})
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfiv_ope import types
+from dfiv_ope.policies import episode_returns
 
 
 class Note(NamedTuple):
@@ -81,6 +82,12 @@ class Episodes:
   def num_episodes(self) -> int:
     """E."""
     return len(self.initial_observations)
+
+  @functools.cached_property
+  def average_return(self) -> episode_returns.MonteCarlo:
+    """The naive estimate: mean of `returns` and its standard error."""
+    return episode_returns.summarise(
+        self.returns.tolist(), np.bincount(self.episodes).tolist())
 
   @functools.cached_property
   def returns(self) -> types.FloatArray:

@@ -40,9 +40,23 @@ class EvaluationTask:
     policy: the target policy.
   """
 
-  def __init__(self, log: episodes.Episodes, policy: types.Policy):
+  def __init__(
+      self, log: episodes.Episodes, policy: types.Policy, *,
+      like: 'EvaluationTask | None' = None):
+    """Asks for the value of a policy.
+
+    Args:
+      log: whole episodes.
+      policy: the target policy.
+      like: another task of the same log; what does not depend on the policy
+        is taken from it.
+    """
     self.log = log
     self.policy = policy
+    if like is not None:
+      self.transitions = like.transitions
+      self.initial_observations = like.initial_observations
+      self.behaviour = like.behaviour
 
   @functools.cached_property
   def transitions(self) -> types.Transition:

@@ -29,7 +29,7 @@ PROBLEMS = ('ope', 'log', 'selection', *designs.DESIGNS)
 Rows = list[results.ResultRow]
 
 
-def files(rows: Rows, runs: pathlib.Path) -> dict[str, bytes]:
+def files(rows: Rows, runs: pathlib.Path | str) -> dict[str, bytes]:
   """Returns the files of the report by their path inside it.
 
   Args:
@@ -196,7 +196,7 @@ def _headline(
       f'{ending}')
 
 
-def _facts(rows: Rows, runs: pathlib.Path) -> list[tuple[str, str]]:
+def _facts(rows: Rows, runs: pathlib.Path | str) -> list[tuple[str, str]]:
   versions = sorted({row.versions.get('dfiv-ope', '?') for row in rows})
   digests = {
       str(row.problem['digest']) for row in rows if 'digest' in row.problem}

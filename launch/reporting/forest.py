@@ -36,6 +36,14 @@ def figure(name: str, case: cases.Case) -> figures.Figure:
       height=_REST + _LINE * (len(case.methods) + 1))
 
 
+def draw(case: cases.Case, axes: Any) -> None:
+  """Draws the figure of a case on axes of the caller."""
+  _panel(case, figures.styles(
+      [each.variant for each in case.methods],
+      {each.variant: each.method for each in case.methods}))(axes)
+  axes.set_title(_title(case), loc='left', pad=14.)
+
+
 def _title(case: cases.Case) -> str:
   words = str(case.problem['policy'])
   if len(words) > _LONGEST:

@@ -1,0 +1,1 @@
+"""The front door: evaluate and compare policies, and look at the answer."""

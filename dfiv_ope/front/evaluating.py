@@ -1,0 +1,158 @@
+"""`dfiv_ope.evaluate`: the value of a policy from a log, in one call."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from dfiv_ope import agents, types
+from dfiv_ope.agents import base
+from dfiv_ope.evaluation import estimates, runs
+from dfiv_ope.front import result
+from dfiv_ope.ope import episodes
+from dfiv_ope.ope import task as task_lib
+
+# A function of observations, a policy, or a name; see `policies.resolve`.
+AnyPolicy = str | Callable[[np.ndarray], Any] | types.Policy
+Configs = Mapping[str, base.Config | Mapping[str, Any]]
+
+
+def evaluate(
+    log: episodes.Episodes,
+    policy: AnyPolicy,
+    *,
+    methods: str | Sequence[str] = ('lstd', 'fqe'),
+    seeds: int = 3,
+    configs: Configs | None = None,
+    trust_policy: bool = False,
+    verbose: bool = False,
+) -> result.Result:
+  """Estimates the value of a policy from a log, with confidence intervals.
+
+      log = dfiv_ope.Log.from_arrays(
+          observations, actions, rewards, terminals, discount=0.99)
+      result = dfiv_ope.evaluate(log, lambda s: (s[:, 0] > 0).astype(int))
+      result.value, result.interval(0.95)
+
+  Args:
+    log: of `dfiv_ope.Log`.
+    policy: a function of observations [B, D] that returns probabilities
+      [B, A] or actions [B]; an object with `action_probabilities`; or a name:
+      'uniform', 'behaviour-clone', 'columns', the directory of a SavedModel,
+      an .onnx file, or package.module:function.
+    methods: names of estimators, of `dfiv_ope.agents.NAMES`. The first is the
+      answer, the others are beside it.
+    seeds: number of seeds of each.
+    configs: changes of the default hyper-parameters by method: a config, or
+      values by name, such as {'fqe': {'updates': 2000}}.
+    trust_policy: load a SavedModel whatever operations it holds.
+    verbose: show a progress bar.
+
+  Returns:
+    The estimates, their intervals and what to beware of.
+
+  Raises:
+    ValueError: an argument is not valid, or the policy does not fit the log.
+  """
+  chosen = configs_of(methods, configs or {})
+  check_seeds(seeds)
+  target = task_lib.find_policy(policy, log, trusted=trust_policy)
+  task = task_lib.EvaluationTask(log, target.policy)
+  with progress_bar(verbose, 'Evaluating', len(chosen) * seeds) as update:
+    return run(task, target.description, target.digest, chosen, seeds=seeds,
+               update=update)
+
+
+def run(
+    task: task_lib.EvaluationTask, name: str, digest: str,
+    chosen: Mapping[str, base.Config], *, seeds: int,
+    update: estimates.Progress,
+) -> result.Result:
+  """Runs estimators on a task.
+
+  Args:
+    task: the log and the policy.
+    name: what the policy is called.
+    digest: identifies what it does.
+    chosen: configs of the methods, by name.
+    seeds: number of seeds.
+    update: told how many runs are done.
+  """
+  evaluator = runs.Evaluator(task)
+  found = {}
+  for place, (method, config) in enumerate(chosen.items()):
+    found[method] = estimates.estimate(
+        evaluator, method, config, seeds=seeds,
+        progress=lambda done, note, place=place: update(  # type: ignore[misc]
+            place * seeds + done, note))
+  return result.Result(
+      task=task, policy=name, digest=digest, configs=dict(chosen),
+      estimates=found, log_average=estimates.log_average(evaluator))
+
+
+def configs_of(
+    methods: str | Sequence[str], changes: Configs,
+) -> dict[str, base.Config]:
+  """Returns the config of each method.
+
+  Raises:
+    ValueError: a method, or a name of a hyper-parameter, is not known.
+  """
+  names = [methods] if isinstance(methods, str) else list(methods)
+  if not names:
+    raise ValueError(
+        f'Name at least one method of {", ".join(agents.NAMES)}.')
+  unknown = sorted(set(changes) - set(names))
+  if unknown:
+    raise ValueError(
+        f'configs has {", ".join(unknown)}, which is not among the methods '
+        f'{", ".join(names)}.')
+  made = {}
+  for name in names:
+    default = agents.load(name).CONFIGS['default']
+    change = changes.get(name, {})
+    if isinstance(change, base.Config):
+      if type(change) is not type(default):
+        raise ValueError(
+            f'The config of {name} should be a {type(default).__module__}.'
+            f'{type(default).__name__}, got {type(change).__module__}.'
+            f'{type(change).__name__}.')
+      made[name] = change
+      continue
+    fields = [field.name for field in dataclasses.fields(default)]
+    wrong = sorted(set(change) - set(fields))
+    if wrong:
+      raise ValueError(
+          f'{name} has no hyper-parameter {wrong[0]!r}. It has '
+          f'{", ".join(fields)}.')
+    made[name] = dataclasses.replace(default, **change)
+  return made
+
+
+def check_seeds(seeds: int) -> None:
+  """Refuses a number of seeds that is none."""
+  if not isinstance(seeds, int) or isinstance(seeds, bool) or seeds < 1:
+    raise ValueError(f'seeds must be a whole number from 1, got {seeds!r}.')
+
+
+@contextlib.contextmanager
+def progress_bar(
+    shown: bool, title: str, total: int) -> Iterator[estimates.Progress]:
+  """Yields a function that moves a progress bar, or does nothing."""
+  if not shown:
+    yield lambda done, note: None
+    return
+  from rich import progress as rich_progress
+  with rich_progress.Progress(
+      rich_progress.TextColumn(title), rich_progress.BarColumn(),
+      rich_progress.TextColumn('{task.description}'),
+      rich_progress.TimeRemainingColumn()) as bar:
+    place = bar.add_task('', total=total)
+
+    def update(done: float, note: str) -> None:
+      bar.update(place, completed=done, description=note)
+
+    yield update
+    bar.update(place, completed=total, description='')

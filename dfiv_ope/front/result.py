@@ -1,0 +1,258 @@
+"""What `dfiv_ope.evaluate` returns: an answer, and how far to trust it."""
+
+from collections.abc import Mapping
+import dataclasses
+import functools
+import html
+import math
+import pathlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dfiv_ope import configs as configs_lib
+from dfiv_ope import results, types, versions
+from dfiv_ope.agents import base
+from dfiv_ope.evaluation import estimates as estimates_lib
+from dfiv_ope.evaluation import inference, verdict
+from dfiv_ope.launch import rows as rows_lib
+from dfiv_ope.ope import overlap
+from dfiv_ope.ope import task as task_lib
+
+if TYPE_CHECKING:
+  from matplotlib import axes as mpl_axes
+  import pandas as pd
+
+  from dfiv_ope.launch.reporting import cases
+
+
+class ConfidenceInterval(NamedTuple):
+  """The ends of a confidence interval; nan where the log is too small."""
+  low: float
+  high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+  """A difference of two values, paired by resampled episodes.
+
+  Attributes:
+    value: the difference.
+    draws: what its intervals are made of; None if there is none.
+  """
+  value: float
+  draws: inference.Draws | None
+
+  def interval(self, level: float = 0.95) -> ConfidenceInterval:
+    """Returns the confidence interval of the difference."""
+    return _ends(self.draws, level)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+  """The value of a policy, by one or more estimators.
+
+  Attributes:
+    task: the log and the target policy.
+    policy: what the policy is called.
+    digest: identifies what the policy does.
+    configs: hyper-parameters of each method.
+    estimates: of each method; the first is the answer.
+    log_average: the naive estimate, the average return of the log.
+  """
+  task: task_lib.EvaluationTask
+  policy: str
+  digest: str
+  configs: Mapping[str, base.Config]
+  estimates: Mapping[str, estimates_lib.Estimate]
+  log_average: estimates_lib.Estimate
+
+  @property
+  def method(self) -> str:
+    """The estimator whose estimate is the answer: the first one named."""
+    return next(iter(self.estimates))
+
+  @property
+  def value(self) -> float:
+    """The estimate of the policy's value; nan if all runs diverged."""
+    return self.estimates[self.method].value
+
+  def interval(
+      self, level: float = 0.95, *, method: str | None = None,
+  ) -> ConfidenceInterval:
+    """Returns the confidence interval of the value.
+
+    Args:
+      level: such as 0.95.
+      method: another than the first.
+
+    Returns:
+      Both ends; nan if the log is too small, which `warnings` says.
+    """
+    return _ends(self._of(method).draws, level)
+
+  def versus_log(self, *, method: str | None = None) -> Difference:
+    """Returns the value less the behaviour policy's, paired by episodes."""
+    return _difference(self._of(method), self.log_average)
+
+  def less(self, other: 'Result', *, method: str | None = None) -> Difference:
+    """Returns the value less that of another policy on the same log, paired.
+
+    Raises:
+      ValueError: the other is of another log.
+    """
+    if other.task.log.digest != self.task.log.digest:
+      raise ValueError(
+          'A paired difference needs two policies on one log, but these logs '
+          'have different digests.')
+    return _difference(
+        self._of(method), other.estimates[method or self.method])
+
+  @property
+  def overlap(self) -> overlap.Overlap:
+    """How far the log holds what the target policy would do."""
+    return self.task.overlap
+
+  @functools.cached_property
+  def warnings(self) -> list[str]:
+    """What to beware of, in sentences; the paired differences among them."""
+    found = self.overlap
+    diverged = [
+        f'{name} seed {run.seed}: {run.failure}; excluded from averages.'
+        for name, each in self.estimates.items()
+        for run in each.runs if run.failure]
+    return diverged + verdict.collect(
+        {name: verdict.Answer(
+            each.metrics, each.difference(self.log_average), each.missing)
+         for name, each in self.estimates.items() if each.sound},
+        support=verdict.Support(
+            found.grade, found.warnings(self.task.log.action_labels)),
+        level=0.95,
+        notes=[note.sentence for note in self.task.log.notes])
+
+  def to_frame(self, level: float = 0.95) -> 'pd.DataFrame':
+    """Returns a line for each method, the average of the log first.
+
+    Args:
+      level: of the intervals.
+    """
+    import pandas as pd
+    lines = []
+    for name, each in (('log_average', self.log_average),
+                       *self.estimates.items()):
+      own = _ends(each.draws, level)
+      paired = Difference(math.nan, None)
+      if each is not self.log_average:
+        paired = _difference(each, self.log_average)
+      lines.append({
+          'method': name, 'seeds': len(each.runs),
+          'diverged': len(each.runs) - len(each.sound),
+          'estimate': each.value, 'low': own.low, 'high': own.high,
+          'difference': paired.value,
+          'difference_low': paired.interval(level).low,
+          'difference_high': paired.interval(level).high,
+          'effective_share': each.metrics.get('effective_share', math.nan),
+          'cpu_seconds': sum(run.cpu_seconds for run in each.runs)})
+    return pd.DataFrame(lines).set_index('method')
+
+  def rows(self) -> list[results.ResultRow]:
+    """Returns the result rows that the command line would write."""
+    problem = rows_lib.describe_log(
+        self.task, target=self.digest, policy=self.policy)
+    made = [_row(problem, rows_lib.LOG, rows_lib.LOG_CONFIG, run, {})
+            for run in self.log_average.runs]
+    for name, each in self.estimates.items():
+      made += [_row(
+          problem, name, configs_lib.encode(self.configs[name]), run,
+          rows_lib.inference(name)) for run in each.runs]
+    return made
+
+  def plot(self, axes: 'mpl_axes.Axes | None' = None) -> 'mpl_axes.Axes':
+    """Draws estimates with intervals beside the log's average return.
+
+    Args:
+      axes: of matplotlib; new ones if None.
+    """
+    from matplotlib import pyplot
+
+    from dfiv_ope.launch.reporting import forest
+    if axes is None:
+      _, axes = pyplot.subplots(
+          figsize=(6., 1.2 + 0.45 * (len(self.estimates) + 1)),
+          layout='constrained')
+    forest.draw(self._case, axes)
+    return axes
+
+  def to_html(self, directory: str | pathlib.Path) -> pathlib.Path:
+    """Writes the report of `dfiv-ope report`; returns its page.
+
+    Args:
+      directory: new, empty, or an older report, which is replaced.
+    """
+    from dfiv_ope.launch.reporting import publish
+    return publish.publish(
+        self.rows(), 'dfiv_ope.evaluate', pathlib.Path(directory).expanduser())
+
+  def __repr__(self) -> str:
+    low, high = self.interval()
+    ends = '' if math.isnan(low) else f' [{low:.4g}, {high:.4g}]'
+    return (f'<Result {self.policy} on {self.task.log.name}: '
+            f'{self.value:.4g}{ends} by {self.method}, log average '
+            f'{self.log_average.value:.4g}>')
+
+  def _repr_html_(self) -> str:
+    """Returns the table, the figure and the warnings, for a notebook."""
+    from dfiv_ope.launch.reporting import forest
+    table = self.to_frame().drop(columns=['cpu_seconds'])
+    drawn = forest.figure('result', self._case).inline()
+    said = ''.join(f'<li>{html.escape(each)}</li>' for each in self.warnings)
+    return (
+        f'<h4>Value of {html.escape(self.policy)}</h4>'
+        + table.to_html(float_format='{:.4g}'.format, na_rep='')
+        + ''.join(drawn) + f'<ul>{said}</ul>')
+
+  @property
+  def _case(self) -> 'cases.Case':
+    from dfiv_ope.launch.reporting import cases, frames
+    made = results.latest(self.rows())
+    (case,) = cases.collect(frames.log(made), made)
+    return case
+
+  def _of(self, method: str | None) -> estimates_lib.Estimate:
+    if method is not None and method not in self.estimates:
+      raise ValueError(
+          f'There is no estimate by {method!r}. There are '
+          f'{", ".join(self.estimates)}.')
+    return self.estimates[method or self.method]
+
+
+def _ends(draws: inference.Draws | None, level: float) -> ConfidenceInterval:
+  if not 0. < level < 1.:
+    raise ValueError(f'An interval needs a level in (0, 1), got {level:g}.')
+  if draws is None:
+    return ConfidenceInterval(math.nan, math.nan)
+  found = draws.interval(level)
+  return ConfidenceInterval(found.low, found.high)
+
+
+def _difference(
+    first: estimates_lib.Estimate, second: estimates_lib.Estimate,
+) -> Difference:
+  known = first.draws is not None and second.draws is not None
+  return Difference(
+      first.value - second.value,
+      first.draws.less(second.draws)  # type: ignore[union-attr, arg-type]
+      if known else None)
+
+
+def _row(
+    problem: Mapping[str, Any], method: str, config: Mapping[str, Any],
+    run: Any, settings: Mapping[str, Any],
+) -> results.ResultRow:
+  resamples: types.FloatArray = run.resamples
+  return results.ResultRow(
+      problem=problem, method=method, config=config, seed=run.seed,
+      metrics=dict(run.metrics),
+      curves={name: [each if math.isfinite(each) else None for each in values]
+              for name, values in run.curves.items()},
+      cpu_seconds=run.cpu_seconds, versions=versions.versions(),
+      failure=run.failure, version=rows_lib.version(method),
+      resamples=resamples.tolist(), inference=settings)
