@@ -3,7 +3,8 @@
 A run directory holds one file of JSON lines. A row has everything that is
 needed to run it again; rows with the same key are the same experiment. A key
 holds all that a problem says, except what only describes it, so that a new
-field makes another key until it is named as a description.
+field makes another key until it is named as a description. Of the method it
+holds the config and the version of its numbers, not where or how it is written.
 
     row = ResultRow(problem={'name': 'demand', 'n': 5000, 'rho': 0.5}, ...)
     if row.key not in results.keys(directory):
