@@ -13,6 +13,7 @@ when it is first used:
 """
 
 import importlib
+import logging
 import os
 from typing import Any
 
@@ -20,6 +21,15 @@ __version__ = '0.1.0'
 
 # TensorFlow reads it when it is first imported: errors only.
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+
+
+def _is_no_chatter(record: logging.LogRecord) -> bool:
+  """Drops what TensorFlow says of graphs that are made for each learner."""
+  return not any(words in record.getMessage() for words in (
+      'triggered tf.function retracing', 'AutoGraph could not transform'))
+
+
+logging.getLogger('tensorflow').addFilter(_is_no_chatter)
 
 # Name -> module it lives in; and modules that users import from here.
 _NAMES = {
