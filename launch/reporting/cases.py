@@ -39,6 +39,7 @@ class Result:
       there is too little data to say.
     difference: the same of the value less the average return of the log.
     missing: why there is too little data for an interval, if there is.
+    place: of its first run among all.
   """
   variant: str
   method: str
@@ -51,6 +52,7 @@ class Result:
   interval: inference.Interval | None
   difference: inference.Interval | None
   missing: str = ''
+  place: int = 0
 
   @property
   def width(self) -> float:
@@ -121,9 +123,10 @@ class Case:
   def preferred(self) -> Result | None:
     """The method whose estimate is the answer.
 
-    That of the selection if there was one. Otherwise the one of the narrowest
-    interval, which holds chance and the correction, first of those that did
-    not diverge, are not contradicted and have several runs.
+    That of the selection if there was one. Otherwise the one that was run
+    first, of those that did not diverge, are not contradicted and have several
+    runs. The width of an interval is no reason: of several, the narrowest is
+    the likeliest to be too narrow.
     """
     known = [each for each in self.methods if each.interval] or [
         each for each in self.methods if math.isfinite(each.estimate)]
@@ -131,7 +134,7 @@ class Case:
       chosen = self.selection.chosen.idxmax()
       known = [each for each in known if each.variant == chosen] or known
     return min(known, default=None, key=lambda each: (
-        bool(each.failed), each.contradicted, each.runs == 1, each.width))
+        bool(each.failed), each.contradicted, each.runs == 1, each.place))
 
 
 def collect(frame: pd.DataFrame, rows: list[results.ResultRow]) -> list[Case]:
@@ -194,4 +197,4 @@ def _result(
       if sound else float('nan'),
       interval=intervals.of(sound, level=LEVEL),
       difference=intervals.difference(sound, log, level=LEVEL),
-      missing=intervals.missing(sound))
+      missing=intervals.missing(sound), place=int(part.index[0]))

@@ -42,6 +42,8 @@ def draw(case: cases.Case, axes: Any) -> None:
       [each.variant for each in case.methods],
       {each.variant: each.method for each in case.methods}))(axes)
   axes.set_title(_title(case), loc='left', pad=14.)
+  for side in ('top', 'right'):
+    axes.spines[side].set_visible(False)
 
 
 def _title(case: cases.Case) -> str:
