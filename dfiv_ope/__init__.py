@@ -6,9 +6,14 @@ loaded when they are first used.
 """
 
 import importlib
+import os
 from typing import Any
 
 __version__ = '0.1.0'
+
+# TensorFlow reads this once, when something of ours first imports it: its notes
+# on drivers and instruction sets are not for our users.
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 # Modules that users import from here, wherever they live.
 _MODULES = {
