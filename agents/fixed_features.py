@@ -273,7 +273,7 @@ def _reorder(rows: tf.Tensor, actions: int) -> tf.Tensor:
       tf.reduce_sum(blocks[:, -1], axis=0, keepdims=True)], axis=0)
 
 
-def stage1(
+def stage1_metrics(
     first: ridge.Sums, second: ridge.Sums, penalty: float,
 ) -> dict[str, float]:
   """Returns how well states and actions predict the next features.

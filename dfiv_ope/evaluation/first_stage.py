@@ -33,7 +33,7 @@ _SPECTRUM_FEATURES, _SPECTRUM_ROWS = 50, 20_000
 _RECORDED = (1, 10, 40)
 
 
-class FirstStage:
+class LogFirstStage:
   """What states and actions tell of the values that follow."""
 
   def __init__(

@@ -46,7 +46,7 @@ class Sums(NamedTuple):
   gram: types.FloatArray
   moment: types.FloatArray
   square: types.FloatArray
-  count: types.FloatArray
+  count: types.Nest
 
 
 def append_intercept(features: types.FloatArray) -> types.FloatArray:

@@ -31,7 +31,10 @@ assert not heavy, heavy
 
 _TRAINED = _DATA + """
 dfiv_ope.estimators.DFIV(iterations=2, checks=1).fit(y, t, Z=z, X=x)
-assert 'tensorflow' in sys.modules
+dfiv_ope.estimators.DeepGMM(steps=2, checks=1).fit(y, t, Z=z, X=x)
+tf = sys.modules['tensorflow']
+for _ in range(9):  # As many learners would.
+  tf.function(lambda x: x + 1, autograph=False)(tf.constant(1))
 """
 
 
