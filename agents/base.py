@@ -266,12 +266,15 @@ def half_sums(
     sums: returns those of a part; a `tf.function`, to be fast.
     parts: gives the log.
 
+  Returns:
+    Sums of numpy arrays.
+
   Raises:
     ValueError: there is only one part.
   """
   halves: list[ridge.Sums | None] = [None, None]
   for index, rows in enumerate(parts()):
-    before, present = halves[index % 2], sums(rows)
+    before, present = halves[index % 2], ridge.arrays(sums(rows))
     halves[index % 2] = (
         present if before is None else ridge.merge(before, present))
   if halves[0] is None or halves[1] is None:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base
-from dfiv_ope.iv import ridge
+from dfiv_ope.iv import differentiable, ridge
 from dfiv_ope.iv.methods import dfiv_bellman, dfiv_stages
 from dfiv_ope.nn import descent, networks, optimizers
 from dfiv_ope.ope import bellman, decisions
@@ -185,7 +185,8 @@ class DFIV(base.Agent):
     return stage1, dfiv_bellman.stage2_sums(total, stage1, penalty)
 
   def predict(self, decision: decisions.Decision) -> tf.Tensor:
-    return ridge.predict(self._treatment.network(decision), self._weights)
+    return differentiable.predict(
+        self._treatment.network(decision), self._weights)
 
   @tf.function(reduce_retracing=True)
   def _sums(self, rows: types.IVBatch) -> ridge.Sums:

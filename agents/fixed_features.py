@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base
-from dfiv_ope.iv import features, ridge
+from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.iv.diagnostics import spectrum
 from dfiv_ope.nn import encoding
 from dfiv_ope.ope import bellman, decisions
@@ -95,6 +95,21 @@ class Config(base.Config):
           f'bandwidth_scale must be positive, got {self.bandwidth_scale}.')
 
 
+class Waves(tf.Module):
+  """`features.FourierFeatures` inside graphs, where sums of psi are made."""
+
+  def __init__(self, fourier: features.FourierFeatures):
+    """Initialises them with the frequencies of the others."""
+    super().__init__('waves')
+    self._frequencies = tf.Variable(fourier.frequencies, trainable=False)
+
+  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    """Returns features [B, size] of inputs [B, D], float64, of unit norm."""
+    angle = tf.matmul(tf.cast(x, tf.float64), self._frequencies)
+    waves = tf.concat([tf.cos(angle), tf.sin(angle)], axis=1)
+    return waves / tf.sqrt(tf.cast(tf.shape(angle)[1], tf.float64))
+
+
 class Linear(base.Agent):
   """An agent whose values are linear in fixed features; `solve` is its own."""
 
@@ -138,7 +153,7 @@ def make(
   bandwidth = np.full(
       problem.num_observations, problem.distance * bandwidth_scale)
   return decisions.Outer(
-      features.FourierFeatures(bandwidth, size=size, seed=seed),
+      Waves(features.FourierFeatures(bandwidth, size=size, seed=seed)),
       state_size=size, num_actions=problem.num_actions)
 
 
@@ -207,8 +222,10 @@ def _sums(function: decisions.Outer, rows: types.IVBatch) -> ridge.Sums:
   def sort(x: tf.Tensor) -> tf.Tensor:
     return tf.gather(x, order)
 
-  now = ridge.append_intercept(function.state(sort(step.now.observation)))
-  later = ridge.append_intercept(function.state(sort(step.later.observation)))
+  now = differentiable.append_intercept(
+      function.state(sort(step.now.observation)))
+  later = differentiable.append_intercept(
+      function.state(sort(step.later.observation)))
   weight = sort(
       tf.cast(decisions.weights(step.later, actions), now.dtype)
       * tf.cast(step.continuation, now.dtype))  # gamma d p, [B, A]
@@ -220,7 +237,8 @@ def _sums(function: decisions.Outer, rows: types.IVBatch) -> ridge.Sums:
       sort(step.now.actions[:, 0]), tf.range(actions), side='right')
   starts = tf.concat([[0], ends[:-1]], axis=0)
   blocks = [
-      ridge.sums(now[starts[each]:ends[each]], targets[starts[each]:ends[each]])
+      differentiable.sums(
+          now[starts[each]:ends[each]], targets[starts[each]:ends[each]])
       for each in range(actions)]
   zeros = [tf.zeros_like(block.gram) for block in blocks]
   gram = tf.concat([
@@ -255,7 +273,7 @@ def _reorder(rows: tf.Tensor, actions: int) -> tf.Tensor:
       tf.reduce_sum(blocks[:, -1], axis=0, keepdims=True)], axis=0)
 
 
-def stage1(
+def stage1_metrics(
     first: ridge.Sums, second: ridge.Sums, penalty: float,
 ) -> dict[str, float]:
   """Returns how well states and actions predict the next features.
@@ -270,18 +288,17 @@ def stage1(
   """
   later = [_later(half) for half in (first, second)]
   error = sum(
-      float(ridge.mean_squared_error(
-          judge, ridge.solve_sums(fitted, penalty, intercept=True)))
+      ridge.mean_squared_error(
+          judge, ridge.solve_sums(fitted, penalty, intercept=True))
       for judge, fitted in (later, later[::-1])) / 2.
   total = ridge.merge(*later)
   mean = total.moment[-1] / total.count
-  variance = float(tf.reduce_sum(
-      total.square / total.count - tf.square(mean)))
+  variance = float(np.sum(total.square / total.count - np.square(mean)))
   found = spectrum.from_moments(*(
       # Next features vary about as much as present ones, whose sums are there.
       spectrum.Moments(
-          instrument=half.gram.numpy(), cross=-change.moment.numpy(),
-          treatment=half.gram.numpy(), outcome=half.moment[:, -1].numpy(),
+          instrument=half.gram, cross=-change.moment,
+          treatment=half.gram, outcome=half.moment[:, -1],
           square=float(half.square[-1]), rows=float(half.count))
       for half, change in zip((first, second), later, strict=True)),
       penalty=penalty)
@@ -291,7 +308,7 @@ def stage1(
       'stage1_singular_value_10': float(found.values[:10][-1]),
       'stage1_singular_value_middle': float(found.values[middle]),
       'stage1_rank': found.rank,
-      'instrument_condition': spectrum.condition(total.gram.numpy())}
+      'instrument_condition': spectrum.condition(total.gram)}
 
 
 def _later(total: ridge.Sums) -> ridge.Sums:
@@ -299,5 +316,5 @@ def _later(total: ridge.Sums) -> ridge.Sums:
   whole = ridge.targets(total, slice(None, -1))
   return whole._replace(
       moment=whole.moment - total.gram,
-      square=(whole.square - 2. * tf.linalg.diag_part(whole.moment)
-              + tf.linalg.diag_part(total.gram)))
+      square=(whole.square - 2. * np.diag(whole.moment)
+              + np.diag(total.gram)))

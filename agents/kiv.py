@@ -61,7 +61,7 @@ class KIV(fixed_features.Linear):
         'stage2_penalty': solution.stage2_penalty,
         'held_out_stage1_loss': min(solution.stage1_losses),
         'held_out_stage2_loss': min(solution.stage2_losses),
-        **fixed_features.stage1(*halves, solution.stage1_penalty)}
+        **fixed_features.stage1_metrics(*halves, solution.stage1_penalty)}
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> KIV:

@@ -28,6 +28,13 @@ _ARROWS = {
     'front': {'top', 'ope', 'agents', 'evaluation', 'launch'},
 }
 
+# Users of closed forms do not wait for these: neither the modules here nor
+# what they import at once may know them.
+_LIGHT = (
+    'dfiv_ope', 'dfiv_ope.iv.estimators', 'dfiv_ope.iv.regressors',
+    *(f'dfiv_ope.iv.methods.{name}' for name in ('two_sls', 'sieve', 'kiv')))
+_HEAVY = {'tensorflow', 'sonnet', 'acme', 'reverb', 'bsuite', 'matplotlib'}
+
 # Heavy or foreign packages that a room must not know.
 _COMMAND_LINE = {'typer', 'rich', 'ray', 'jinja2'}
 _FORBIDDEN = {
@@ -92,6 +99,37 @@ def test_imports_follow_the_arrows(name):
   for imported in _imports(_FILES[name]):
     assert imported.split('.')[0] not in _FORBIDDEN.get(room, ()), (
         f'{name} imports {imported}')
+
+
+def _at_once(name):
+  """Yields what importing a module imports, outside of its functions."""
+  waiting = ast.parse(_FILES[name].read_text(encoding='utf-8')).body[:]
+  while waiting:
+    node = waiting.pop()
+    if isinstance(node, ast.Import):
+      yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+      yield from (f'{node.module}.{alias.name}' for alias in node.names)
+    elif isinstance(node, ast.If) and ast.unparse(node.test) == 'TYPE_CHECKING':
+      waiting += node.orelse
+    elif not isinstance(node, ast.FunctionDef | ast.Lambda):
+      waiting += ast.iter_child_nodes(node)
+
+
+def test_closed_forms_do_not_wait_for_tensorflow():
+  seen, waiting = set(), [(name, name) for name in _LIGHT]
+  while waiting:
+    name, way = waiting.pop()
+    assert name.split('.')[0] not in _HEAVY, f'{way}: {name}'
+    packages = ['.'.join(name.split('.')[:end])
+                for end in range(1, name.count('.') + 2)]
+    for each in packages:
+      if each in _FILES and each not in seen:
+        seen.add(each)
+        waiting += [(found, f'{way} > {each}') for found in _at_once(each)]
+  assert {'dfiv_ope.iv.ridge', 'dfiv_ope.iv.storage', 'dfiv_ope.nn.scaling',
+          'dfiv_ope.iv.diagnostics.fitted_model'} <= seen
+  assert 'dfiv_ope.iv.differentiable' not in seen
 
 
 def test_no_module_imports_itself_through_others():

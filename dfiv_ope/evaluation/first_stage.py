@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, fixed_features
-from dfiv_ope.iv import ridge
+from dfiv_ope.iv import differentiable, ridge
 from dfiv_ope.iv.diagnostics import spectrum, strength
 from dfiv_ope.ope import bellman, decisions
 
@@ -33,7 +33,7 @@ _SPECTRUM_FEATURES, _SPECTRUM_ROWS = 50, 20_000
 _RECORDED = (1, 10, 40)
 
 
-class FirstStage:
+class LogFirstStage:
   """What states and actions tell of the values that follow."""
 
   def __init__(
@@ -80,10 +80,11 @@ class FirstStage:
       later = -tf.cast(
           bellman.change(agent.predict, rows.treatment), tf.float64)
       values.append(later.numpy()[:, 0])
-      moments.append(fixed_features.moment(psi, rows.instrument, later))
+      moments.append(
+          fixed_features.moment(psi, rows.instrument, later).numpy())
     sums = [
         half._replace(
-            moment=tf.add_n(moments[index::2]),
+            moment=np.sum(moments[index::2], axis=0),
             square=np.sum(np.square(
                 np.concatenate(values[index::2])), keepdims=True))
         for index, half in enumerate(self._halves)]
@@ -132,7 +133,7 @@ class FirstStage:
       columns = tf.concat([
           psi(batch.instrument), treatment,
           tf.cast(batch.outcome, treatment.dtype)], axis=1)
-      return ridge.sums(columns, columns[:, -1:])
+      return differentiable.sums(columns, columns[:, -1:])
 
     found = spectrum.from_moments(*(
         _moments(half, psi.output_size)
@@ -148,22 +149,23 @@ class FirstStage:
 
 def _moments(half: ridge.Sums, size: int) -> spectrum.Moments:
   """Returns the moments of columns [phi, psi, r], of phi and psi `size`."""
-  gram = half.gram.numpy()
+  gram = half.gram
   return spectrum.Moments(
       instrument=gram[:size, :size], cross=gram[:size, size:-1],
       treatment=gram[size:-1, size:-1], outcome=gram[:size, -1],
       square=float(gram[-1, -1]), rows=float(half.count))
 
 
-def _fit(first: ridge.Sums, second: ridge.Sums) -> list[tf.Tensor]:
+def _fit(
+    first: ridge.Sums, second: ridge.Sums) -> list[types.FloatArray]:
   """Returns the weights that predict each half, fitted on the other.
 
   The penalty is the one of the least error on the first half.
   """
   fits = {penalty: ridge.solve_sums(second, penalty, intercept=True)
           for penalty in _PENALTIES}
-  best = min(fits, key=lambda penalty: float(
-      ridge.mean_squared_error(first, fits[penalty])))
+  best = min(fits, key=lambda penalty: ridge.mean_squared_error(
+      first, fits[penalty]))
   return [fits[best], ridge.solve_sums(first, best, intercept=True)]
 
 

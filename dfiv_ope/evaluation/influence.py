@@ -120,7 +120,7 @@ class Influence:
     halves = base.half_sums(sums, _only(parts, looked_at))
     total = ridge.merge(*halves, *(
         base.half_sums(sums, _only(parts, others)) if others else ()))
-    self.first_stage = first_stage.FirstStage(
+    self.first_stage = first_stage.LogFirstStage(
         problem, psi, _only(parts, looked_at), halves,
         bandwidth_scale=features.bandwidth_scale,
         episodes=episodes[np.isin(

@@ -84,7 +84,6 @@ def _judge(
             for part in (0, 1)]
   projected = np.zeros(values.shape[1])
   for one, other in (halves, halves[::-1]):
-    weights = ridge.solve_sums(other, penalty, intercept=True).numpy()
-    projected += np.sum(
-        weights * one.moment.numpy(), axis=0) / float(one.count) / 2.
+    weights = ridge.solve_sums(other, penalty, intercept=True)
+    projected += np.sum(weights * one.moment, axis=0) / one.count / 2.
   return Scores(tournament=products.max(axis=1), projected=projected)

@@ -3,21 +3,21 @@
 A method of this kind chooses feature maps and hands them over:
 
     model = Model(config, treatment_map, instrument_map, covariate_map)
-    model.solve(stage1, stage2, ...)
+    model.adopt(cross_fit(
+        model.features(stage1), model.features(stage2), ...))
     model.predict(treatment, covariate)
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import ridge, two_stage
 
-# A feature map: [B, D] -> [B, features].
-FeatureMap = Callable[[tf.Tensor], tf.Tensor]
+# Numbers of a fitted model by name, for a file.
+State = Mapping[str, types.FloatArray]
 
 # Candidates of both penalties for features of about unit norm.
 PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 0.25, 0.5))
@@ -32,7 +32,35 @@ def check_candidates(config: Any) -> None:
           f'{name} must be positive candidates, at least one, got {values}.')
 
 
-class Model(tf.Module):
+class FeatureMap(Protocol):
+  """Features of rows; what it learned from them can be saved."""
+
+  def __call__(self, x: types.FloatArray) -> types.FloatArray:
+    """Returns features [B, K] of x [B, D], float64."""
+
+  def state(self) -> State:
+    """Returns what `restore` needs."""
+
+  def restore(self, state: State) -> None:
+    """Takes what `state` of a fitted map returned."""
+
+
+class Columns:
+  """The raw columns as features."""
+
+  def __call__(self, x: types.FloatArray) -> types.FloatArray:
+    """Returns x."""
+    return x
+
+  def state(self) -> State:
+    """Returns nothing: there is nothing to learn."""
+    return {}
+
+  def restore(self, state: State) -> None:
+    """Takes nothing."""
+
+
+class Model:
   """A structural function that is linear in fixed features.
 
   With a covariate map, f = u' (psi(x) (x) xi(o)) as in Algorithm 2. Without
@@ -53,20 +81,18 @@ class Model(tf.Module):
       covariate_map: FeatureMap | None = None,
   ):
     """Initialises the model without weights."""
-    super().__init__()
     self.config = config
     self.history: dict[str, list[float]] = {}
     self._treatment_map = treatment_map
     self._instrument_map = instrument_map
     self._covariate_map = covariate_map
-    self.weights = tf.Variable(
-        tf.zeros([0, 1], tf.float64), shape=[None, 1], trainable=False)
+    self.weights = np.zeros([0, 1])
 
   @property
   def linear(self) -> bool:
     """Whether both stages are linear in the raw columns."""
-    return self._treatment_map is tf.identity and (
-        self._instrument_map is tf.identity)
+    return isinstance(self._treatment_map, Columns) and isinstance(
+        self._instrument_map, Columns)
 
   def features(self, batch: types.IVBatch) -> types.IVBatch:
     """Returns the batch with features in place of the raw columns."""
@@ -74,23 +100,26 @@ class Model(tf.Module):
     return types.IVBatch(
         treatment=treatment,
         instrument=self.instrument_features(batch.instrument),
-        outcome=tf.cast(batch.outcome, tf.float64),
+        outcome=np.asarray(batch.outcome, np.float64),
         covariate=covariate)
 
-  def instrument_features(self, instrument: tf.Tensor) -> tf.Tensor:
+  def instrument_features(
+      self, instrument: types.FloatArray) -> types.FloatArray:
     """Returns phi(z, o), [B, d2], of instruments and covariates [B, D]."""
-    return self._instrument_map(tf.cast(instrument, tf.float64))
+    return self._instrument_map(np.asarray(instrument, np.float64))
 
   def predict(
-      self, treatment: tf.Tensor, covariate: tf.Tensor | None = None,
-  ) -> tf.Tensor:
+      self,
+      treatment: types.FloatArray,
+      covariate: types.FloatArray | None = None,
+  ) -> types.FloatArray:
     """Returns the structural function at the given points, [B, 1]."""
     return two_stage.predict(
         *self._structural(treatment, covariate), self.weights)
 
   def adopt(self, solution: two_stage.Solution) -> None:
     """Takes the weights and the losses of a solution."""
-    self.weights.assign(solution.stage2_weights)
+    self.weights = np.asarray(solution.stage2_weights)
     self.history = {
         'stage1_penalty': [solution.stage1_penalty],
         'stage2_penalty': [solution.stage2_penalty],
@@ -98,19 +127,47 @@ class Model(tf.Module):
         'stage2_loss': list(solution.stage2_losses),
     }
 
+  def state(self) -> State:
+    """Returns the numbers of a fitted model by name, for a file."""
+    return {'weights': self.weights, **{
+        f'{name}/{key}': values for name, each in self._maps()
+        for key, values in each.state().items()}}
+
+  def restore(self, state: State) -> None:
+    """Takes what `state` of a fitted model of the same config returned.
+
+    Raises:
+      KeyError: something is missing.
+    """
+    self.weights = state['weights']
+    for name, each in self._maps():
+      start = f'{name}/'
+      each.restore({
+          key.removeprefix(start): values for key, values in state.items()
+          if key.startswith(start)})
+
+  def _maps(self) -> list[tuple[str, FeatureMap]]:
+    maps = (('treatment_map', self._treatment_map),
+            ('instrument_map', self._instrument_map),
+            ('covariate_map', self._covariate_map))
+    return [(name, each) for name, each in maps if each is not None]
+
   def _structural(
-      self, treatment: tf.Tensor, covariate: tf.Tensor | None,
-  ) -> tuple[tf.Tensor, tf.Tensor | None]:
+      self, treatment: types.FloatArray, covariate: types.FloatArray | None,
+  ) -> tuple[types.FloatArray, types.FloatArray | None]:
     if covariate is None or self._covariate_map is None:
       return self._treatment_map(join(treatment, covariate)), None
-    return (self._treatment_map(tf.cast(treatment, tf.float64)),
-            self._covariate_map(tf.cast(covariate, tf.float64)))
+    return (self._treatment_map(np.asarray(treatment, np.float64)),
+            self._covariate_map(np.asarray(covariate, np.float64)))
 
 
-def join(first: tf.Tensor, second: tf.Tensor | None = None) -> tf.Tensor:
+def join(
+    first: types.FloatArray, second: types.FloatArray | None = None,
+) -> types.FloatArray:
   """Returns the columns of both side by side, float64: [B, D1 + D2]."""
   parts = [first] if second is None else [first, second]
-  return tf.concat([tf.cast(part, tf.float64) for part in parts], axis=1)
+  return np.concatenate(
+      [np.asarray(part, np.float64) for part in parts], axis=1)
 
 
 def cross_fit(
@@ -218,17 +275,17 @@ def explained_residual(
   """
   contrast = np.concatenate([-np.asarray(stage2_weights), [[1.]]])
   moment1, moment2 = (
-      tf.matmul(total.moment, contrast) for total in (first, second))
+      total.moment @ contrast for total in (first, second))
   prediction = ridge.solve_sums(
       second._replace(moment=moment2), penalty, intercept=True)
-  return float(tf.reduce_sum(prediction * moment1) / first.count)
+  return float(np.sum(prediction * moment1) / first.count)
 
 
 class _Stage1(NamedTuple):
   """Stage 1 of both halves with the chosen penalty."""
   first: types.FloatArray
   second: types.FloatArray
-  whole: tf.Tensor
+  whole: types.FloatArray
   penalty: float
   losses: tuple[float, ...]
 

@@ -10,13 +10,12 @@ variance expansion):
     dictionary(x)                                  # [B, size]
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import itertools
 import math
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 
@@ -48,12 +47,8 @@ class BSpline:
 Basis = Hermite | BSpline
 
 
-class Dictionary(tf.Module):
-  """Products of basis functions of the columns; no constant.
-
-  It is evaluated outside graphs only: how many functions there are is known
-  when the rows, or a checkpoint, have set the knots.
-  """
+class Dictionary:
+  """Products of basis functions of the columns; no constant."""
 
   def __init__(
       self,
@@ -61,7 +56,6 @@ class Dictionary(tf.Module):
       *,
       interaction: int,
       most_functions: int,
-      name: str | None = None,
   ):
     """Initialises the dictionary; `adapt` then sets the knots.
 
@@ -70,16 +64,12 @@ class Dictionary(tf.Module):
       interaction: the most columns that one product has.
       most_functions: products of fewer columns are formed where there would
         be more functions than this.
-      name: name of the module.
     """
-    super().__init__(name=name)
     self._bases = tuple(bases)
     self._interaction = interaction
     self._most_functions = most_functions
-    self._order = tf.Variable(1, trainable=False)
-    self._knots = [
-        tf.Variable(tf.zeros([0], tf.float64), shape=[None], trainable=False)
-        for _ in self._bases]
+    self._order = 1
+    self._knots = [np.zeros(0) for _ in self._bases]
 
   def adapt(self, x: types.FloatArray) -> None:
     """Sets knots and products from the rows of x [B, D].
@@ -88,40 +78,51 @@ class Dictionary(tf.Module):
     knots and stays as it is.
     """
     columns = np.asarray(x, np.float64).T
-    for basis, knots, column in zip(
-        self._bases, self._knots, columns, strict=True):
-      knots.assign(_make_knots(basis, column))
-    self._order.assign(1)
-    while (int(self._order) < min(self._interaction, len(self._bases))
-           and self._count(int(self._order) + 1) <= self._most_functions):
-      self._order.assign_add(1)
+    self._knots = [
+        _make_knots(basis, column)
+        for basis, column in zip(self._bases, columns, strict=True)]
+    self._order = 1
+    while (self._order < min(self._interaction, len(self._bases))
+           and self._count(self._order + 1) <= self._most_functions):
+      self._order += 1
 
   @property
   def size(self) -> int:
     """Number of functions."""
-    return self._count(int(self._order))
+    return self._count(self._order)
 
-  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+  def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, size] of inputs [B, D], float64."""
-    x = tf.cast(x, tf.float64)
+    x = np.asarray(x, np.float64)
     functions = [
         _evaluate(x[:, index], basis, knots)
         for index, (basis, knots) in enumerate(
             zip(self._bases, self._knots, strict=True))]
     blocks = []
-    for subset in self._products(int(self._order)):
+    for subset in self._products(self._order):
       block = functions[subset[0]]
       for index in subset[1:]:
         product = block[:, :, None] * functions[index][:, None, :]
-        block = tf.reshape(
-            product, [-1, block.shape[1] * functions[index].shape[1]])
+        block = product.reshape(
+            -1, block.shape[1] * functions[index].shape[1])
       blocks.append(block)
-    return tf.concat(blocks, axis=1)
+    return np.concatenate(blocks, axis=1)
+
+  def state(self) -> Mapping[str, types.FloatArray]:
+    """Returns what `restore` needs."""
+    return {'order': np.asarray(self._order), **{
+        f'knots/{index}': each for index, each in enumerate(self._knots)}}
+
+  def restore(self, state: Mapping[str, types.FloatArray]) -> None:
+    """Takes what `state` of a dictionary of the same bases returned."""
+    self._order = int(state['order'])
+    self._knots = [
+        state[f'knots/{index}'] for index in range(len(self._bases))]
 
   def _count(self, order: int) -> int:
     sizes = [
         basis.degree if isinstance(basis, Hermite)
-        else max(int(tf.size(knots)) - _DEGREE - 1, 1)
+        else max(len(knots) - _DEGREE - 1, 1)
         for basis, knots in zip(self._bases, self._knots, strict=True)]
     return sum(
         math.prod(sizes[index] for index in subset)
@@ -146,37 +147,40 @@ def _make_knots(basis: Basis, column: types.FloatArray) -> types.FloatArray:
   return np.sort(np.concatenate([inner, ends]))
 
 
-def _evaluate(x: tf.Tensor, basis: Basis, knots: tf.Variable) -> tf.Tensor:
+def _evaluate(
+    x: types.FloatArray, basis: Basis, knots: types.FloatArray,
+) -> types.FloatArray:
   if isinstance(basis, Hermite):
     return hermite(x, basis.degree)
-  if not int(tf.size(knots)):
-    return x[:, None]
-  return b_splines(x, tf.convert_to_tensor(knots))
+  return b_splines(x, knots) if len(knots) else x[:, None]
 
 
-def hermite(x: tf.Tensor, degree: int) -> tf.Tensor:
+def hermite(x: types.FloatArray, degree: int) -> types.FloatArray:
   """Returns He_k(x) / sqrt(k!) for k = 1 to degree at x [B]: [B, degree]."""
-  values = [tf.ones_like(x), x]
+  values = [np.ones_like(x), x]
   for k in range(1, degree):
     # The recursion of the normalised polynomials.
     values.append(
         (x * values[k] - np.sqrt(k) * values[k - 1]) / np.sqrt(k + 1.))
-  return tf.stack(values[1:], axis=1)
+  return np.stack(values[1:], axis=1)
 
 
-def b_splines(x: tf.Tensor, knots: tf.Tensor) -> tf.Tensor:
+def b_splines(
+    x: types.FloatArray, knots: types.FloatArray) -> types.FloatArray:
   """Returns the cubic B-splines of sorted knots [K] at x [B]: [B, K - 4].
 
   Points outside the knots take the value at the nearest end.
   """
-  x = tf.clip_by_value(x, knots[0], knots[-1])[:, None]
+  x = np.clip(x, knots[0], knots[-1])[:, None]
   # The last point belongs to the last interval that is not empty.
-  inside = tf.where(x < knots[-1], x, tf.reduce_max(
-      tf.where(knots < knots[-1], knots, knots[0])))
-  values = tf.cast((knots[:-1] <= inside) & (inside < knots[1:]), x.dtype)
+  inside = np.where(x < knots[-1], x, np.max(
+      np.where(knots < knots[-1], knots, knots[0])))
+  values = ((knots[:-1] <= inside) & (inside < knots[1:])).astype(x.dtype)
   for degree in range(1, _DEGREE + 1):
     left, right = knots[:-degree], knots[degree:]
-    rising = tf.math.divide_no_nan(x - left, right - left)
+    rising = np.divide(
+        x - left, right - left, out=np.zeros((len(x), len(left))),
+        where=right > left)
     values = (rising[:, :-1] * values[:, :-1]
               + (1. - rising[:, 1:]) * values[:, 1:])
   return values

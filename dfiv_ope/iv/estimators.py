@@ -10,10 +10,14 @@
 Hyper-parameters are those of the method's `Config`, keyword-only. Data may be
 arrays, data frames or lists: Y [n], T, Z and X [n] or [n, columns]. Pipelines
 and searches of scikit-learn take `regressors.IVRegressor`.
+
+TwoSLS, SieveIV and KIV are solved with numpy. DeepIV, DeepGMM and DFIV load
+TensorFlow when they are first named.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +38,7 @@ class TwoSLS(iv_estimator.IVEstimator, method='two_sls', dtype=np.float64,
     scales = [
         each.scale for each in (self.scales_.treatment, self.scales_.covariate)
         if each is not None]
-    weights = self.model_.weights.numpy()[:-1, 0]
+    weights = self.model_.weights[:-1, 0]
     return weights * self.scales_.outcome.scale / np.concatenate(scales)
 
   def _refuses(self, found: identification.Identification) -> bool:
@@ -57,23 +61,46 @@ class KIV(iv_estimator.IVEstimator, method='kiv', dtype=np.float64,
   """Kernel instrumental variable regression."""
 
 
-class DeepIV(iv_estimator.IVEstimator, method='deepiv'):
-  """DeepIV: a mixture density of the treatment, then a response network."""
+_NAMES = {
+    'two_sls': 'TwoSLS', 'sieve': 'SieveIV', 'kiv': 'KIV',
+    'deepiv': 'DeepIV', 'deepgmm': 'DeepGMM', 'dfiv': 'DFIV'}
 
 
-class DeepGMM(iv_estimator.IVEstimator, method='deepgmm'):
-  """DeepGMM: a structural function against a critic."""
+class _Estimators(Mapping[str, type[iv_estimator.IVEstimator]]):
+  """Estimators by key; each is loaded when it is asked for."""
+
+  def __init__(self, names: Mapping[str, str]):
+    """Initialises them with the name of each class."""
+    self._names = names
+
+  def __getitem__(self, key: str) -> type[iv_estimator.IVEstimator]:
+    name = self._names[key]
+    return globals()[name] if name in globals() else __getattr__(name)
+
+  def __iter__(self) -> Iterator[str]:
+    return iter(self._names)
+
+  def __len__(self) -> int:
+    return len(self._names)
 
 
-class DFIV(iv_estimator.IVEstimator, method='dfiv'):
-  """Deep feature instrumental variable regression."""
-
-
-ESTIMATORS: Mapping[str, type[iv_estimator.IVEstimator]] = {
-    each._method: each
-    for each in (TwoSLS, SieveIV, KIV, DeepIV, DeepGMM, DFIV)}
+# By the name of the method (`methods.NAMES`).
+ESTIMATORS = _Estimators(_NAMES)
 
 
 def load(directory: str | pathlib.Path) -> iv_estimator.IVEstimator:
   """Returns the estimator that `save` wrote."""
-  return storage.load(pathlib.Path(directory), ESTIMATORS.values())
+  return storage.load(
+      pathlib.Path(directory),
+      _Estimators({name: name for name in _NAMES.values()}))
+
+
+def __getattr__(name: str) -> Any:
+  if name in _NAMES.values():
+    from dfiv_ope.iv import trained_estimators
+    return getattr(trained_estimators, name)
+  raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+
+
+def __dir__() -> list[str]:
+  return sorted({*globals(), *_NAMES.values()})

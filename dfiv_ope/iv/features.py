@@ -1,7 +1,8 @@
 """Fixed features: random Fourier features and their bandwidths."""
 
+from collections.abc import Mapping
+
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 
@@ -9,11 +10,14 @@ from dfiv_ope import types
 _BANDWIDTH_ROWS = 2000
 
 
-class FourierFeatures(tf.Module):
+class FourierFeatures:
   """Random Fourier features of the Gaussian kernel (Rahimi and Recht, 2008).
 
   The inner product of two feature vectors approximates
   exp(-|(x - y) / bandwidth|^2 / 2).
+
+  Attributes:
+    frequencies: [D, size / 2].
   """
 
   def __init__(
@@ -22,7 +26,6 @@ class FourierFeatures(tf.Module):
       *,
       size: int,
       seed: types.Seed,
-      name: str | None = None,
   ):
     """Initialises the features.
 
@@ -30,22 +33,28 @@ class FourierFeatures(tf.Module):
       bandwidth: of each input, [D].
       size: number of features; even, one sine and one cosine a frequency.
       seed: seeds the frequencies.
-      name: name of the module.
     """
-    super().__init__(name=name)
     if size < 2 or size % 2:
       raise ValueError(f'size must be even and at least 2, got {size}.')
     generator = np.random.default_rng(seed)
     bandwidth = np.asarray(bandwidth)
     draws = generator.standard_normal((len(bandwidth), size // 2))
-    self._frequencies = tf.Variable(
-        draws / bandwidth[:, None], dtype=tf.float64, trainable=False)
+    self.frequencies = draws / bandwidth[:, None]
 
-  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+  def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, size] of inputs [B, D], float64, of unit norm."""
-    angle = tf.matmul(tf.cast(x, tf.float64), self._frequencies)
-    waves = tf.concat([tf.cos(angle), tf.sin(angle)], axis=1)
-    return waves / tf.sqrt(tf.cast(tf.shape(angle)[1], tf.float64))
+    angle = np.asarray(x, np.float64) @ self.frequencies
+    count = angle.shape[1]
+    waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+    return waves / np.sqrt(count)
+
+  def state(self) -> Mapping[str, types.FloatArray]:
+    """Returns what `restore` needs."""
+    return {'frequencies': self.frequencies}
+
+  def restore(self, state: Mapping[str, types.FloatArray]) -> None:
+    """Takes what `state` of other features returned."""
+    self.frequencies = state['frequencies']
 
 
 def median_bandwidth(

@@ -1,38 +1,41 @@
 """Ridge regression: the only Gram matrix and the only meaning of a penalty.
 
-A penalty is per row: it is multiplied by the number of rows here and nowhere
-else. Everything but `solve_grid` is differentiable. Sums and solves are float64
-whatever the features are, because Gram matrices of learned features are too
-ill-conditioned for float32 (`tests/test_ridge.py` shows a case); weights come
-back in the dtype of the features.
+A penalty is per row: it is multiplied by the number of rows here
+(`scaled_penalty`) and nowhere else. Sums and solves are float64 whatever the
+features are, because Gram matrices of learned features are too ill-conditioned
+for float32 (tests/iv/test_differentiable.py shows a case).
 
 With `intercept=True` the last column of the features is the constant. It is
 not penalised: a penalty on it would make the answer depend on the origin of
 the outcome.
 
     features = ridge.append_intercept(features)            # [B, D + 1]
-    weights = ridge.solve(features, targets, 1e-3, intercept=True)
-    ridge.predict(features, weights)                        # [B, K]
+    total = ridge.sums(features, targets)
+    weights = ridge.solve_sums(total, 1e-3, intercept=True)
+    features @ weights                                      # [B, K]
 
 Rows may be summed in parts, on one machine or many, and solved once:
 
     total = ridge.merge(ridge.sums(*part1), ridge.sums(*part2))
     ridge.solve_sums(total, 1e-3)
+
+Everything here is numpy, so that closed forms need no TensorFlow. Sums may be
+made in a graph; `differentiable` has what networks are trained through.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+import functools
+import operator
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
+from scipy import linalg
 
 from dfiv_ope import types
 
-_DTYPE = tf.float64
-
 
 class Sums(NamedTuple):
-  """Sums over rows that determine a ridge regression.
+  """Sums over rows that determine a ridge regression: arrays, or tensors.
 
   Attributes:
     gram: sum of outer products of features, [D, D].
@@ -40,97 +43,85 @@ class Sums(NamedTuple):
     square: sum of squares of each target, [K].
     count: number of rows, [].
   """
-  gram: tf.Tensor
-  moment: tf.Tensor
-  square: tf.Tensor
-  count: tf.Tensor
+  gram: types.FloatArray
+  moment: types.FloatArray
+  square: types.FloatArray
+  count: types.Nest
 
 
-def append_intercept(features: tf.Tensor) -> tf.Tensor:
+def append_intercept(features: types.FloatArray) -> types.FloatArray:
   """Returns features [B, D] with a column of ones at the end, [B, D + 1]."""
-  features = tf.convert_to_tensor(features)
-  return tf.concat([features, tf.ones_like(features[:, :1])], axis=1)
+  features = np.asarray(features)
+  return np.concatenate([features, np.ones_like(features[:, :1])], axis=1)
 
 
-def sums(features: tf.Tensor, targets: tf.Tensor) -> Sums:
+def sums(features: types.FloatArray, targets: types.FloatArray) -> Sums:
   """Returns the sums of features [B, D] and targets [B, K]."""
-  features, targets = _checked(features, targets)
-  features = tf.cast(features, _DTYPE)
-  targets = tf.cast(targets, _DTYPE)
-  # Gram and moment in one product.
-  products = tf.matmul(
-      tf.transpose(features), tf.concat([features, targets], axis=1))
-  size = features.shape[1]
+  features = np.asarray(features, np.float64)
+  targets = np.asarray(targets, np.float64)
+  check_rows(features, targets)
   return Sums(
-      gram=products[:, :size],
-      moment=products[:, size:],
-      square=tf.reduce_sum(tf.square(targets), axis=0),
-      count=tf.cast(tf.shape(features)[0], _DTYPE))
+      gram=features.T @ features,
+      moment=features.T @ targets,
+      square=np.sum(np.square(targets), axis=0),
+      count=np.float64(len(features)))
 
 
 def merge(*parts: Sums) -> Sums:
   """Returns the sums over the rows of all parts."""
   if not parts:
     raise ValueError('merge needs at least one Sums, got none.')
-  return Sums(*(tf.add_n(list(member)) for member in zip(*parts, strict=True)))
+  return Sums(*(
+      functools.reduce(operator.add, member)
+      for member in zip(*parts, strict=True)))
 
 
-def solve(
-    features: tf.Tensor,
-    targets: tf.Tensor,
-    penalty: float | tf.Tensor,
-    *,
-    intercept: bool = False,
-) -> tf.Tensor:
-  """Returns argmin_W of `loss`: (F'F + n penalty I)^-1 F'T, Eq. (7) and (9).
+def arrays(total: Sums) -> Sums:
+  """Returns sums that a graph may have made as numpy arrays."""
+  return Sums(*map(np.asarray, total))
+
+
+def solve_sums(
+    total: Sums, penalty: float, *, intercept: bool = False,
+) -> types.FloatArray:
+  """Returns argmin_W of |T - F W|^2 / n + penalty |W|^2, Eq. (7) and (9).
+
+  The answer is (F'F + n penalty I)^-1 F'T, by Cholesky. Rounding may leave a
+  Gram matrix that is indefinite by more than the penalty, such as that of
+  fitted values; then `solve_grid` answers.
 
   Args:
-    features: F, [B, D].
-    targets: T, [B, K].
+    total: sums of features F [B, D] and targets T [B, K].
     penalty: ridge penalty per row, positive.
     intercept: whether the last feature is the constant, free of penalty.
 
   Returns:
-    Weights [D, K] in the dtype of the features.
+    Weights [D, K]; nan where the sums are not finite.
 
   Raises:
-    ValueError: the shapes do not fit or the penalty is not positive.
+    ValueError: the penalty is not positive.
   """
-  features = tf.convert_to_tensor(features)
-  weights = solve_sums(
-      sums(features, targets), penalty, intercept=intercept)
-  return tf.cast(weights, features.dtype)
-
-
-def solve_sums(
-    total: Sums, penalty: float | tf.Tensor, *, intercept: bool = False,
-) -> tf.Tensor:
-  """Returns the ridge weights [D, K] from sums, by Cholesky, in float64.
-
-  Rounding may leave a Gram matrix that is indefinite by more than the penalty,
-  such as that of fitted values. Cholesky has no answer then; outside a graph
-  `solve_grid` gives one.
-  """
-  _check_penalty(penalty)
-  gram, moment = _without_intercept(total) if intercept else total[:2]
-  ridge_term = _scalar(penalty, _DTYPE) * total.count
-  weights = _solve_symmetric(
-      gram + ridge_term * tf.eye(tf.shape(gram)[0], dtype=_DTYPE), moment)
-  weights = _with_intercept(total, weights) if intercept else weights
-  if (tf.executing_eagerly() and not _is_finite(weights)
-      and _is_finite(gram) and _is_finite(moment)):
-    return tf.constant(solve_grid(
-        total, [float(penalty)], intercept=intercept)[0])
-  return weights
+  check_penalty(penalty)
+  total = arrays(total)
+  gram, moment = without_intercept(total) if intercept else total[:2]
+  if not (np.isfinite(gram).all() and np.isfinite(moment).all()):
+    return np.full(total.moment.shape, np.nan)
+  try:
+    factor = linalg.cho_factor(
+        gram + scaled_penalty(total, penalty) * np.eye(len(gram)), lower=True,
+        overwrite_a=True, check_finite=False)
+    weights = linalg.cho_solve(factor, moment, check_finite=False)
+  except linalg.LinAlgError:
+    return solve_grid(total, [penalty], intercept=intercept)[0]
+  return _with_intercept(total, weights) if intercept else weights
 
 
 def solve_grid(
     total: Sums, penalties: Sequence[float], *, intercept: bool = False,
 ) -> list[types.FloatArray]:
-  """Returns the weights of `solve_sums` for each penalty, outside a graph.
+  """Returns the weights of `solve_sums` for each penalty.
 
-  One eigendecomposition serves the whole grid. It is numpy's, several times
-  faster than TensorFlow's, so gradients do not pass.
+  One eigendecomposition serves the whole grid.
 
   Args:
     total: sums of the rows.
@@ -138,29 +129,24 @@ def solve_grid(
     intercept: whether the last feature is the constant, free of penalty.
 
   Returns:
-    L weights [D, K], float64.
+    L weights [D, K].
   """
   for penalty in penalties:
-    _check_penalty(penalty)
-  gram, moment = _without_intercept(total) if intercept else total[:2]
-  values, vectors = np.linalg.eigh(np.asarray(gram))
+    check_penalty(penalty)
+  total = arrays(total)
+  gram, moment = without_intercept(total) if intercept else total[:2]
+  values, vectors = np.linalg.eigh(gram)
   # Rounding makes the smallest eigenvalues of a Gram matrix negative.
   values = np.maximum(values, 0.)[:, None]
-  rotated = vectors.T @ np.asarray(moment)
-  count = float(total.count)
-  grid = [
-      vectors @ (rotated / (values + penalty * count)) for penalty in penalties]
-  if intercept:
-    cross, size = np.asarray(total.gram)[-1:, :-1], float(total.gram[-1, -1])
-    target = np.asarray(total.moment)[-1:]
-    grid = [
-        np.concatenate([weights, (target - cross @ weights) / size])
-        for weights in grid]
-  return grid
+  rotated = vectors.T @ moment
+  grid = [vectors @ (rotated / (values + scaled_penalty(total, penalty)))
+          for penalty in penalties]
+  return [_with_intercept(total, weights) for weights in grid
+          ] if intercept else grid
 
 
-def solve_cross(total: Sums, penalty: float | tf.Tensor) -> tf.Tensor:
-  """Returns u with (F'X + n penalty I) u = F'y: [D, 1], float64.
+def solve_cross(total: Sums, penalty: float) -> types.FloatArray:
+  """Returns u with (F'X + n penalty I) u = F'y: [D, 1].
 
   The features F are the instruments of as many regressors X. With
   F = psi(s, a) and X = psi(s, a) - gamma d psi(s', a') this is LSTD-Q (Bradtke
@@ -170,13 +156,14 @@ def solve_cross(total: Sums, penalty: float | tf.Tensor) -> tf.Tensor:
     total: sums of the features F [B, D] and the targets [X, y], [B, D + 1].
     penalty: ridge penalty per row, positive.
   """
-  return tf.linalg.solve(_cross(total, penalty), total.moment[:, -1:])
+  total = arrays(total)
+  return np.linalg.solve(_cross(total, penalty), total.moment[:, -1:])
 
 
 def solve_dual(
-    total: Sums, value: tf.Tensor, penalty: float | tf.Tensor,
-) -> tf.Tensor:
-  """Returns w with (F'X + n penalty I)' w = v: [D, 1], float64.
+    total: Sums, value: types.FloatArray, penalty: float,
+) -> types.FloatArray:
+  """Returns w with (F'X + n penalty I)' w = v: [D, 1].
 
   With u of `solve_cross`, v'u = w'F'y: w says what a unit of each row's y adds
   to it.
@@ -186,33 +173,28 @@ def solve_dual(
     value: v, [D, 1].
     penalty: ridge penalty per row, positive.
   """
-  return tf.linalg.solve(
-      _cross(total, penalty), tf.cast(value, _DTYPE), adjoint=True)
+  return np.linalg.solve(
+      _cross(arrays(total), penalty).T, np.asarray(value, np.float64))
 
 
-def _cross(total: Sums, penalty: float | tf.Tensor) -> tf.Tensor:
+def _cross(total: Sums, penalty: float) -> types.FloatArray:
   """Returns F'X + n penalty I, with no penalty on the last weight."""
-  _check_penalty(penalty)
-  penalised = tf.concat(
-      [tf.ones_like(total.square[:-2]), tf.zeros([1], _DTYPE)], axis=0)
-  ridge_term = _scalar(penalty, _DTYPE) * total.count * penalised
-  return total.moment[:, :-1] + tf.linalg.diag(ridge_term)
+  check_penalty(penalty)
+  penalised = np.append(np.ones(len(total.gram) - 1), 0.)
+  return total.moment[:, :-1] + np.diag(
+      scaled_penalty(total, penalty) * penalised)
 
 
-def project(total: Sums, weights: tf.Tensor) -> Sums:
+def project(total: Sums, weights: types.FloatArray) -> Sums:
   """Returns the sums of W = F V and the same targets, without the rows.
 
   Args:
     total: sums of the features F [B, D] and their targets [B, K].
     weights: V, [D, E].
   """
-  weights = tf.cast(weights, _DTYPE)
-  return Sums(
-      gram=tf.matmul(
-          weights, tf.matmul(total.gram, weights), transpose_a=True),
-      moment=tf.matmul(weights, total.moment, transpose_a=True),
-      square=total.square,
-      count=total.count)
+  total, weights = arrays(total), np.asarray(weights, np.float64)
+  return total._replace(
+      gram=weights.T @ (total.gram @ weights), moment=weights.T @ total.moment)
 
 
 def targets(total: Sums, columns: slice) -> Sums:
@@ -221,114 +203,63 @@ def targets(total: Sums, columns: slice) -> Sums:
       moment=total.moment[:, columns], square=total.square[columns])
 
 
-def predict(features: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-  """Returns features [B, D] times weights [D, K]: [B, K]."""
-  features = tf.convert_to_tensor(features)
-  return tf.matmul(features, tf.cast(weights, features.dtype))
+def mean_squared_error(total: Sums, weights: types.FloatArray) -> float:
+  """Returns the squared error per row, summed over targets, from sums."""
+  total, weights = arrays(total), np.asarray(weights, np.float64)
+  return float((
+      np.sum(total.square) - 2. * np.sum(weights * total.moment)
+      + np.sum(weights * (total.gram @ weights))) / total.count)
 
 
-def mean_squared_error(total: Sums, weights: tf.Tensor) -> tf.Tensor:
-  """Returns the squared error per row, summed over targets, from sums: []."""
-  weights = tf.cast(weights, _DTYPE)
-  fitted = tf.matmul(total.gram, weights)
-  return (tf.reduce_sum(total.square)
-          - 2. * tf.reduce_sum(weights * total.moment)
-          + tf.reduce_sum(weights * fitted)) / total.count
+def scaled_penalty(total: Sums, penalty: float) -> types.FloatArray:
+  """Returns n times a penalty, what is added to the Gram matrix's diagonal."""
+  return penalty * total.count
 
 
-def loss(
-    features: tf.Tensor,
-    targets: tf.Tensor,
-    weights: tf.Tensor,
-    penalty: float | tf.Tensor,
-    *,
-    intercept: bool = False,
-) -> tf.Tensor:
-  """Returns mean_i |t_i - W'f_i|^2 + penalty |W|^2, Eq. (6) and (8): [].
+def without_intercept(
+    total: Sums) -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns gram [D-1, D-1] and moment [D-1, K] with the constant removed.
 
-  Args:
-    features: [B, D].
-    targets: [B, K].
-    weights: [D, K].
-    penalty: ridge penalty per row, positive.
-    intercept: whether the last feature is the constant, free of penalty.
+  This is the Schur complement: the same as centring features and targets.
   """
-  _check_penalty(penalty)
-  features, targets = _checked(features, targets)
-  weights = tf.cast(weights, features.dtype)
-  error = tf.cast(targets, features.dtype) - tf.matmul(features, weights)
-  penalised = weights[:-1] if intercept else weights
-  return (tf.reduce_sum(tf.square(error))
-          / tf.cast(tf.shape(features)[0], features.dtype)
-          + _scalar(penalty, features.dtype)
-          * tf.reduce_sum(tf.square(penalised)))
+  cross, size = total.gram[:-1, -1:], total.gram[-1, -1]
+  return (total.gram[:-1, :-1] - cross * (total.gram[-1:, :-1] / size),
+          total.moment[:-1] - cross * (total.moment[-1:] / size))
 
 
-@tf.custom_gradient
-def _solve_symmetric(
-    matrix: tf.Tensor, right: tf.Tensor,
-) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
-  """Returns M^-1 R, [D, K], for symmetric positive M [D, D] and R [D, K].
-
-  The gradient is one more solve with the factor at hand. TensorFlow would
-  differentiate the factorisation itself, at several times the cost.
-  """
-  factor = tf.linalg.cholesky(matrix)
-  solution = tf.linalg.cholesky_solve(factor, right)
-
-  def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    to_right = tf.linalg.cholesky_solve(factor, upstream)
-    return -tf.matmul(to_right, solution, transpose_b=True), to_right
-
-  return solution, gradient
+def intercept_of(
+    total: Sums, weights: types.FloatArray) -> types.FloatArray:
+  """Returns the weights of the constant, [1, K], given others [D-1, K]."""
+  return (total.moment[-1:] - total.gram[-1:, :-1] @ weights) / (
+      total.gram[-1, -1])
 
 
-def _without_intercept(total: Sums) -> tuple[tf.Tensor, tf.Tensor]:
-  """Returns gram [D-1, D-1] and moment [D-1, K] with the constant removed."""
-  # The Schur complement: the same as centring features and targets.
-  cross = total.gram[:-1, -1:]
-  size = total.gram[-1, -1]
-  gram = total.gram[:-1, :-1] - tf.matmul(cross, cross, transpose_b=True) / size
-  moment = total.moment[:-1] - cross * total.moment[-1:] / size
-  return gram, moment
+def _with_intercept(
+    total: Sums, weights: types.FloatArray) -> types.FloatArray:
+  return np.concatenate([weights, intercept_of(total, weights)])
 
 
-def _with_intercept(total: Sums, weights: tf.Tensor) -> tf.Tensor:
-  """Returns weights [D-1, K] with the row of the constant, [D, K]."""
-  fitted = tf.matmul(total.gram[-1:, :-1], weights)
-  constant = (total.moment[-1:] - fitted) / total.gram[-1, -1]
-  return tf.concat([weights, constant], axis=0)
-
-
-def _is_finite(values: tf.Tensor) -> bool:
-  return bool(tf.reduce_all(tf.math.is_finite(values)))
-
-
-def _scalar(value: float | tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-  # tf.cast would take a Python number through float32.
-  if tf.is_tensor(value):
-    return tf.cast(value, dtype)
-  return tf.constant(value, dtype)
-
-
-def _check_penalty(penalty: float | tf.Tensor) -> None:
+def check_penalty(penalty: float) -> None:
+  """Raises a ValueError for a penalty that is not positive."""
   if isinstance(penalty, int | float) and not penalty > 0:
     raise ValueError(
         f'A ridge penalty must be positive, got {penalty}. Use a small one, '
         'such as 1e-10, for an ordinary least-squares fit.')
 
 
-def _checked(
-    features: tf.Tensor, targets: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor]:
-  features = tf.convert_to_tensor(features)
-  targets = tf.convert_to_tensor(targets)
-  if features.shape.rank != 2 or targets.shape.rank != 2:
+def check_rows(features: types.FloatArray, targets: types.FloatArray) -> None:
+  """Raises a ValueError unless these are matrices of the same rows.
+
+  Args:
+    features: array or tensor; the rows of a graph may be unknown.
+    targets: likewise.
+  """
+  if len(features.shape) != 2 or len(targets.shape) != 2:
     raise ValueError(
         'Ridge regression wants features [B, D] and targets [B, K], got '
         f'shapes {features.shape} and {targets.shape}.')
-  if not features.shape[:1].is_compatible_with(targets.shape[:1]):
+  rows = features.shape[0], targets.shape[0]
+  if None not in rows and rows[0] != rows[1]:
     raise ValueError(
-        f'Features have {features.shape[0]} rows, targets '
-        f'{targets.shape[0]}; each row needs both.')
-  return features, targets
+        f'Features have {rows[0]} rows, targets {rows[1]}; each row needs '
+        'both.')

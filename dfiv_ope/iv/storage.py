@@ -1,26 +1,25 @@
-"""Fitted estimators as directories: JSON, numbers and a checkpoint.
+"""Fitted estimators as directories: JSON and numbers, nothing else.
 
-Nothing is pickled, so a directory from a stranger cannot run code.
+Nothing is pickled, so a directory from a stranger cannot run code. A closed
+form is saved as numpy arrays; networks are checkpoints of TensorFlow.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 import json
 import pathlib
 from typing import Any
+import zipfile
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import configs, types, versions
 from dfiv_ope.iv import dictionaries, methods
 from dfiv_ope.iv.diagnostics import strength
-from dfiv_ope.nn import networks, scaling
+from dfiv_ope.nn import scaling
 
-# Format 1 has one split and no names.
-_FORMAT, _READ = 2, (1, 2)
+# Format 1 has one split and no names; up to 2 closed forms are checkpoints.
+_FORMAT, _READ = 3, (1, 2, 3)
 _RECORD, _ARRAYS, _WEIGHTS = 'estimator.json', 'arrays.npz', 'weights'
-_PARTS = (
-    *networks.LAYERS, dictionaries.Hermite, dictionaries.BSpline)
 _MEMBERS = types.IVBatch._fields
 
 
@@ -47,8 +46,11 @@ def save(estimator: Any, directory: pathlib.Path) -> None:
   np.savez(directory / _ARRAYS, **{
       name: values for name, values in arrays.items() if values is not None})
   for index, model in enumerate(estimator.models_):
-    tf.train.Checkpoint(model=model).write(
-        str(directory / _weights(index)))
+    path = directory / _weights(index)
+    if estimator._method in methods.CLOSED_FORMS:
+      np.savez(path.with_suffix('.npz'), **model.state())
+    else:
+      _checkpoint(model).write(str(path))
   # The record comes last: a directory that has one is complete.
   (directory / _RECORD).write_text(json.dumps({
       'format': _FORMAT,
@@ -65,16 +67,16 @@ def save(estimator: Any, directory: pathlib.Path) -> None:
   }, indent=2), encoding='utf-8')
 
 
-def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
+def load(directory: pathlib.Path, classes: Mapping[str, type]) -> Any:
   """Returns the estimator in a directory.
 
   Args:
     directory: where `save` wrote.
-    classes: the estimators that may be in it.
+    classes: the estimators that may be in it, by the names of their classes.
 
   Raises:
     FileNotFoundError: the directory holds no estimator.
-    ValueError: it was written by another version.
+    ValueError: it was written by another version, or is damaged.
   """
   path = directory / _RECORD
   if not path.is_file():
@@ -82,18 +84,16 @@ def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
         f'{directory} holds no saved estimator ({_RECORD} is missing). Name '
         'the directory given to save().')
   record = json.loads(path.read_text(encoding='utf-8'))
-  known = {each.__name__: each for each in classes}
-  if record.get('format') not in _READ or record['estimator'] not in known:
+  if record.get('format') not in _READ or record['estimator'] not in classes:
     raise ValueError(
         f'{path} has format {record.get("format")} and estimator '
         f'{record.get("estimator")!r}; this version reads formats {_READ} '
-        f'and {sorted(known)}.')
-  kind: Any = known[record['estimator']]
+        f'and {sorted(classes)}.')
+  kind: Any = classes[record['estimator']]
   module = methods.load(kind._method)
-  parts = (*_PARTS, module.Config)
+  parts = (*_parts(kind._method), module.Config)
   estimator = kind(**dict(configs.decode(record['parameters'], parts)))
-  with np.load(directory / _ARRAYS, allow_pickle=False) as file:
-    arrays = dict(file)
+  arrays = _read(directory / _ARRAYS)
   estimator.covariate_ = arrays.get('covariate')
   estimator.scales_ = types.IVBatch(*(
       scaling.Standardiser(**{
@@ -119,15 +119,69 @@ def load(directory: pathlib.Path, classes: Iterable[type]) -> Any:
     model = module.build(
         configs.decode(config, parts), treatment_size=sizes[0],
         instrument_size=sizes[1] + sizes[3], covariate_size=sizes[3])
-    tf.train.Checkpoint(model=model).read(
-        str(directory / _weights(index))).expect_partial()
+    saved = directory / _weights(index)
+    if kind._method not in methods.CLOSED_FORMS:
+      _checkpoint(model).read(str(saved)).expect_partial()
+    elif record['format'] < _FORMAT:
+      model.restore(_old_state(saved))
+    else:
+      saved = saved.with_suffix('.npz')
+      try:
+        model.restore(_read(saved))
+      except KeyError as error:
+        raise _damaged(saved) from error
     estimator.models_.append(model)
   estimator.model_ = estimator.models_[0]
   return estimator
 
 
+def _parts(method: str) -> tuple[type, ...]:
+  """Returns what configs of a method are made of."""
+  if method in methods.CLOSED_FORMS:
+    return dictionaries.Hermite, dictionaries.BSpline
+  from dfiv_ope.nn import networks
+  return tuple(networks.LAYERS)
+
+
+def _checkpoint(model: Any) -> Any:
+  """Returns the checkpoint of a model of networks."""
+  import tensorflow as tf
+  return tf.train.Checkpoint(model=model)
+
+
+def _old_state(path: pathlib.Path) -> dict[str, types.FloatArray]:
+  """Returns the state of a closed form that was saved as a checkpoint."""
+  import tensorflow as tf
+  ending = '/.ATTRIBUTES/VARIABLE_VALUE'
+  reader = tf.train.load_checkpoint(str(path))
+  return {
+      name.removeprefix('model/').removesuffix(ending).replace(
+          '/_', '/').removeprefix('_'): reader.get_tensor(name)
+      for name in reader.get_variable_to_shape_map() if name.endswith(ending)}
+
+
+def _read(path: pathlib.Path) -> dict[str, types.FloatArray]:
+  """Returns the arrays of a file.
+
+  Raises:
+    ValueError: it is missing or damaged.
+  """
+  try:
+    with np.load(path, allow_pickle=False) as file:
+      return dict(file)
+  except (OSError, EOFError, ValueError, AttributeError, TypeError,
+          zipfile.BadZipFile) as error:
+    raise _damaged(path) from error
+
+
+def _damaged(path: pathlib.Path) -> ValueError:
+  return ValueError(
+      f'{path} is missing or damaged. Copy the whole directory that save() '
+      'wrote once more.')
+
+
 def _weights(index: int) -> str:
-  """Returns the name of the checkpoint of a split."""
+  """Returns the name of the weights of a split."""
   return f'{_WEIGHTS}_{index}' if index else _WEIGHTS
 
 

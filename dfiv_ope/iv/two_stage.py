@@ -3,21 +3,19 @@
 A batch of features is an `IVBatch` whose members are feature matrices:
 treatment psi(x) [B, d1], instrument phi(z) or phi(z, o) [B, d2], outcome
 [B, 1], covariate xi(o) [B, d3] or None. None of them holds a constant
-column: stage 1 and the stage-2 design append theirs.
+column: both stages append theirs, and penalise neither (a deviation).
 
-    weights = two_stage.stage1(phi1, psi1, 1e-3)             # Eq. (7)
-    design = two_stage.design(two_stage.predict_treatment(phi2, weights), xi2)
-    outcome_weights = two_stage.stage2(design, y2, 1e-3)     # Eq. (9)
-    two_stage.predict(psi, xi, outcome_weights)              # f at new points
+    solution = two_stage.choose(
+        first, second, stage1_penalties=..., stage2_penalties=...)
+    two_stage.predict(psi, xi, solution.stage2_weights)      # f at new points
 
-All functions but `choose` are meant to be differentiated.
+All of it is numpy; `differentiable` has both stages for features in training.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import ridge
@@ -34,57 +32,24 @@ class Solution(NamedTuple):
     stage1_losses: out-of-sample stage-1 loss of each candidate.
     stage2_losses: out-of-sample stage-2 loss of each candidate.
   """
-  stage1_weights: tf.Tensor
-  stage2_weights: tf.Tensor
+  stage1_weights: types.FloatArray
+  stage2_weights: types.FloatArray
   stage1_penalty: float
   stage2_penalty: float
   stage1_losses: tuple[float, ...]
   stage2_losses: tuple[float, ...]
 
 
-def stage1(
-    instrument: tf.Tensor,
-    treatment: tf.Tensor,
-    penalty: float | tf.Tensor,
-) -> tf.Tensor:
-  """Returns the transpose of V-hat, Eq. (7).
-
-  Deviation: phi gets a constant, which is not penalised.
-
-  Args:
-    instrument: phi(z), [B, d2].
-    treatment: psi(x), [B, d1].
-    penalty: lambda1.
-
-  Returns:
-    Stage-1 weights [d2 + 1, d1].
-  """
-  return ridge.solve(
-      ridge.append_intercept(instrument), treatment, penalty, intercept=True)
-
-
-def stage1_loss(
-    instrument: tf.Tensor,
-    treatment: tf.Tensor,
-    weights: tf.Tensor,
-    penalty: float | tf.Tensor,
-) -> tf.Tensor:
-  """Returns the stage-1 empirical loss, Eq. (6): []."""
-  return ridge.loss(
-      ridge.append_intercept(instrument), treatment, weights, penalty,
-      intercept=True)
-
-
 def predict_treatment(
-    instrument: tf.Tensor, stage1_weights: tf.Tensor,
-) -> tf.Tensor:
+    instrument: types.FloatArray, stage1_weights: types.FloatArray,
+) -> types.FloatArray:
   """Returns V phi(z), the estimate of E[psi(X) | z], [B, d1]."""
-  return ridge.predict(ridge.append_intercept(instrument), stage1_weights)
+  return ridge.append_intercept(instrument) @ stage1_weights
 
 
 def design(
-    treatment: tf.Tensor, covariate: tf.Tensor | None = None,
-) -> tf.Tensor:
+    treatment: types.FloatArray, covariate: types.FloatArray | None = None,
+) -> types.FloatArray:
   """Returns the features that are linear in stage 2.
 
   Without a covariate [psi, 1]; with one [psi, 1] (x) [xi, 1] (Algorithm 2).
@@ -105,47 +70,16 @@ def design(
   covariate = ridge.append_intercept(covariate)
   product = treatment[:, :, None] * covariate[:, None, :]
   width = treatment.shape[1] * covariate.shape[1]
-  return tf.reshape(product, [-1, width])
-
-
-def stage2(
-    design_matrix: tf.Tensor,
-    outcome: tf.Tensor,
-    penalty: float | tf.Tensor,
-) -> tf.Tensor:
-  """Returns u-hat, Eq. (9).
-
-  Deviation: the intercept is not penalised.
-
-  Args:
-    design_matrix: predicted features, the last column constant, [B, D].
-    outcome: [B, 1].
-    penalty: lambda2.
-
-  Returns:
-    Stage-2 weights [D, 1].
-  """
-  return ridge.solve(design_matrix, outcome, penalty, intercept=True)
-
-
-def stage2_loss(
-    design_matrix: tf.Tensor,
-    outcome: tf.Tensor,
-    weights: tf.Tensor,
-    penalty: float | tf.Tensor,
-) -> tf.Tensor:
-  """Returns the stage-2 empirical loss, Eq. (8): []."""
-  return ridge.loss(
-      design_matrix, outcome, weights, penalty, intercept=True)
+  return product.reshape(-1, width)
 
 
 def predict(
-    treatment: tf.Tensor,
-    covariate: tf.Tensor | None,
-    stage2_weights: tf.Tensor,
-) -> tf.Tensor:
+    treatment: types.FloatArray,
+    covariate: types.FloatArray | None,
+    stage2_weights: types.FloatArray,
+) -> types.FloatArray:
   """Returns the structural function at features psi(x), xi(o): [B, 1]."""
-  return ridge.predict(design(treatment, covariate), stage2_weights)
+  return design(treatment, covariate) @ stage2_weights
 
 
 def choose(
@@ -194,7 +128,7 @@ def stage1_sums(batch: types.IVBatch) -> ridge.Sums:
 
 
 def stage2_sums(
-    batch: types.IVBatch, stage1_weights: tf.Tensor,
+    batch: types.IVBatch, stage1_weights: types.FloatArray,
 ) -> ridge.Sums:
   """Returns the sums of the stage-2 regression of a batch of features."""
   predicted = predict_treatment(batch.instrument, stage1_weights)
@@ -209,8 +143,7 @@ def held_out_losses(
     raise ValueError(
         'Choosing a penalty needs at least one candidate, got none.')
   grid = ridge.solve_grid(fitted, penalties, intercept=True)
-  return grid, [
-      float(ridge.mean_squared_error(held_out, each)) for each in grid]
+  return grid, [ridge.mean_squared_error(held_out, each) for each in grid]
 
 
 def largest_within(

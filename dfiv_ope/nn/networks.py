@@ -200,6 +200,8 @@ class Network(snt.Module):
         [self._apply(x[start:start + _ROWS], False)
          for start in range(0, rows, _ROWS)], axis=0)
 
+  # AutoGraph cannot read `match`, and says so to users.
+  @tf.autograph.experimental.do_not_convert
   def _apply(self, x: tf.Tensor, is_training: bool) -> tf.Tensor:
     for layer, module in zip(self.layers, self._modules, strict=True):
       match layer:

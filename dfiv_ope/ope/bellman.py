@@ -25,7 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import features, ridge
+from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.nn import encoding
 from dfiv_ope.ope import decisions
 
@@ -253,7 +253,7 @@ def _value_scale(problem: Problem, rows: types.IVBatch) -> tuple[float, float]:
 
   def linear(decision: decisions.Decision) -> tf.Tensor:
     weights = decisions.weights(decision, problem.num_actions)
-    return ridge.append_intercept(
+    return differentiable.append_intercept(
         tf.concat([decision.observation, weights[:, 1:]], axis=1))
 
   design = linear(rows.instrument)
@@ -262,7 +262,8 @@ def _value_scale(problem: Problem, rows: types.IVBatch) -> tuple[float, float]:
           [difference(linear, rows.treatment), rows.outcome], axis=1)),
       _SCALE_PENALTY)
   values = np.clip(
-      ridge.predict(design, fitted), problem.lowest / problem.value_scale,
+      differentiable.predict(design, fitted),
+      problem.lowest / problem.value_scale,
       problem.highest / problem.value_scale)
   mean, scale = float(values.mean()), float(values.std())
   # Rewards that never change have values that never change either.

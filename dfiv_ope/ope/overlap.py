@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from dfiv_ope import types
+from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.ope import neighbours
 
 # A value rests on a share of the rows, (sum w)^2 / (N sum w^2). Policies that
@@ -114,17 +115,17 @@ class Overlap:
     if self.unseen:
       names = [labels[each] if labels else str(each) for each in self.unseen]
       result.append(
-          f'In {_percent(sum(self.unseen.values()))} of its decisions the '
-          'policy takes an action that the log never takes '
+          f'In {messages.percent(sum(self.unseen.values()))} of its decisions '
+          'the policy takes an action that the log never takes '
           f'({", ".join(names)}): nothing says what it leads to.')
     found, weights = self.coverage, self.weights
     if found.share < _THIN_COVERAGE:
       result.append(
-          f'In {_percent(1. - found.share)} of the states the policy takes an '
-          'action that the log never takes nearby: the estimate extrapolates '
-          'there. (Acting as the log does gives '
-          f'{_percent(1. - neighbours.NEAR)}. Seen in {found.queries:,} '
-          f'states, among {found.references:,} steps.)')
+          f'In {messages.percent(1. - found.share)} of the states the policy '
+          'takes an action that the log never takes nearby: the estimate '
+          'extrapolates there. (Acting as the log does gives '
+          f'{messages.percent(1. - neighbours.NEAR)}. Seen in '
+          f'{found.queries:,} states, among {found.references:,} steps.)')
     steps = weights.effective_steps if weights else self.steps
     if steps < max(_THIN_STEPS * self.steps, _FEW_STEPS):
       result.append(
@@ -132,8 +133,8 @@ class Overlap:
           f'{steps:,.0f}.')
     if weights and weights.largest_share > _HEAVY:
       result.append(
-          f'One step has {_percent(weights.largest_share)} of the weight of '
-          'all: the log hardly ever did there what the policy does.')
+          f'One step has {messages.percent(weights.largest_share)} of the '
+          'weight of all: the log hardly ever did there what the policy does.')
     if weights and abs(weights.mean - 1.) > max(
         _MEAN_SLACK, _MEAN_ERRORS * weights.mean_error):
       reason = (
@@ -190,8 +191,8 @@ def share_words(
       f'{", as many as memory and rows allow" if reduced else ""}, bandwidth '
       f'{bandwidth_scale:g}')
   return (
-      f'The effective sample size is {_percent(share)} of the rows, with '
-      f'{made_of}{low if share_grade(share) != "good" else ""}.')
+      f'The effective sample size is {messages.percent(share)} of the rows, '
+      f'with {made_of}{low if share_grade(share) != "good" else ""}.')
 
 
 def measure(
@@ -277,7 +278,3 @@ def effective_size(logs: types.FloatArray) -> float:
     return 0.
   return float(np.exp(
       2. * special.logsumexp(logs) - special.logsumexp(2. * np.asarray(logs))))
-
-
-def _percent(share: float) -> str:
-  return f'{100. * share:.2g} %' if share < 0.1 else f'{100. * share:.0f} %'

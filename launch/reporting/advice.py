@@ -105,8 +105,8 @@ def first_stage(case: cases.Case) -> list[str]:
     if share is not None:
       words.append(
           f'{result.variant}: states and actions explain '
-          f'{_percent(max(share, 0.))} of the value that follows on held-out '
-          f'rows{_index_f(result.metrics)}'
+          f'{tables.percent(max(share, 0.)).text} of the value that follows on '
+          f'held-out rows{_index_f(result.metrics)}'
           + (', which is weak: what an action leads to is mostly chance, or '
              'not in the observations.'
              if _weak({'': result.metrics}) else '.'))
@@ -114,7 +114,8 @@ def first_stage(case: cases.Case) -> list[str]:
     if share is not None:
       words.append(
           f'{result.variant}: states and actions explain '
-          f'{_percent(max(share, 0.))} of the next features on held-out rows'
+          f'{tables.percent(max(share, 0.)).text} of the next features on '
+          'held-out rows'
           + (', which is weak: what an action leads to is hardly predicted.'
              if share < messages.WEAK_R2 else '.'))
     condition = result.metrics.get('instrument_condition')
@@ -175,8 +176,8 @@ def _support(case: cases.Case) -> Iterator[Advice]:
     poor = share < overlap.POOR_SHARE
     yield Advice(
         Doubt.GRAVE if poor or grade == 'poor' else Doubt.SOME,
-        f'The effective sample size is {_percent(share)} of the rows of the '
-        f'log, which is {"poor" if poor else "thin"}.', _CLOSER)
+        f'The effective sample size is {tables.percent(share).text} of the '
+        f'rows of the log, which is {"poor" if poor else "thin"}.', _CLOSER)
   elif grade in ('thin', 'poor'):
     yield Advice(
         Doubt.GRAVE if grade == 'poor' else Doubt.SOME,
@@ -277,10 +278,6 @@ def _size(case: cases.Case) -> Iterator[Advice]:
 
 def _signed(value: float) -> str:
   return ('+' if value > 0. else '') + tables.digits(value)
-
-
-def _percent(share: float) -> str:
-  return tables.percent(share).text
 
 
 def _listed(names: list[str]) -> str:

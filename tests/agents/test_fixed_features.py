@@ -4,10 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from dfiv_ope import agents
 from dfiv_ope.agents import fixed_features, memory
-from dfiv_ope.iv import ridge
+from dfiv_ope.iv import features, ridge
 from dfiv_ope.ope import bellman
 
 
@@ -24,12 +25,20 @@ def test_sums_by_action_are_the_sums_of_the_features(case):
         getattr(total, name), value, rtol=1e-9, atol=1e-7, err_msg=name)
 
 
+def test_waves_in_a_graph_are_the_fourier_features_of_numpy():
+  fourier = features.FourierFeatures(np.array([0.5, 2.]), size=6, seed=0)
+  x = np.random.default_rng(0).normal(size=(9, 2))
+  np.testing.assert_allclose(
+      tf.function(fixed_features.Waves(fourier))(tf.constant(x)), fourier(x),
+      rtol=1e-10, atol=1e-12)
+
+
 def test_stage1_r2_is_that_of_a_regression_on_other_rows(case):
   psi = fixed_features.make(
       case.problem, size=4, bandwidth_scale=1., seed=0)
   data = memory.InMemory(case.rows, batch_size=1, seed=0)
   halves = fixed_features.half_sums(psi, data.parts)
-  found = fixed_features.stage1(*halves, 1e-9)
+  found = fixed_features.stage1_metrics(*halves, 1e-9)
   # The same in numpy, from rows.
   sides = [], []
   for index, rows in enumerate(data.parts()):

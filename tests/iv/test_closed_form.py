@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, ridge, two_stage
@@ -19,19 +18,32 @@ def batch(seed, rows=40):
       covariate=generator.normal(size=(rows, 2)))
 
 
+def _ridge(features, targets, penalty):
+  return ridge.solve_sums(
+      ridge.sums(features, targets), penalty, intercept=True)
+
+
+class _Squares(closed_form.Columns):
+  """Features that are not the columns themselves."""
+
+  def __call__(self, x):
+    return x ** 2
+
+
 def test_cross_fit_predicts_each_half_from_the_other():
   first, second = batch(8), batch(9)
   solution = closed_form.cross_fit(
       first, second, stage1_penalties=[0.1], stage2_penalties=[0.2])
   designs, weights = [], []
   for fitted, predicted in ((second, first), (first, second)):
-    stage1 = two_stage.stage1(fitted.instrument, fitted.treatment, 0.1)
+    stage1 = ridge.solve_sums(
+        two_stage.stage1_sums(fitted), 0.1, intercept=True)
     designs.append(two_stage.design(
         two_stage.predict_treatment(predicted.instrument, stage1),
         predicted.covariate))
-    weights.append(two_stage.stage2(designs[-1], predicted.outcome, 0.2))
-  expected = two_stage.stage2(
-      tf.concat(designs, 0),
+    weights.append(_ridge(designs[-1], predicted.outcome, 0.2))
+  expected = _ridge(
+      np.concatenate(designs),
       np.concatenate([first.outcome, second.outcome]), 0.2)
   np.testing.assert_allclose(solution.stage2_weights, expected, rtol=1e-8)
   held_out = (
@@ -55,11 +67,12 @@ def test_cross_fit_does_not_mind_which_half_is_first():
 
 def test_features_join_the_covariate_or_keep_it_apart():
   data = batch(0, rows=5)
-  joined = closed_form.Model(None, tf.identity, tf.identity).features(data)
+  columns = closed_form.Columns()
+  joined = closed_form.Model(None, columns, columns).features(data)
   assert joined.treatment.shape == (5, 4)
   assert joined.covariate is None
   apart = closed_form.Model(
-      None, tf.identity, tf.identity, tf.square).features(data)
+      None, columns, columns, _Squares()).features(data)
   assert apart.treatment.shape == (5, 2)
   np.testing.assert_allclose(apart.covariate, data.covariate ** 2)
   np.testing.assert_allclose(apart.instrument, data.instrument)
@@ -70,8 +83,8 @@ def _sums(half):
   # treatment is predicted by that of the instrument.
   return ridge.sums(
       ridge.append_intercept(half.instrument),
-      tf.concat([half.treatment, tf.ones_like(half.outcome), half.outcome],
-                axis=1))
+      np.concatenate(
+          [half.treatment, np.ones_like(half.outcome), half.outcome], axis=1))
 
 
 def test_sums_cross_fit_as_rows_do():
@@ -94,11 +107,10 @@ def test_the_explained_residual_is_that_of_rows():
     psi = np.concatenate([half.treatment, np.ones_like(half.outcome)], axis=1)
     return half.outcome - psi @ weights
 
-  prediction = ridge.solve(
-      ridge.append_intercept(second.instrument), residual(second), 0.1,
-      intercept=True)
-  expected = np.mean(residual(first) * ridge.predict(
-      ridge.append_intercept(first.instrument), prediction))
+  prediction = _ridge(
+      ridge.append_intercept(second.instrument), residual(second), 0.1)
+  expected = np.mean(residual(first) * (
+      ridge.append_intercept(first.instrument) @ prediction))
   assert closed_form.explained_residual(
       _sums(first), _sums(second), weights, 0.1) == pytest.approx(
           expected, rel=1e-6)

@@ -240,6 +240,31 @@ def test_saving_never_overwrites_and_loading_says_what_is_missing(tmp_path):
     estimators.load(tmp_path)
 
 
+@pytest.mark.parametrize('name', ['arrays.npz', 'weights.npz'])
+@pytest.mark.parametrize('damage', [
+    lambda path: path.unlink(),
+    lambda path: path.write_bytes(b''),
+    lambda path: path.write_bytes(path.read_bytes()[:100]),
+    lambda path: path.write_bytes(b'not an archive at all'),
+    lambda path: np.save(path.open('wb'), np.ones(2)),
+])
+def test_a_damaged_file_is_refused_in_a_sentence(name, damage, tmp_path):
+  fitted().save(tmp_path / 'model')
+  damage(tmp_path / 'model' / name)
+  with pytest.raises(ValueError, match=f'{name} is missing or damaged. Copy'):
+    estimators.load(tmp_path / 'model')
+
+
+def test_weights_of_another_model_and_pickles_are_refused(tmp_path):
+  fitted().save(tmp_path / 'model')
+  path = tmp_path / 'model' / 'weights.npz'
+  for content in ({'other': np.ones(2)},
+                  {'weights': np.array([object()], dtype=object)}):
+    np.savez(path, **content)
+    with pytest.raises(ValueError, match='weights.npz is missing or damaged'):
+      estimators.load(tmp_path / 'model')
+
+
 def test_an_estimator_that_is_not_fitted_says_so():
   for call in (lambda m: m.predict([1.]), lambda m: m.ate(0., 1.),
                lambda m: m.summary(), lambda m: m.save('nowhere'),

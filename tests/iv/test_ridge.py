@@ -4,7 +4,6 @@ import hypothesis
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from dfiv_ope.iv import ridge
 
@@ -30,6 +29,11 @@ def numpy_ridge(features, targets, penalty, intercept=False):
       features.T @ features + ridge_matrix, features.T @ targets)
 
 
+def solve(features, targets, penalty, *, intercept=False):
+  return ridge.solve_sums(
+      ridge.sums(features, targets), penalty, intercept=intercept)
+
+
 def with_ones(features):
   return np.concatenate([features, np.ones((len(features), 1))], axis=1)
 
@@ -39,37 +43,14 @@ def test_solve_equals_the_normal_equations(intercept):
   features, targets = problem(0)
   features = with_ones(features)
   np.testing.assert_allclose(
-      ridge.solve(features, targets, 0.3, intercept=intercept),
+      solve(features, targets, 0.3, intercept=intercept),
       numpy_ridge(features, targets, 0.3, intercept), rtol=1e-10)
 
 
 def test_solve_of_one_feature_is_the_number_worked_out_by_hand():
   # (1 + 4 + 2 * 0.5)^-1 (1 * 2 + 2 * 5) = 12 / 6.
-  weights = ridge.solve(np.array([[1.], [2.]]), np.array([[2.], [5.]]), 0.5)
+  weights = solve(np.array([[1.], [2.]]), np.array([[2.], [5.]]), 0.5)
   np.testing.assert_allclose(weights, [[2.]], rtol=1e-12)
-
-
-def test_loss_is_the_number_worked_out_by_hand():
-  features = np.array([[1., 1.], [2., 1.]])
-  targets = np.array([[2.], [5.]])
-  weights = np.array([[2.], [1.]])
-  # Errors -1 and 0; weights 2 (penalised) and 1 (the intercept).
-  assert float(ridge.loss(features, targets, weights, 0.1)) == pytest.approx(
-      0.5 + 0.1 * 5.)
-  assert float(ridge.loss(
-      features, targets, weights, 0.1, intercept=True)) == pytest.approx(
-          0.5 + 0.1 * 4.)
-
-
-@pytest.mark.parametrize('intercept', [False, True])
-def test_solve_is_the_minimum_of_loss(intercept):
-  features, targets = problem(1)
-  features = tf.constant(with_ones(features))
-  weights = tf.Variable(
-      ridge.solve(features, targets, 0.3, intercept=intercept))
-  with tf.GradientTape() as tape:
-    loss = ridge.loss(features, targets, weights, 0.3, intercept=intercept)
-  np.testing.assert_allclose(tape.gradient(loss, weights), 0., atol=1e-12)
 
 
 @pytest.mark.parametrize('intercept', [False, True])
@@ -92,58 +73,10 @@ def test_mean_squared_error_from_sums_equals_the_residuals():
       ridge.sums(features, targets), weights)) == pytest.approx(error)
 
 
-def test_gradient_through_solve_equals_finite_differences():
-  features, targets = problem(4, rows=12, columns=3, targets=1)
-
-  def loss(x):
-    weights = ridge.solve(x, targets, 0.1, intercept=True)
-    return ridge.loss(x, targets, weights, 0.1, intercept=True)
-
-  point = tf.constant(with_ones(features))
-  with tf.GradientTape() as tape:
-    tape.watch(point)
-    value = loss(point)
-  gradient = tape.gradient(value, point).numpy()
-  step = np.zeros(point.shape)
-  step[5, 1] = 1e-6
-  slope = (float(loss(point + step)) - float(loss(point - step))) / 2e-6
-  assert gradient[5, 1] == pytest.approx(slope, rel=1e-5)
-
-
-def test_float32_features_are_solved_in_float64():
-  # Two almost equal columns: the Gram matrix is exactly singular in float32.
-  generator = np.random.default_rng(0)
-  column = generator.normal(size=(200, 1)).astype(np.float32)
-  near = column + np.float32(1e-4) * generator.normal(
-      size=(200, 1)).astype(np.float32)
-  features = np.concatenate([column, near], axis=1)
-  truth = np.array([[1.], [2.]], np.float32)
-  targets = features.astype(np.float64) @ truth
-  weights = ridge.solve(features, targets, 1e-13)
-  assert weights.dtype == tf.float32
-  np.testing.assert_allclose(weights, truth, rtol=1e-3)
-  single = features.T @ features + np.float32(200 * 1e-13) * np.eye(
-      2, dtype=np.float32)
-  naive = np.linalg.solve(single, features.T @ targets.astype(np.float32))
-  assert np.abs(naive - truth).max() > 0.05
-
-
 def test_more_features_than_rows_interpolate_at_vanishing_penalty():
   features, targets = problem(5, rows=5, columns=20)
-  weights = ridge.solve(features, targets, 1e-10)
-  np.testing.assert_allclose(ridge.predict(features, weights), targets,
-                             rtol=1e-5)
-
-
-def test_works_inside_tf_function_with_unknown_rows():
-  solve = tf.function(
-      lambda x, y: ridge.solve(x, y, 0.3),
-      input_signature=[tf.TensorSpec([None, 4], tf.float64),
-                       tf.TensorSpec([None, 2], tf.float64)])
-  features, targets = problem(6)
-  np.testing.assert_allclose(
-      solve(features, targets), numpy_ridge(features, targets, 0.3),
-      rtol=1e-10)
+  weights = solve(features, targets, 1e-10)
+  np.testing.assert_allclose(features @ weights, targets, rtol=1e-5)
 
 
 @SETTINGS
@@ -155,7 +88,7 @@ def test_merged_sums_equal_the_whole(seed, penalty, cut):
       ridge.sums(features[cut:], targets[cut:]))
   np.testing.assert_allclose(
       ridge.solve_sums(merged, penalty),
-      ridge.solve(features, targets, penalty), rtol=1e-8, atol=1e-10)
+      solve(features, targets, penalty), rtol=1e-8, atol=1e-10)
 
 
 @SETTINGS
@@ -164,8 +97,8 @@ def test_order_of_rows_does_not_matter(seed, penalty):
   features, targets = problem(seed)
   order = np.random.default_rng(seed).permutation(len(features))
   np.testing.assert_allclose(
-      ridge.solve(features[order], targets[order], penalty),
-      ridge.solve(features, targets, penalty), rtol=1e-8, atol=1e-10)
+      solve(features[order], targets[order], penalty),
+      solve(features, targets, penalty), rtol=1e-8, atol=1e-10)
 
 
 @SETTINGS
@@ -173,9 +106,9 @@ def test_order_of_rows_does_not_matter(seed, penalty):
 def test_duplicated_rows_change_nothing(seed, penalty, times):
   features, targets = problem(seed)
   np.testing.assert_allclose(
-      ridge.solve(np.tile(features, (times, 1)), np.tile(targets, (times, 1)),
+      solve(np.tile(features, (times, 1)), np.tile(targets, (times, 1)),
                   penalty),
-      ridge.solve(features, targets, penalty), rtol=1e-8, atol=1e-10)
+      solve(features, targets, penalty), rtol=1e-8, atol=1e-10)
 
 
 @SETTINGS
@@ -183,8 +116,8 @@ def test_duplicated_rows_change_nothing(seed, penalty, times):
 def test_scaling_features_scales_penalty_and_weights(seed, penalty, scale):
   features, targets = problem(seed)
   np.testing.assert_allclose(
-      ridge.solve(scale * features, targets, scale ** 2 * penalty) * scale,
-      ridge.solve(features, targets, penalty), rtol=1e-7, atol=1e-9)
+      solve(scale * features, targets, scale ** 2 * penalty) * scale,
+      solve(features, targets, penalty), rtol=1e-7, atol=1e-9)
 
 
 @SETTINGS
@@ -192,9 +125,9 @@ def test_scaling_features_scales_penalty_and_weights(seed, penalty, scale):
 def test_shifting_targets_shifts_only_the_intercept(seed, penalty, shift):
   features, targets = problem(seed)
   features = with_ones(features)
-  before = ridge.solve(features, targets, penalty, intercept=True).numpy()
-  after = ridge.solve(
-      features, targets + shift, penalty, intercept=True).numpy()
+  before = solve(features, targets, penalty, intercept=True)
+  after = solve(
+      features, targets + shift, penalty, intercept=True)
   np.testing.assert_allclose(after[:-1], before[:-1], rtol=1e-6, atol=1e-8)
   np.testing.assert_allclose(after[-1], before[-1] + shift, atol=1e-6)
 
@@ -203,7 +136,7 @@ def test_shifting_targets_shifts_only_the_intercept(seed, penalty, shift):
 def test_penalty_that_is_not_positive_is_refused(penalty):
   features, targets = problem(0)
   with pytest.raises(ValueError, match='penalty must be positive'):
-    ridge.solve(features, targets, penalty)
+    solve(features, targets, penalty)
 
 
 def test_rows_that_do_not_match_are_refused():
@@ -221,40 +154,16 @@ def test_merge_of_nothing_is_refused():
     ridge.merge()
 
 
-def test_the_gradient_of_a_solve_is_that_of_its_formula():
-  generator = np.random.default_rng(0)
-  design = tf.constant(generator.normal(size=(30, 4)))
-  target = tf.constant(generator.normal(size=(30, 2)))
-  upstream = generator.normal(size=(4, 2))
-
-  def formula(design, target, penalty):
-    gram = tf.matmul(design, design, transpose_a=True)
-    gram += 30. * penalty * tf.eye(4, dtype=tf.float64)
-    return tf.matmul(
-        tf.linalg.inv(gram), tf.matmul(design, target, transpose_a=True))
-
-  gradients = []
-  for function in (ridge.solve, formula):
-    penalty = tf.constant(0.1, tf.float64)
-    with tf.GradientTape() as tape:
-      tape.watch([design, target, penalty])
-      value = tf.reduce_sum(function(design, target, penalty) * upstream)
-    gradients.append(tape.gradient(value, [design, target, penalty]))
-  for ours, expected in zip(*gradients, strict=True):
-    np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize('intercept', [False, True])
 def test_a_gram_matrix_that_rounding_made_indefinite_is_solved(intercept):
   rows, penalty = 1000., 1e-12
   gram = np.diag([1., -3e-12, 1.])
   moment = np.array([[2.], [1e-12], [4.]])
   total = ridge.Sums(
-      gram=tf.constant(rows * gram), moment=tf.constant(rows * moment),
-      square=tf.constant([rows], tf.float64),
-      count=tf.constant(rows, tf.float64))
-  assert np.isnan(np.asarray(tf.linalg.cholesky(
-      total.gram + penalty * rows * np.eye(3)))).any()
+      gram=rows * gram, moment=rows * moment, square=np.array([rows]),
+      count=np.float64(rows))
+  with pytest.raises(np.linalg.LinAlgError, match='not positive definite'):
+    np.linalg.cholesky(total.gram + penalty * rows * np.eye(3))
   # The negative eigenvalue counts as zero.
   np.testing.assert_allclose(
       ridge.solve_sums(total, penalty, intercept=intercept)[:, 0],
@@ -263,8 +172,7 @@ def test_a_gram_matrix_that_rounding_made_indefinite_is_solved(intercept):
 
 def test_data_that_are_not_finite_give_no_weights():
   total = ridge.sums(
-      tf.constant([[1., np.nan], [0., 1.]], tf.float64),
-      tf.constant([[1.], [2.]], tf.float64))
+      np.array([[1., np.nan], [0., 1.]]), np.array([[1.], [2.]]))
   assert np.isnan(ridge.solve_sums(total, 1e-3)).all()
 
 
@@ -273,8 +181,7 @@ def test_instruments_solve_for_as_many_regressors():
   instruments, regressors = generator.normal(size=(2, 50, 3))
   outcome = generator.normal(size=(50, 1))
   total = ridge.sums(
-      tf.constant(instruments),
-      tf.constant(np.concatenate([regressors, outcome], axis=1)))
+      instruments, np.concatenate([regressors, outcome], axis=1))
   penalty = 0.2 * 50 * np.diag([1., 1., 0.])
   np.testing.assert_allclose(
       ridge.solve_cross(total, 0.2),
@@ -289,10 +196,22 @@ def test_projected_sums_are_the_sums_of_projected_rows():
       size=(20, 3))
   weights = generator.normal(size=(4, 2))
   ours = ridge.project(
-      ridge.sums(tf.constant(design), tf.constant(target)), weights)
-  expected = ridge.sums(tf.constant(design @ weights), tf.constant(target))
+      ridge.sums(design, target), weights)
+  expected = ridge.sums(design @ weights, target)
   for left, right in zip(ours, expected, strict=True):
     np.testing.assert_allclose(left, right, rtol=1e-8)
   one = ridge.targets(ours, slice(1, 2))
   np.testing.assert_array_equal(one.moment, ours.moment[:, 1:2])
   np.testing.assert_array_equal(one.square, ours.square[1:2])
+
+
+def test_the_dual_weighs_outcomes_as_the_answer_does():
+  generator = np.random.default_rng(1)
+  instruments, regressors = generator.normal(size=(2, 50, 3))
+  outcome, value = generator.normal(size=(50, 1)), np.array([[1.], [2.], [3.]])
+  total = ridge.sums(
+      instruments, np.concatenate([regressors, outcome], axis=1))
+  dual = ridge.solve_dual(total, value, 0.2)
+  np.testing.assert_allclose(
+      dual.T @ instruments.T @ outcome,
+      value.T @ ridge.solve_cross(total, 0.2), rtol=1e-9)

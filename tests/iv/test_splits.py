@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn import base
+import tensorflow as tf
 
 from dfiv_ope.iv import dictionaries, estimators, splits
 
@@ -116,11 +117,36 @@ def test_all_splits_are_saved(model, tmp_path):
   np.testing.assert_array_equal(loaded.predict(T), model.predict(T))
 
 
-def test_an_estimator_of_the_first_format_is_read(tmp_path):
+def as_checkpoint(model, path):
+  """Writes a closed form as versions before 3 did: variables of modules."""
+  root = tf.Module()
+  for key, values in model.state().items():
+    node, (*parts, last) = root, key.split('/')
+    if last.isdigit():  # One of a list.
+      parts, last = parts[:-1], parts[-1]
+    for part in parts:
+      if not hasattr(node, f'_{part}'):
+        setattr(node, f'_{part}', tf.Module())
+      node = getattr(node, f'_{part}')
+    name = f'_{last}' if parts else last
+    if key[-1].isdigit():
+      setattr(node, name, [*getattr(node, name, ()), tf.Variable(values)])
+    else:
+      setattr(node, name, tf.Variable(values))
+  tf.train.Checkpoint(model=root).write(str(path))
+
+
+@pytest.mark.parametrize('model', [
+    estimators.TwoSLS(), estimators.SieveIV(n_splits=1),
+    estimators.KIV(n_splits=1),
+    estimators.KIV(random_features=20, n_splits=1)])
+def test_an_estimator_of_the_first_format_is_read(model, tmp_path):
   Y, T, Z = data()
-  model = estimators.KIV(random_features=20, n_splits=1).fit(Y, T, Z=Z)
+  model.fit(Y, T, Z=Z)
   model.save(tmp_path / 'saved')
   path = tmp_path / 'saved' / 'estimator.json'
+  (tmp_path / 'saved' / 'weights.npz').unlink()
+  as_checkpoint(model.model_, tmp_path / 'saved' / 'weights')
   record = json.loads(path.read_text())
   record['config'], = record.pop('configs')
   for name in ('names', 'underidentified'):

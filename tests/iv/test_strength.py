@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import features
@@ -21,7 +20,7 @@ def halves(strength, rows=2000, seed=0, covariate=True, bend=0.):
       for part in (slice(None, rows // 2), slice(rows // 2, None))]
 
 
-def diagnose(batches, phi=tf.identity, swap=True):
+def diagnose(batches, phi=np.asarray, swap=True):
   generator = np.random.default_rng(0)
   return strength.first_stage(*(
       strength.prepare(half, phi, generator=generator)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import features, ridge, two_stage
@@ -30,7 +29,9 @@ _LINEAR_COLUMNS = 500
 # Rows that tell the scale of a column, and the directions of many.
 _BANDWIDTH_ROWS, _DIRECTION_ROWS = 500, 2000
 
-_Features = Callable[[tf.Tensor], tf.Tensor]
+# Features of f at rows, and those of their covariates alone.
+_Structural = Callable[
+    [types.IVBatch], tuple[types.FloatArray, list[types.FloatArray]]]
 
 
 def first_stage(
@@ -107,7 +108,8 @@ def _with_linear(
 
 
 def _instrument_features(
-    model: Any, rows: types.IVBatch, seed: int) -> tuple[_Features, bool]:
+    model: Any, rows: types.IVBatch, seed: int,
+) -> tuple[strength.FeatureMap, bool]:
   """Returns phi, and whether no rows have trained it."""
   fixed = getattr(model, 'instrument_features', None)
   if fixed is not None:
@@ -118,16 +120,17 @@ def _instrument_features(
   # Only phi is wanted, so one row of the others will do.
   one = types.IVBatch(*(None if each is None else each[:1] for each in rows))
 
-  def learned(instrument: tf.Tensor) -> tf.Tensor:
+  def learned(instrument: types.FloatArray) -> types.FloatArray:
     return model.features(one._replace(
-        instrument=tf.cast(instrument, rows.instrument.dtype))).instrument
+        instrument=np.asarray(
+            instrument, rows.instrument.dtype))).instrument
 
   return learned, False
 
 
 def _structural_features(
     model: Any, rows: types.IVBatch, seed: int,
-) -> Callable[[types.IVBatch], tuple[tf.Tensor, list[tf.Tensor]]]:
+) -> _Structural:
   """Returns what gives features of f, and those of covariates alone.
 
   These are what the structural function is linear in, or random features of
@@ -137,7 +140,9 @@ def _structural_features(
     random = _fourier(_joined(rows), _FEATURES, (seed, 3))
     return lambda batch: (random(_joined(batch)), [])
 
-  def own(batch: types.IVBatch) -> tuple[tf.Tensor, list[tf.Tensor]]:
+  def own(
+      batch: types.IVBatch,
+  ) -> tuple[types.FloatArray, list[types.FloatArray]]:
     done = model.features(batch)
     columns = two_stage.design(done.treatment, done.covariate)
     if done.covariate is None:
@@ -151,7 +156,7 @@ def _structural_features(
 def _operands(
     half: strength.Half,
     rows: types.IVBatch,
-    features_of: Callable[[types.IVBatch], tuple[tf.Tensor, list[tf.Tensor]]],
+    features_of: _Structural,
 ) -> types.IVBatch:
   """Returns some rows of a half for the spectrum."""
   treatment, covariates = features_of(types.IVBatch(*(

@@ -146,8 +146,8 @@ def weak_values(metrics: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def percent(share: float) -> str:
-  """Returns a share in per cent, such as '3 %'; a negative one is none."""
+  """Returns a share in per cent, such as '4.2 %'; a negative one is none."""
   value = 100. * max(share, 0.)
   if 0. < value < 0.1:
     return 'less than 0.1 %'
-  return f'{value:.1f} %' if 0. < value < 1. else f'{value:.0f} %'
+  return f'{value:.2g} %' if value < 10. else f'{value:.0f} %'

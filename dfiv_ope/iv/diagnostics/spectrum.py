@@ -134,8 +134,8 @@ def from_rows(
     found, other = (
         _without(joint[half], weights, sizes) for half in (fitted, judge))
     if noise:
-      other = other._replace(noise=np.asarray(
-          ridge.sums(noise[judge], noise[judge][:, :1]).gram))
+      other = other._replace(
+          noise=ridge.sums(noise[judge], noise[judge][:, :1]).gram)
     means = np.zeros_like(weights)
     means[-1] = given[0].moment[-1] / given[0].count
     whole = _without(joint[fitted], means, sizes).treatment
@@ -176,8 +176,8 @@ def _control(fitted: ridge.Sums, judge: ridge.Sums) -> types.FloatArray:
   grid = ridge.solve_grid(fitted, _PENALTIES, intercept=True)
   errors = []
   for weights in grid:
-    moment, fit = np.asarray(judge.moment), np.asarray(judge.gram) @ weights
-    left = judge.square - np.sum(weights * (2. * moment - fit), axis=0)
+    fit = judge.gram @ weights
+    left = judge.square - np.sum(weights * (2. * judge.moment - fit), axis=0)
     errors.append(np.sum(_ratio(left, spread)))
   return grid[int(np.argmin(errors))]
 
@@ -188,7 +188,7 @@ def _without(
   """Returns the moments of what controls with some weights leave."""
   left = ridge.project(
       total, np.concatenate([-weights, np.eye(sum(sizes) + 1)]))
-  gram = np.asarray(left.gram)
+  gram = left.gram
   phi, psi = np.split(np.arange(sum(sizes)), sizes[:1])
   return Moments(
       instrument=gram[np.ix_(phi, phi)], cross=gram[np.ix_(phi, psi)],
@@ -274,7 +274,7 @@ def _penalty(fitted: Moments, judge: Moments) -> float:
           gram=each.instrument, moment=each.cross,
           square=np.diag(each.treatment), count=np.float64(each.rows))
       for each in (fitted, judge)]
-  losses = [float(ridge.mean_squared_error(sums[1], weights))
+  losses = [ridge.mean_squared_error(sums[1], weights)
             for weights in ridge.solve_grid(sums[0], _PENALTIES)]
   return _PENALTIES[int(np.argmin(losses))]
 

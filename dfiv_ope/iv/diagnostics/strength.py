@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import ridge, two_stage
@@ -20,6 +19,9 @@ MOST_COLUMNS = 20
 _PAIRS, _WIDE = 4, 1200
 # Rows whose features are made together: quick, and not too large.
 _TOGETHER = 20_000
+
+# Features of rows, [B, D] -> [B, K].
+FeatureMap = Callable[[types.FloatArray], types.FloatArray]
 
 _PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 1., 2.))
 # Small enough for ordinary least squares on standardised columns.
@@ -161,8 +163,8 @@ class Half(NamedTuple):
 
 def prepare(
     rows: types.IVBatch,
-    instrument_features: Callable[[tf.Tensor], tf.Tensor],
-    covariate_features: Callable[[tf.Tensor], tf.Tensor] | None = None,
+    instrument_features: FeatureMap,
+    covariate_features: FeatureMap | None = None,
     *,
     generator: np.random.Generator,
 ) -> Half:
@@ -286,7 +288,7 @@ class _Fit(NamedTuple):
 def _compare(half: Half, weights: types.FloatArray) -> _Fit:
   """Returns how well stage-1 weights [d2 + 1, D] explain a half."""
   treatment = half.treatment
-  predicted = two_stage.predict_treatment(half.instrument, weights).numpy()
+  predicted = two_stage.predict_treatment(half.instrument, weights)
   moved = half.moved @ weights[:-1]
   columns = []
   given = None if half.controls is None else _leading(half.controls)
@@ -315,8 +317,8 @@ def _partial(
   left = both - both.mean(axis=0)
   if controls is not None:
     controls = ridge.append_intercept(controls)
-    left = both - ridge.predict(controls, ridge.solve(
-        controls, both, _NO_PENALTY, intercept=True)).numpy()
+    left = both - controls @ ridge.solve_sums(
+        ridge.sums(controls, both), _NO_PENALTY, intercept=True)
   outcome, regressor = left.T
   return (float(np.sum(outcome * regressor)),
           float(np.sum(np.square(regressor))), robust_t(outcome, regressor))
@@ -329,7 +331,7 @@ def _leading(controls: types.FloatArray) -> types.FloatArray:
     return controls
   centred = controls - controls.mean(axis=0)
   gram = ridge.sums(centred, centred[:, :1]).gram
-  return controls @ np.linalg.eigh(np.asarray(gram))[1][:, -most:]
+  return controls @ np.linalg.eigh(gram)[1][:, -most:]
 
 
 def _ratio(

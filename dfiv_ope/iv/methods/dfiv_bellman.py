@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from dfiv_ope.iv import poles, ridge
+from dfiv_ope.iv import differentiable, poles, ridge
 
 
 class Features(NamedTuple):
@@ -54,7 +54,7 @@ def stage1(
     penalty: lambda1.
     augment: whether K is an instrument.
   """
-  return ridge.solve(
+  return differentiable.solve(
       *_regression(rows, augment), penalty, intercept=True)
 
 
@@ -62,7 +62,7 @@ def stage1_loss(
     rows: Features, weights: tf.Tensor, penalty: float, *, augment: bool,
 ) -> tf.Tensor:
   """Returns the stage-1 loss, Eq. (6), of weights from `stage1`: []."""
-  return ridge.loss(
+  return differentiable.loss(
       *_regression(rows, augment), weights, penalty, intercept=True)
 
 
@@ -71,13 +71,13 @@ def predict_treatment(
 ) -> tf.Tensor:
   """Returns W, [B, d1], with weights from `stage1`."""
   if augment:
-    return ridge.predict(rows.instruments, weights)
-  return rows.known + ridge.predict(rows.instrument, weights)
+    return differentiable.predict(rows.instruments, weights)
+  return rows.known + differentiable.predict(rows.instrument, weights)
 
 
 def sums(rows: Features) -> ridge.Sums:
   """Returns what both stages need of rows: of [phi, K] and [X, r]."""
-  return ridge.sums(
+  return differentiable.sums(
       rows.instruments, tf.concat([rows.actual, rows.outcome], axis=1))
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import ridge, two_stage
+from dfiv_ope.iv import differentiable
 
 
 class Designs(NamedTuple):
@@ -57,8 +57,8 @@ def predict_treatment(
     instrument: phi(z) of the rows to predict, [B, d2].
     penalty: lambda1.
   """
-  weights = two_stage.stage1(first.instrument, first.treatment, penalty)
-  return two_stage.predict_treatment(instrument, weights)
+  weights = differentiable.stage1(first.instrument, first.treatment, penalty)
+  return differentiable.predict_treatment(instrument, weights)
 
 
 def design(
@@ -73,7 +73,7 @@ def design(
       and its last column stands for the constant: it is not penalised.
   """
   if intercept:
-    return two_stage.design(treatment, covariate)
+    return differentiable.design(treatment, covariate)
   if covariate is not None:
     raise ValueError(
         'A covariate needs the constants of the stage-2 design: drop the '
@@ -127,16 +127,17 @@ def stage2(
   def solve(outcome: tf.Tensor) -> tf.Tensor:
     # The weights minimise the loss, so it does not change with them.
     return tf.stop_gradient(
-        two_stage.stage2(given.predicted, outcome, penalty))
+        differentiable.stage2(given.predicted, outcome, penalty))
 
   outcome = given.outcome
   weights = solve(outcome)
   for _ in range(refinements):
-    unexplained = ridge.predict(given.actual - given.predicted, weights)
+    unexplained = differentiable.predict(
+        given.actual - given.predicted, weights)
     # No gradient: the features explain y, they must not change it.
     outcome = given.outcome - tf.stop_gradient(unexplained)
     weights = solve(outcome)
-  return weights, two_stage.stage2_loss(
+  return weights, differentiable.stage2_loss(
       given.predicted, outcome, weights, penalty)
 
 
@@ -164,7 +165,7 @@ def held_out_losses(
   weights, _ = stage2(
       designs(predicted2, second, intercept=intercept), stage2_penalty,
       refinements)
-  fitted = ridge.predict(
+  fitted = differentiable.predict(
       design(predicted1, first.covariate, intercept=intercept), weights)
   error = tf.reduce_sum(tf.square(second.treatment - predicted2))
   centred = second.treatment - tf.reduce_mean(
@@ -205,6 +206,6 @@ def cross_fitted_loss(
   weights = [stage2(half, stage2_penalty, refinements)[0] for half in halves]
   losses = [
       tf.reduce_mean(tf.square(
-          half.outcome - ridge.predict(half.predicted, other)))
+          half.outcome - differentiable.predict(half.predicted, other)))
       for half, other in zip(halves, weights[::-1], strict=True)]
   return (losses[0] + losses[1]) / 2.

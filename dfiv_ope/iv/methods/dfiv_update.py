@@ -12,7 +12,7 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import ridge, two_stage
+from dfiv_ope.iv import differentiable
 from dfiv_ope.iv.methods import dfiv_rule, dfiv_stages
 from dfiv_ope.nn import descent, networks, optimizers
 
@@ -144,7 +144,7 @@ class DFIV(tf.Module):
       self, treatment: types.Nest, covariate: types.Nest | None = None,
   ) -> tf.Tensor:
     """Returns the structural function at the given points, [B, 1]."""
-    return ridge.predict(
+    return differentiable.predict(
         dfiv_stages.design(
             _call(self.treatment, treatment, False),
             _call(self.covariate, covariate, False),
@@ -201,8 +201,8 @@ class DFIV(tf.Module):
     penalty = self.config.stage1_penalty
     # The weights minimise the loss, so it does not change with them.
     weights = tf.stop_gradient(
-        two_stage.stage1(first.instrument, first.treatment, penalty))
-    return two_stage.stage1_loss(
+        differentiable.stage1(first.instrument, first.treatment, penalty))
+    return differentiable.stage1_loss(
         first.instrument, first.treatment, weights, penalty)
 
   def _stage2_loss(

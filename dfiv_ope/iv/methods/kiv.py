@@ -7,13 +7,13 @@ features whose inner products are the kernel. Its rank is far below the number
 of rows, and the rest is the two-stage regression of every other method.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import dataclasses
 import functools
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
+from scipy import linalg
 
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, features, two_stage
@@ -76,19 +76,14 @@ class Config:
 PAPER = Config(random_features=100, cross_fit=False)
 
 
-class Landmarks(tf.Module):
+class Landmarks:
   """Features whose inner products are the Gaussian kernel on given rows."""
 
   def __init__(self, columns: int):
     """Initialises the features of `columns` inputs; `adapt` fits them."""
-    super().__init__()
-    self._points = tf.Variable(
-        tf.zeros([0, columns], tf.float64), shape=[None, columns],
-        trainable=False)
-    self._bandwidth = tf.Variable(
-        tf.ones([columns], tf.float64), trainable=False)
-    self._factor = tf.Variable(
-        tf.zeros([0, 0], tf.float64), shape=[None, None], trainable=False)
+    self._points = np.zeros([0, columns])
+    self._bandwidth = np.ones(columns)
+    self._factor = np.zeros([0, 0])
 
   def adapt(
       self, x: types.FloatArray, bandwidth: types.FloatArray,
@@ -116,20 +111,32 @@ class Landmarks(tf.Module):
       rest -= np.square(factor[:, done])
       rest[row] = -1.
       picked.append(row)
-    self._points.assign(x[picked])
-    self._bandwidth.assign(bandwidth)
+    self._points = x[picked]
+    self._bandwidth = bandwidth
     # The rows of the landmarks make the triangular factor of their kernel.
-    self._factor.assign(np.tril(factor[picked, :len(picked)]))
+    self._factor = np.tril(factor[picked, :len(picked)])
 
-  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+  def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, landmarks] of x [B, D], float64."""
-    scaled = tf.cast(x, tf.float64) / self._bandwidth
+    scaled = np.asarray(x, np.float64) / self._bandwidth
     points = self._points / self._bandwidth
-    distance = (tf.reduce_sum(tf.square(scaled), axis=1)
-                + tf.reduce_sum(tf.square(points), axis=1)[:, None]
-                - 2. * tf.matmul(points, scaled, transpose_b=True))
-    kernel = tf.exp(-tf.maximum(distance, 0.) / 2.)  # [landmarks, B]
-    return tf.transpose(tf.linalg.triangular_solve(self._factor, kernel))
+    distance = (np.sum(np.square(scaled), axis=1)
+                + np.sum(np.square(points), axis=1)[:, None]
+                - 2. * points @ scaled.T)
+    kernel = np.exp(-np.maximum(distance, 0.) / 2.)  # [landmarks, B]
+    return linalg.solve_triangular(
+        self._factor, kernel, lower=True, check_finite=False).T
+
+  def state(self) -> Mapping[str, types.FloatArray]:
+    """Returns what `restore` needs."""
+    return {'points': self._points, 'bandwidth': self._bandwidth,
+            'factor': self._factor}
+
+  def restore(self, state: Mapping[str, types.FloatArray]) -> None:
+    """Takes what `state` of other landmarks returned."""
+    self._points = state['points']
+    self._bandwidth = state['bandwidth']
+    self._factor = state['factor']
 
 
 def build(
@@ -140,7 +147,7 @@ def build(
     covariate_size: int = 0,
     seed: int = 0,
 ) -> closed_form.Model:
-  """Returns an unfitted model whose variables a checkpoint can fill."""
+  """Returns an unfitted model that a saved state can fill."""
   maps: list[closed_form.FeatureMap] = []
   for columns in (treatment_size + covariate_size, instrument_size):
     if config.random_features is None:

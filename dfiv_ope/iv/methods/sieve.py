@@ -10,7 +10,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import (
@@ -196,14 +195,14 @@ def _identified(model: closed_form.Model, rows: types.IVBatch) -> bool:
   # The columns of covariates alone come last, and are given.
   both = [
       identification.residual(
-          two_stage.design(each, found.covariate).numpy(), given)
+          two_stage.design(each, found.covariate), given)
       for each in (psi, span @ (span.T @ psi))]
   return bool(np.all(
       identification.kept(*both) > identification.TOLERANCE))
 
 
-def _standard(columns: tf.Tensor) -> types.FloatArray:
-  return scaling.fit_standardiser(columns).apply(np.asarray(columns))
+def _standard(columns: types.FloatArray) -> types.FloatArray:
+  return scaling.fit_standardiser(columns).apply(columns)
 
 
 def _dictionaries(

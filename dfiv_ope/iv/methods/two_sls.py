@@ -4,8 +4,6 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
-import tensorflow as tf
-
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, ridge, two_stage
 
@@ -40,7 +38,8 @@ def build(
 ) -> closed_form.Model:
   """Returns an unfitted model; nothing but the config matters to it."""
   del treatment_size, instrument_size, covariate_size, seed
-  return closed_form.Model(config, tf.identity, tf.identity)
+  return closed_form.Model(
+      config, closed_form.Columns(), closed_form.Columns())
 
 
 def fit(
@@ -81,7 +80,7 @@ def fit(
       stage1_penalty=config.stage1_penalty,
       stage2_penalty=config.stage2_penalty,
       stage1_losses=(),
-      stage2_losses=(float(ridge.mean_squared_error(total, weights2)),)))
+      stage2_losses=(ridge.mean_squared_error(total, weights2),)))
   if progress is not None:
     progress(1, 1, {})
   return model

@@ -111,12 +111,15 @@ def test_the_same_seed_gives_the_same_numbers(fitted):
   np.testing.assert_array_equal(predictions(fit(name)), predictions(model))
 
 
-def test_a_checkpoint_fills_what_build_makes(fitted, tmp_path):
+def test_what_is_saved_fills_what_build_makes(fitted, tmp_path):
   name, model, _ = fitted
-  path = tf.train.Checkpoint(model=model).write(str(tmp_path / 'weights'))
   empty = methods.load(name).build(
       model.config, treatment_size=1, instrument_size=2, covariate_size=1)
-  tf.train.Checkpoint(model=empty).read(path).expect_partial()
+  if name in methods.CLOSED_FORMS:
+    empty.restore(model.state())
+  else:
+    path = tf.train.Checkpoint(model=model).write(str(tmp_path / 'weights'))
+    tf.train.Checkpoint(model=empty).read(path).expect_partial()
   np.testing.assert_array_equal(predictions(empty), predictions(model))
 
 

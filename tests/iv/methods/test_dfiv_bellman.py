@@ -55,14 +55,14 @@ def test_sums_give_the_answer_of_rows(augment):
       rows, dfiv_bellman.stage1(rows, PENALTY, augment=augment),
       augment=augment).numpy()
   np.testing.assert_allclose(
-      rows.instruments.numpy() @ weights.numpy(), predicted,
+      rows.instruments.numpy() @ weights, predicted,
       rtol=1e-6, atol=1e-9)
   u = dfiv_bellman.stage2_sums(total, weights, PENALTY)
   np.testing.assert_allclose(
       u, _ridge(predicted, rows.outcome.numpy()), rtol=1e-6)
   other = _rows(seed=1)
   error = other.outcome.numpy() - (
-      other.instruments.numpy() @ weights.numpy() @ u.numpy())
+      other.instruments.numpy() @ weights @ u)
   assert float(dfiv_bellman.held_out_loss(
       dfiv_bellman.sums(other), weights, u)) == pytest.approx(
           np.mean(error ** 2), rel=1e-8)
