@@ -362,19 +362,18 @@ def _choose_penalties(
   config = model.config
   candidates = config.candidate_penalties
 
-  def losses(**penalties: float) -> dfiv_algorithm.HeldOut:
-    return dfiv_algorithm.held_out_losses(
-        model, dataclasses.replace(config.rule, **penalties), first, second)
+  def losses(rule: Config) -> dfiv_algorithm.HeldOut:
+    return dfiv_algorithm.held_out_losses(model, rule.rule, first, second)
 
-  stage1_penalty = min(
-      candidates, key=lambda each: float(losses(stage1_penalty=each).stage1))
-  stage2_penalty = two_stage.largest_within(
-      candidates, [
-          float(losses(stage1_penalty=stage1_penalty, stage2_penalty=each)
-                .stage2) for each in candidates],
-      slack=config.slack, rows=len(first.outcome))
+  config = min(
+      (dataclasses.replace(config, stage1_penalty=each) for each in candidates),
+      key=lambda rule: float(losses(rule).stage1))
   return dataclasses.replace(
-      config, stage1_penalty=stage1_penalty, stage2_penalty=stage2_penalty)
+      config, stage2_penalty=two_stage.largest_within(
+          candidates, [
+              float(losses(dataclasses.replace(
+                  config, stage2_penalty=each)).stage2) for each in candidates],
+          slack=config.slack, rows=len(first.outcome)))
 
 
 def _draw(
