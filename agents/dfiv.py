@@ -8,9 +8,9 @@ whole log, in one of three ways (`SOLVES`).
 
 Stage 1 predicts X from features of (s, a): W = [phi, K] B, with a matrix B
 
-- of classical two-stage least squares, where the exogenous regressor K is an
-  included instrument and B predicts X from both;
-- of the paper, W = K + V phi, where V predicts C from phi alone.
+- of the paper, W = K + V phi, where V predicts C from phi alone;
+- of classical two-stage least squares. Deviation: the exogenous regressor K is
+  an included instrument, and B predicts X from phi and K.
 
 The last columns of K and X are a constant and its difference, 1 - gamma d.
 """
@@ -62,7 +62,7 @@ class Config(base.Config, dfiv_algorithm.UpdateRule):
   treatment_learning_rate: float = 1e-3
   refinements: int = 1
   at_once: bool = True
-  solve: str = LSTD
+  solve: str = PLUG_IN
   solve_penalty: float = 1e-9
   included_instruments: bool = True
 
@@ -76,10 +76,12 @@ class Config(base.Config, dfiv_algorithm.UpdateRule):
           f'{", ".join(SOLVES)}.')
 
 
-# The default was chosen on logs of the three tasks, one seed. psi(s, a) among
-# the instruments: without it the held-out stage-2 loss on cartpole is a hundred
-# times larger, and mountain_car diverges. Updates: where the held-out loss
-# stops falling on catch. Widths and rates were not searched.
+# The default was chosen on logs of the three tasks. psi(s, a) among the
+# instruments: without it the held-out stage-2 loss on cartpole is a hundred
+# times larger, and mountain_car diverges (one seed). Solve: of the three on the
+# same features, the one of least cross-fitted losses (docs/results/ope.md).
+# Updates: where the held-out loss stops falling on catch. Widths and rates were
+# not searched.
 CONFIGS = {
     'default': Config(),
     'paper': Config(
@@ -207,17 +209,18 @@ def stage1_weights(config: Config, total: ridge.Sums) -> types.FloatArray:
 def stage2_weights(config: Config, total: ridge.Sums) -> types.FloatArray:
   """Returns u on the whole log, [d1, 1], float64.
 
-  - 'plug-in' is the paper's: r is regressed on W, Eq. (9). An error of stage 1
-    biases it.
-  - 'moment'. Deviation: W is only the instrument of X, u = (W'X)^-1 W'r. An
-    error of stage 1 costs precision.
-  - 'lstd'. Deviation: LSTD-Q on DFIV's features. K is the only instrument,
-    u = (K'X)^-1 K'r, so stage 1 has no part in it. Where no u fits the Bellman
-    equation everywhere, it holds along the features that make up Q, while
-    others pull u towards a small residual wherever the log has rows.
+  'plug-in' is the paper's: r is regressed on W, Eq. (9). An error of stage 1
+  biases it.
 
-  With included instruments and a penalty of zero the first two are the same:
-  then W'X = W'W.
+  'moment'. Deviation: W is only the instrument of X, u = (W'X)^-1 W'r. An error
+  of stage 1 costs precision, but does not bias u. With included instruments it
+  is the plug-in but for the penalty: W is then the projection of X on [phi, K]
+  in the same rows, so W'X = W'W.
+
+  'lstd'. Deviation: LSTD-Q on DFIV's features. K is the only instrument,
+  u = (K'X)^-1 K'r, so stage 1 has no part in it. Where no u fits the Bellman
+  equation everywhere, it holds along the features that make up Q, while more
+  instruments pull u towards a small residual wherever the log has rows.
 
   Args:
     config: penalty and kind of solve.

@@ -196,6 +196,22 @@ def test_updates_lower_both_losses(covariate):
   assert float(after.stage2) < float(before.stage2)
 
 
+def test_steps_at_once_are_those_in_turn_but_for_what_psi_has_seen():
+  first, second = tensors(batch(200, 0)), tensors(batch(200, 1))
+  turns, once = (built(dataclasses.replace(
+      SMALL, instrument_steps=2, at_once=at_once)) for at_once in (False, True))
+  losses = [model.update(first, second) for model in (turns, once)]
+  # The last step of phi is the same, that of psi saw phi before it.
+  for one, other in zip(
+      turns.instrument.values(), once.instrument.values(), strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+  np.testing.assert_allclose(
+      losses[0]['stage1_loss'], losses[1]['stage1_loss'], rtol=1e-5)
+  assert float(losses[0]['stage2_loss']) != float(losses[1]['stage2_loss'])
+  start, end = trained(once, first, second)
+  assert float(end['stage2_loss']) < float(start['stage2_loss'])
+
+
 def test_an_update_handles_a_batch_of_one():
   model = built()
   losses = model.update(tensors(batch(1, 0)), tensors(batch(1, 1)))
