@@ -1,7 +1,7 @@
 """DFIV on logs with a known truth, by each of its solves on the whole log.
 
     python dfiv_solves.py OUT DATASET...            # seeds 0 to 2
-    python dfiv_solves.py OUT DATASET... --seeds 1
+    python dfiv_solves.py OUT DATASET... --seeds 1 --form paper
 
 The solves see the same features, so each seed is trained once, with psi(s, a)
 among the instruments of stage 1 and without (the paper's form). OUT keeps the
@@ -114,12 +114,14 @@ def main():
   parser.add_argument('out', type=pathlib.Path)
   parser.add_argument('datasets', type=pathlib.Path, nargs='+')
   parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--form', choices=FORMS.values(), action='append')
   asked = parser.parse_args()
   asked.out.mkdir(parents=True, exist_ok=True)
   print('| log | stage 1 | solve | seed | estimate | error in % | stage 2 '
         '| projected | CPU s |')
   print('|---|---|---|---|---|---|---|---|---|')
-  for included in FORMS:
+  for included in (
+      each for each, form in FORMS.items() if form in (asked.form or [form])):
     for seed in range(asked.seeds):
       for dataset in asked.datasets:
         run(asked.out, dataset, seed, included)

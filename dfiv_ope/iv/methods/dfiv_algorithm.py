@@ -217,7 +217,7 @@ def _step_at_once(
   """Makes a step on phi and one on psi; returns their losses.
 
   Deviation: psi moves before it has seen the step of phi. One evaluation of the
-  networks and one V-hat serve both, which saves a sixth of an update of
+  networks and one V-hat serve both, which saves about a sixth of an update of
   off-policy evaluation. Each loss moves its own network.
   """
   losses = []
