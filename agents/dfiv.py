@@ -1,26 +1,41 @@
-"""Deep feature instrumental variable regression for OPE (Algorithm 1).
+"""Deep feature instrumental variable regression for OPE.
 
-Each update descends the stage-1 loss on the instrument features phi, then the
-stage-2 loss on the value features psi. At every look, and at the end, both
-stages are solved on the whole log, Eq. (7) and (9).
+With Q(s, a) = u'psi(s, a) the treatment feature of Eq. (10) is X = K + C: what
+the instrument (s, a) determines, K = psi(s, a), and what it does not,
+C = -gamma d psi(s', pi). `dfiv_algorithm.iterate` learns psi and phi from these
+differences. At every evaluation point, and at the end, u is solved for on the
+whole log, in one of three ways (`SOLVES`).
+
+Stage 1 predicts X from features of (s, a): W = [phi, K] B, with a matrix B
+
+- of the paper, W = K + V phi, where V predicts C from phi alone;
+- of classical two-stage least squares. Deviation: the exogenous regressor K is
+  an included instrument, and B predicts X from phi and K.
+
+The last columns of K and X are a constant and its difference, 1 - gamma d.
 """
 
 from collections.abc import Mapping
 import dataclasses
+from typing import NamedTuple
 
+import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base
-from dfiv_ope.iv import differentiable, ridge
-from dfiv_ope.iv.methods import dfiv_bellman, dfiv_stages
+from dfiv_ope.iv import differentiable, just_identified, ridge
+from dfiv_ope.iv.methods import dfiv_algorithm
 from dfiv_ope.nn import descent, networks, optimizers
 from dfiv_ope.ope import bellman, decisions
 
+# How u is solved for on the whole log. All of them see the same features.
+PLUG_IN, MOMENT, LSTD = SOLVES = ('plug-in', 'moment', 'lstd')
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(base.Config):
+class Config(base.Config, dfiv_algorithm.UpdateRule):
   """Hyper-parameters of DFIV.
 
   Attributes:
@@ -28,17 +43,10 @@ class Config(base.Config):
     instrument_net: layers of phi.
     per_action: whether a network gives features of the state for each action
       (`decisions.Outer`) rather than of state and action together.
-    stage1_penalty: lambda1 of an update.
-    stage2_penalty: lambda2 of an update.
+    solve: how u is found on the whole log: 'plug-in', 'moment' or 'lstd'
+      (`stage2_weights`).
     solve_penalty: both penalties on the whole log.
-    augment: whether psi(s, a) is among the instruments (`dfiv_bellman`).
-    own_instruments: whether psi(s, a) are the only instruments in the solve on
-      the whole log, as in LSTD-Q.
-    refinements: how often an update solves stage 2 again without the noise of
-      the treatment (`dfiv_stages.stage2`).
-    instrument_steps: steps on phi in an update.
-    learning_rate: first rate of phi.
-    treatment_learning_rate: first rate of psi.
+    included_instruments: whether psi(s, a) is among the instruments of stage 1.
   """
   updates: int = 1500
   checks: int = 10
@@ -49,29 +57,31 @@ class Config(base.Config):
   per_action: bool = True
   stage1_penalty: float = 1e-6
   stage2_penalty: float = 1e-6
-  solve_penalty: float = 1e-9
-  augment: bool = True
-  own_instruments: bool = True
-  refinements: int = 1
   instrument_steps: int = 1
   learning_rate: float = 1e-3
   treatment_learning_rate: float = 1e-3
+  refinements: int = 1
+  at_once: bool = True
+  solve: str = PLUG_IN
+  solve_penalty: float = 1e-9
+  included_instruments: bool = True
 
   def __post_init__(self) -> None:
-    super().__post_init__()
-    descent.check_positive(
-        self, 'stage1_penalty', 'stage2_penalty', 'solve_penalty',
-        'learning_rate', 'treatment_learning_rate')
-    descent.check_at_least(self, 1, 'instrument_steps')
-    descent.check_at_least(self, 0, 'refinements')
+    base.Config.__post_init__(self)
+    dfiv_algorithm.UpdateRule.__post_init__(self)
+    descent.check_positive(self, 'solve_penalty')
+    if self.solve not in SOLVES:
+      raise ValueError(
+          f'There is no solve {self.solve!r}. Choose one of '
+          f'{", ".join(SOLVES)}.')
 
 
-# The default was chosen on logs of the three tasks, one seed. psi(s, a) among
-# the instruments: without it the held-out stage-2 loss on cartpole is a hundred
-# times larger, and mountain_car diverges. psi(s, a) as only instruments at the
-# end: with phi as well, the estimate on cartpole at noise 0.5 is 6 % below that
-# of LSTD-Q on ten times the features and has not settled. Updates: where the
-# held-out loss stops falling on catch. Widths and rates were not searched.
+# The default was chosen on logs of the three tasks. psi(s, a) among the
+# instruments: without it the held-out stage-2 loss on cartpole is a hundred
+# times larger, and mountain_car diverges (one seed). Solve: of the three on the
+# same features, the one of least cross-fitted losses (docs/results/ope.md).
+# Updates: where the held-out loss stops falling on catch. Widths and rates were
+# not searched.
 CONFIGS = {
     'default': Config(),
     'paper': Config(
@@ -80,13 +90,27 @@ CONFIGS = {
         instrument_net=(
             networks.Dense(150), networks.Dense(100), networks.Dense(50)),
         per_action=False, stage1_penalty=1e-5, stage2_penalty=1e-5,
-        solve_penalty=1e-5, augment=False, own_instruments=False,
-        refinements=0),
+        refinements=0, solve=PLUG_IN, solve_penalty=1e-5,
+        included_instruments=False),
 }
 
 
+class Psi(NamedTuple):
+  """What psi makes of rows.
+
+  Attributes:
+    known: K = psi(s, a), [B, d1].
+    change: C = -gamma d psi(s', pi), [B, d1].
+  """
+  known: tf.Tensor
+  change: tf.Tensor
+
+
 class DFIV(base.Agent):
-  """Value features psi and instrument features phi in alternation."""
+  """Value features psi and instrument features phi in alternation.
+
+  It is a `dfiv_algorithm.Learned`.
+  """
 
   def __init__(
       self, config: Config, *, treatment_net: snt.Module,
@@ -94,11 +118,11 @@ class DFIV(base.Agent):
     """Initialises the agent; the last columns of both nets are constants."""
     super().__init__('dfiv')
     self.config: Config = config
-    self._treatment = descent.Descent(
-        treatment_net, optimizers.Adam,
-        rate=config.treatment_learning_rate)
-    self._instrument = descent.Descent(
+    self.treatment = descent.Descent(
+        treatment_net, optimizers.Adam, rate=config.treatment_learning_rate)
+    self.instrument = descent.Descent(
         instrument_net, optimizers.Adam, rate=config.learning_rate)
+    self.covariate = None
     self._weights = tf.Variable(
         tf.zeros([treatment_net.output_size, 1], tf.float64), trainable=False)
 
@@ -107,98 +131,130 @@ class DFIV(base.Agent):
   def update(
       self, first: types.IVBatch, second: types.IVBatch,
   ) -> Mapping[str, tf.Tensor]:
-    """Makes one iteration of Algorithm 1.
+    """Makes one iteration of Algorithm 1."""
+    return dfiv_algorithm.iterate(self, self.config, first, second)
 
-    Deviation: the last step on phi and the step on psi are one, from one
-    evaluation of both networks and one stage 1. Each loss moves its own
-    network.
-    """
-    def stage1_loss() -> tf.Tensor:
-      rows = self._features(first)
-      return self._stage1_loss(rows, self._stage1(rows))
+  def psi(self, rows: types.IVBatch) -> Psi:
+    psi, step = self.treatment.network, rows.treatment
+    return Psi(known=psi(step.now), change=bellman.change(psi, step))
 
-    for _ in range(self.config.instrument_steps - 1):
-      self._instrument.step(stage1_loss)
-    losses: dict[str, tf.Tensor] = {}
+  def phi(self, rows: types.IVBatch) -> tf.Tensor:
+    # Stage 1 appends a constant of its own.
+    return self.instrument.network(rows.instrument)[:, :-1]
 
-    def loss() -> tf.Tensor:
-      rows1, rows2 = self._features(first), self._features(second)
-      weights = self._stage1(rows1)
-      losses['stage1_loss'] = self._stage1_loss(rows1, weights)
-      losses['stage2_loss'] = self._stage2_loss(rows2, weights)
-      return losses['stage1_loss'] + losses['stage2_loss']
+  def xi(self, rows: types.IVBatch) -> None:
+    del rows  # There are no covariates.
 
-    descent.step_together([self._instrument, self._treatment], loss)
-    return losses
+  def regression(self, of: types.IVBatch) -> tuple[tf.Tensor, tf.Tensor]:
+    known, change = of.treatment
+    if not self.config.included_instruments:
+      return of.instrument, change
+    return (tf.concat([of.instrument, known[:, :-1]], axis=1),
+            known + change)
 
-  def _stage1(self, rows: dfiv_bellman.Features) -> tf.Tensor:
-    """Returns the stage-1 weights, Eq. (7), as a function of psi."""
-    return dfiv_bellman.stage1(
-        rows._replace(instrument=tf.stop_gradient(rows.instrument)),
-        self.config.stage1_penalty, augment=self.config.augment)
-
-  def _stage1_loss(
-      self, rows: dfiv_bellman.Features, weights: tf.Tensor) -> tf.Tensor:
-    """Returns Eq. (6) as a function of phi.
-
-    The weights minimise it, so it does not change with them.
-    """
-    rows = rows._replace(
-        known=tf.stop_gradient(rows.known),
-        change=tf.stop_gradient(rows.change))
-    return dfiv_bellman.stage1_loss(
-        rows, tf.stop_gradient(weights), self.config.stage1_penalty,
-        augment=self.config.augment)
-
-  def _stage2_loss(
-      self, rows: dfiv_bellman.Features, weights: tf.Tensor) -> tf.Tensor:
-    """Returns Eq. (8) as a function of psi."""
-    rows = rows._replace(instrument=tf.stop_gradient(rows.instrument))
-    given = dfiv_stages.Designs(
-        predicted=dfiv_bellman.predict_treatment(
-            rows, weights, augment=self.config.augment),
-        actual=rows.actual, outcome=rows.outcome)
-    _, loss = dfiv_stages.stage2(
-        given, self.config.stage2_penalty, self.config.refinements)
-    return loss
+  def design(self, treatment: tf.Tensor, of: types.IVBatch) -> tf.Tensor:
+    if self.config.included_instruments:
+      return treatment
+    return of.treatment.known + treatment
 
   def anneal(self, share: float) -> None:
-    self._treatment.anneal(share)
-    self._instrument.anneal(share)
+    self.treatment.anneal(share)
+    self.instrument.anneal(share)
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
-    """Solves both stages on the whole log; halves judge each other."""
+    """Solves for u on the whole log; cross-fitted halves give a loss."""
     halves = base.half_sums(self._sums, parts)
     held_out = [
-        float(dfiv_bellman.held_out_loss(judge, *self._solve(fitted)))
+        held_out_loss(self.config, fitted, judge)
         for fitted, judge in (halves, halves[::-1])]
-    self._weights.assign(self._solve(ridge.merge(*halves))[1])
+    self._weights.assign(stage2_weights(self.config, ridge.merge(*halves)))
     return {'held_out_stage2_loss': sum(held_out) / 2.}
-
-  def _solve(self, total: ridge.Sums) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the weights of both stages, Eq. (7) and (9)."""
-    penalty = self.config.solve_penalty
-    stage1 = dfiv_bellman.stage1_sums(
-        total, penalty, augment=self.config.augment)
-    if self.config.own_instruments:
-      return stage1, dfiv_bellman.own_instruments(total, penalty)
-    return stage1, dfiv_bellman.stage2_sums(total, stage1, penalty)
 
   def predict(self, decision: decisions.Decision) -> tf.Tensor:
     return differentiable.predict(
-        self._treatment.network(decision), self._weights)
+        self.treatment.network(decision), self._weights)
 
   @tf.function(reduce_retracing=True)
   def _sums(self, rows: types.IVBatch) -> ridge.Sums:
-    return dfiv_bellman.sums(self._features(rows))
+    known, change = self.psi(rows)
+    return differentiable.sums(
+        tf.concat([self.phi(rows), known], axis=1),
+        tf.concat([known + change, rows.outcome], axis=1))
 
-  def _features(self, rows: types.IVBatch) -> dfiv_bellman.Features:
-    psi, step = self._treatment.network, rows.treatment
-    return dfiv_bellman.Features(
-        instrument=self._instrument.network(rows.instrument),
-        known=psi(step.now),
-        change=bellman.change(psi, step),
-        outcome=rows.outcome)
+
+def stage1_weights(config: Config, total: ridge.Sums) -> types.FloatArray:
+  """Returns B of Eq. (7) on the whole log, [d2 + d1, d1].
+
+  Args:
+    config: penalty and kind of stage 1.
+    total: sums of [phi, K] and [X, r].
+  """
+  treatment = ridge.targets(total, slice(None, -1))
+  if config.included_instruments:
+    return np.asarray(ridge.solve_sums(
+        treatment, config.solve_penalty, intercept=True))
+  gram, moment = np.asarray(total.gram), np.asarray(treatment.moment)
+  size = len(moment) - moment.shape[1]  # d2
+  columns = np.r_[:size, len(moment) - 1]  # phi and the constant
+  change = ridge.Sums(
+      gram=gram[np.ix_(columns, columns)],
+      moment=moment[columns] - gram[columns, size:],
+      square=treatment.square,  # not used
+      count=total.count)
+  weights = np.eye(len(moment))[:, size:]
+  weights[columns] += np.asarray(ridge.solve_sums(
+      change, config.solve_penalty, intercept=True))
+  return weights
+
+
+def stage2_weights(config: Config, total: ridge.Sums) -> types.FloatArray:
+  """Returns u on the whole log, [d1, 1], float64.
+
+  'plug-in' is the paper's: r is regressed on W, Eq. (9). An error of stage 1
+  biases it.
+
+  'moment'. Deviation: W is only the instrument of X, u = (W'X)^-1 W'r. An error
+  of stage 1 costs precision, but does not bias u. With included instruments it
+  is the plug-in but for the penalty: W is then the projection of X on [phi, K]
+  in the same rows, so W'X = W'W.
+
+  'lstd'. Deviation: LSTD-Q on DFIV's features. K is the only instrument,
+  u = (K'X)^-1 K'r, so stage 1 has no part in it. Where no u fits the Bellman
+  equation everywhere, it holds along the features that make up Q, while more
+  instruments pull u towards a small residual wherever the log has rows.
+
+  Args:
+    config: penalty and kind of solve.
+    total: sums of [phi, K] and [X, r].
+  """
+  size = total.moment.shape[0] - total.moment.shape[1] + 1  # d2
+  known = total._replace(
+      gram=total.gram[size:, size:], moment=total.moment[size:])
+  if config.solve == LSTD:
+    return just_identified.solve(known, config.solve_penalty).weights
+  predicted = ridge.project(total, stage1_weights(config, total))
+  if config.solve == MOMENT:
+    # K'K tells the size of the values K u.
+    return just_identified.solve(
+        predicted._replace(gram=known.gram), config.solve_penalty).weights
+  return np.asarray(ridge.solve_sums(
+      ridge.targets(predicted, slice(-1, None)), config.solve_penalty,
+      intercept=True))
+
+
+def held_out_loss(
+    config: Config, fitted: ridge.Sums, held_out: ridge.Sums) -> float:
+  """Returns the stage-2 loss, Eq. (8) without penalty, on other rows.
+
+  Args:
+    config: kind of solve.
+    fitted: sums of rows that both stages are solved on.
+    held_out: sums of the other rows.
+  """
+  predicted = ridge.project(held_out, stage1_weights(config, fitted))
+  return float(ridge.mean_squared_error(
+      ridge.targets(predicted, slice(-1, None)),
+      stage2_weights(config, fitted)))
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: int) -> DFIV:

@@ -10,7 +10,7 @@ import dataclasses
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, fixed_features
-from dfiv_ope.iv import poles, ridge
+from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman
 
 
@@ -19,8 +19,8 @@ class Config(fixed_features.Config):
   """Hyper-parameters of LSTD-Q.
 
   Attributes:
-    penalty: ridge penalty, only to make the system solvable; raised where it
-      does not (`poles.steady_penalty`).
+    penalty: ridge penalty, only to make the system solvable; raised where that
+      is near-singular (`just_identified.solve`).
   """
   penalty: float = 1e-8
 
@@ -48,9 +48,9 @@ class LSTD(fixed_features.Linear):
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for the weights on the whole log."""
     total = ridge.merge(*fixed_features.half_sums(self._features, parts))
-    penalty = poles.steady_penalty(total, self.config.penalty)
-    self._weights.assign(ridge.solve_cross(total, penalty))
-    return {'penalty': penalty}
+    found = just_identified.solve(total, self.config.penalty)
+    self._weights.assign(found.weights)
+    return {'penalty': found.penalty}
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> LSTD:

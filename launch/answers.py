@@ -124,11 +124,19 @@ def _named(
 
 
 def _labels(rows: list[results.ResultRow]) -> list[str]:
-  """Returns what each row's config is called: what sets it apart, if any."""
-  return [
-      found[1] if row.preset != 'default'
-      and (found := re.search(r' \((.*)\)$', variant)) else row.preset
-      for row, variant in zip(rows, frames.variants(rows), strict=True)]
+  """Returns what each row's config is called: what sets it apart, if any.
+
+  A config that makes a method another one is called by that one's name.
+  """
+  labels = []
+  for row, variant in zip(rows, frames.variants(rows), strict=True):
+    found = re.search(r' \((.*)\)$', variant)
+    if not variant.startswith(frames.LABELS.get(row.method, row.method)):
+      labels.append(variant)
+    else:
+      labels.append(
+          found[1] if found and row.preset != 'default' else row.preset)
+  return labels
 
 
 def _target(problem: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ import tensorflow as tf
 from dfiv_ope import configs, types
 from dfiv_ope.agents import base, fixed_features, lstd
 from dfiv_ope.evaluation import first_stage, inference
-from dfiv_ope.iv import poles, ridge
+from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman
 
 # Of the numbers of intervals, here and in `uncertainty`: raised when they
@@ -127,8 +127,8 @@ class Influence:
             np.repeat(np.arange(len(sizes)), sizes), looked_at)])
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
-    dual = share * ridge.solve_dual(
-        total, value, poles.steady_penalty(total, features.penalty))
+    dual = share * just_identified.dual(
+        total, value, features.penalty).weights
 
     @tf.function(reduce_retracing=True)
     def weigh(rows: types.IVBatch) -> tf.Tensor:

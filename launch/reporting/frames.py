@@ -16,6 +16,13 @@ LABELS = {
     'two_sls': '2SLS', 'sieve': 'Sieve IV',
     'lit_pixels': 'Quadratic in lit pixels'}
 
+# Name and note of DFIV by its solve on the whole log (`agents.dfiv.SOLVES`):
+# what solves as LSTD-Q does is not called DFIV.
+SOLVES = {
+    'plug-in': (LABELS['dfiv'], 'plug-in'),
+    'moment': (LABELS['dfiv'], 'moment'),
+    'lstd': ('LSTD-Q on DFIV features',)}
+
 NAIVE = 'naive'
 FAMILIES = {
     'log': NAIVE, 'lstd': 'closed form', 'kiv': 'closed form',
@@ -33,6 +40,8 @@ _NUMBERS = (
 _DIGITS = 8
 # Metrics that the report knows; all others are diagnostics.
 OUTCOMES = ('estimate', 'error', 'relative_error', 'mse')
+# Settings that the name of a method tells.
+_TOLD = ('solve', 'own_instruments')
 # Longest value of a setting in a method's label.
 _LONGEST = 24
 
@@ -125,11 +134,11 @@ def variants(rows: list[results.ResultRow]) -> list[str]:
   labels = []
   for row in rows:
     names = sorted(apart[row.method, _paper(row), row.preset])
-    notes = ['paper'] if _paper(row) else []
+    label, *notes = _name(row)
+    notes += ['paper'] if _paper(row) else []
     notes += [
         f'{name}={_shown(row.config[name])}' for name in names
-        if name in row.config]
-    label = LABELS.get(row.method, row.method)
+        if name in row.config and name not in _TOLD]
     labels.append(f'{label} ({", ".join(notes)})' if notes else label)
   return labels
 
@@ -151,12 +160,25 @@ def diagnostics(metrics: Mapping[str, Any]) -> dict[str, float]:
 def order(names: Any) -> list[str]:
   """Returns labels of methods in the order of LABELS, others after them."""
   known = list(LABELS.values())
+  known.insert(known.index(LABELS['dfiv']) + 1, *SOLVES['lstd'])
 
   def place(name: str) -> tuple[int, str]:
     base = name.split(' (')[0] if name not in known else name
     return known.index(base) if base in known else len(known), name
 
   return sorted(set(names), key=place)
+
+
+def _name(row: results.ResultRow) -> list[str]:
+  """Returns the name of a row's method, and of its solve if it has several."""
+  config = row.config
+  # Version 0.1.0 had no field for it.
+  solve = config.get('solve', 'lstd' if config.get('own_instruments') else None)
+  if row.method != 'dfiv' or solve not in SOLVES:
+    return [LABELS.get(row.method, row.method)]
+  if solve == 'plug-in' and _paper(row):
+    return [LABELS['dfiv']]  # The paper has no other.
+  return list(SOLVES[solve])
 
 
 def _outcome(row: results.ResultRow, truth: float) -> dict[str, Any]:

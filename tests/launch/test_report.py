@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from dfiv_ope import results
-from dfiv_ope.launch import workspace
+from dfiv_ope.agents import dfiv
+from dfiv_ope.launch import answers, workspace
 from dfiv_ope.launch.reporting import (
   build,
   details,
@@ -369,6 +370,35 @@ def test_methods_are_told_apart_by_preset_and_settings(ope_row):
               preset='custom')]
   assert frames.variants(rows) == [
       'DFIV', 'DFIV', 'DFIV (paper)', 'DFIV (a=2)']
+
+
+def test_a_row_called_dfiv_is_dfiv(ope_row):
+  assert set(frames.SOLVES) == set(dfiv.SOLVES)
+  rows = [
+      ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}),
+      ope_row('dfiv', config={'type': 'C', 'solve': 'moment'}, preset='custom'),
+      ope_row('dfiv', config={'type': 'C', 'solve': 'lstd'}, preset='custom'),
+      ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}, preset='paper'),
+      ope_row('dfiv', config={'type': 'C', 'solve': 'moment'},
+              preset='paper, custom'),
+      # Version 0.1.0.
+      ope_row('dfiv', 'cartpole', config={'own_instruments': True})]
+  labels = frames.variants(rows)
+  assert labels == [
+      'DFIV (plug-in)', 'DFIV (moment)', 'LSTD-Q on DFIV features',
+      'DFIV (paper)', 'DFIV (moment, paper)', 'LSTD-Q on DFIV features']
+  assert frames.order(['FQE', 'LSTD-Q', *labels]) == [
+      'LSTD-Q', 'DFIV (moment)', 'DFIV (moment, paper)', 'DFIV (paper)',
+      'DFIV (plug-in)', 'LSTD-Q on DFIV features', 'FQE']
+
+
+def test_the_printed_table_names_what_is_not_dfiv(ope_row, capsys):
+  answers.print_table([
+      ope_row('dfiv', config={'type': 'C', 'solve': solve}, preset=preset)
+      for solve, preset in (('plug-in', 'default'), ('lstd', 'custom'))])
+  printed = capsys.readouterr().out
+  assert 'dfiv    default ' in printed
+  assert 'dfiv    LSTD-Q on DFIV ' in printed
 
 
 def test_changes_that_all_rows_share_are_no_part_of_a_name(ope_row):

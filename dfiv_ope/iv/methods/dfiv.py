@@ -1,22 +1,23 @@
 """DFIV on arrays: features learned for two-stage least squares.
 
 Networks give features of the treatment (psi), the instrument (phi) and the
-covariates (xi), if there are any. The weights between them have closed forms
-(`dfiv_stages`), through which gradients reach the networks (`dfiv_update`).
+covariates (xi), if there are any. The weights between them have closed forms,
+through which gradients reach the networks (`dfiv_algorithm`).
 
     model = dfiv.fit(dfiv.Config(), stage1, stage2, seed=0)
     model.predict(treatment, covariate)                       # [B, 1]
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import dataclasses
 
+import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import features, two_stage
-from dfiv_ope.iv.methods import dfiv_rule, dfiv_stages, dfiv_update
-from dfiv_ope.nn import descent, networks
+from dfiv_ope.iv import differentiable, features, two_stage
+from dfiv_ope.iv.methods import dfiv_algorithm
+from dfiv_ope.nn import descent, networks, optimizers
 
 # Fixed features of the instrument that tell how far psi has come, their stage-1
 # penalty, and the rows that tell their scale. Of more columns than these,
@@ -29,14 +30,15 @@ _SMOOTH = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(dfiv_rule.UpdateRule):
-  """DFIV on arrays: the update rule, the networks and the training.
+class Config(dfiv_algorithm.UpdateRule):
+  """DFIV on arrays: Algorithm 1, the networks and the training.
 
   Attributes:
     treatment_net: layers of psi.
     instrument_net: layers of phi, which sees instruments and covariates.
     covariate_net: layers of xi; not built where there are no covariates.
-    iterations: of the update rule.
+    covariate_steps: gradient steps on xi in an iteration.
+    iterations: of Algorithm 1.
     batch_size: rows drawn for each stage of an iteration, with replacement;
       all rows of a stage that has no more, or where this is None.
     checks: looks at the held-out losses in training. The features with the
@@ -46,21 +48,28 @@ class Config(dfiv_rule.UpdateRule):
       are in training.
     slack: lambda2 is the largest of the candidates whose held-out loss is
       within so many standard errors of the least (see `kiv.Config`).
+    swap_solve: whether `solve` uses each half of the rows in both stages,
+      predicted from the other one, instead of one half for each stage.
+    joint: whether all networks descend the stage-2 loss, without refinements
+      (`dfiv_algorithm.iterate_jointly`).
   """
   treatment_net: tuple[networks.Layer, ...] = (
       networks.Dense(16, 'silu'), networks.Dense(1, None))
   instrument_net: tuple[networks.Layer, ...] = _SMOOTH
   covariate_net: tuple[networks.Layer, ...] = _SMOOTH
+  covariate_steps: int = 10
   iterations: int = 200
   batch_size: int | None = 500
   checks: int = 10
   candidate_penalties: tuple[float, ...] = (
       1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
   slack: float = 0.
+  swap_solve: bool = True
+  joint: bool = False
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    descent.check_at_least(self, 1, 'checks')
+    descent.check_at_least(self, 1, 'checks', 'covariate_steps')
     descent.check_at_least(self, self.checks, 'iterations')
     descent.check_at_least(self, 0, 'slack')
     if self.batch_size is not None:
@@ -69,6 +78,11 @@ class Config(dfiv_rule.UpdateRule):
       raise ValueError(
           'candidate_penalties must be positive, got '
           f'{self.candidate_penalties}.')
+
+  @property
+  def rule(self) -> 'Config':
+    """What is solved: jointly, where stage 1 is lost, without refinements."""
+    return dataclasses.replace(self, refinements=0) if self.joint else self
 
 
 TRAINED = {'cross_fitted_loss': 'iterations'}
@@ -97,6 +111,114 @@ PAPER = Config(
     candidate_penalties=())
 
 
+class DFIV(tf.Module):
+  """Deep feature instrumental variable regression: `dfiv_algorithm.Learned`.
+
+  Attributes:
+    config: hyper-parameters.
+    treatment: psi in training.
+    instrument: phi in training.
+    covariate: xi in training, or None.
+    stage2_weights: u of the last `solve`, [D, 1]; empty before the first.
+    history: losses at each check of the training.
+  """
+
+  def __init__(
+      self,
+      config: Config,
+      *,
+      treatment_net: snt.Module,
+      instrument_net: snt.Module,
+      covariate_net: snt.Module | None = None,
+  ):
+    """Initialises the method with networks whose variables exist."""
+    super().__init__()
+    self.config = config
+    self.history: dict[str, list[float]] = {}
+    self.stage2_weights = tf.Variable(
+        tf.zeros([0, 1]), shape=[None, 1], trainable=False)
+    self.treatment = descent.Descent(
+        treatment_net, optimizers.Adam, rate=config.treatment_learning_rate)
+    self.instrument = descent.Descent(
+        instrument_net, optimizers.Adam, rate=config.learning_rate)
+    self.covariate = None if covariate_net is None else descent.Descent(
+        covariate_net, optimizers.Adam, rate=config.learning_rate)
+
+  # AutoGraph has nothing to convert here, and would take seconds to see that.
+  @tf.autograph.experimental.do_not_convert
+  def update(
+      self, stage1: types.IVBatch, stage2: types.IVBatch,
+  ) -> Mapping[str, tf.Tensor]:
+    """Makes one iteration from two independent batches; returns its losses."""
+    rule = self.config.rule
+    if rule.joint:
+      return dfiv_algorithm.iterate_jointly(self, rule, stage1, stage2)
+    return dfiv_algorithm.iterate(
+        self, rule, stage1, stage2, covariate_steps=rule.covariate_steps)
+
+  def psi(self, rows: types.IVBatch) -> tf.Tensor:
+    return _call(self.treatment, rows.treatment, True)
+
+  def phi(self, rows: types.IVBatch) -> tf.Tensor:
+    return _call(self.instrument, rows.instrument, True)
+
+  def xi(self, rows: types.IVBatch) -> tf.Tensor | None:
+    return _call(self.covariate, rows.covariate, True)
+
+  def regression(self, of: types.IVBatch) -> tuple[tf.Tensor, tf.Tensor]:
+    return of.instrument, of.treatment
+
+  def design(self, treatment: tf.Tensor, of: types.IVBatch) -> tf.Tensor:
+    return differentiable.design(treatment, of.covariate)
+
+  def features(self, rows: types.IVBatch) -> types.IVBatch:
+    """Returns rows with psi, phi, xi in place of the variables, [B, ...]."""
+    return types.IVBatch(
+        treatment=_call(self.treatment, rows.treatment, False),
+        instrument=_call(self.instrument, rows.instrument, False),
+        outcome=rows.outcome,
+        covariate=_call(self.covariate, rows.covariate, False))
+
+  def solve(self, stage1: types.IVBatch, stage2: types.IVBatch) -> None:
+    """Solves both stages on the whole data set, Eq. (7) and (9).
+
+    Deviation: with `swap_solve` both halves serve in both stages; with
+    `refinements` see `dfiv_algorithm.stage2`.
+
+    Args:
+      stage1: all rows of stage 1.
+      stage2: all rows of stage 2, disjoint from those of stage 1.
+    """
+    rule = self.config.rule
+    first, second = self.features(stage1), self.features(stage2)
+    pairs = ((first, second), (second, first))
+    parts = [
+        dfiv_algorithm.designs(
+            self, rows, dfiv_algorithm.stage1_weights(self, rule, fitted))
+        for fitted, rows in pairs[:1 + rule.swap_solve]]
+    given = dfiv_algorithm.Designs(*(
+        tf.concat(each, axis=0) for each in zip(*parts, strict=True)))
+    weights, _ = dfiv_algorithm.stage2(
+        given, rule.stage2_penalty, rule.refinements)
+    self.stage2_weights.assign(weights)
+
+  def held_out_losses(
+      self, stage1: types.IVBatch, stage2: types.IVBatch,
+  ) -> dfiv_algorithm.HeldOut:
+    """Returns the losses of Appendix A, without `swap_solve`."""
+    return dfiv_algorithm.held_out_losses(
+        self, self.config.rule, self.features(stage1), self.features(stage2))
+
+  def predict(
+      self, treatment: types.Nest, covariate: types.Nest | None = None,
+  ) -> tf.Tensor:
+    """Returns the structural function at the given points, [B, 1]."""
+    return differentiable.predict(
+        differentiable.design(
+            _call(self.treatment, treatment, False),
+            _call(self.covariate, covariate, False)), self.stage2_weights)
+
+
 def build(
     config: Config,
     *,
@@ -104,7 +226,7 @@ def build(
     instrument_size: int,
     covariate_size: int = 0,
     seed: int = 0,
-) -> dfiv_update.DFIV:
+) -> DFIV:
   """Returns an untrained model whose variables a checkpoint can fill.
 
   Args:
@@ -118,7 +240,7 @@ def build(
   if covariate_size:
     covariate_net = networks.Network(
         config.covariate_net, input_size=covariate_size, seed=(seed, 2))
-  return dfiv_update.DFIV(
+  return DFIV(
       config,
       treatment_net=networks.Network(
           config.treatment_net, input_size=treatment_size, seed=(seed, 0)),
@@ -135,7 +257,7 @@ def fit(
     seed: int,
     progress: descent.Progress | None = None,
     watch: descent.Watch | None = None,
-) -> dfiv_update.DFIV:
+) -> DFIV:
   """Learns the features, then solves both stages on all rows.
 
   Args:
@@ -185,7 +307,7 @@ def fit(
         'held_out_stage1_loss': float(held_out.stage1),
         'held_out_stage2_loss': float(held_out.stage2),
         'cross_fitted_loss': float(judge(
-            model.features(stage1), model.features(stage2), config))}
+            model, model.features(stage1), model.features(stage2)))}
     for name, value in metrics.items():
       history.setdefault(name, []).append(value)
     judged = history['held_out_stage2_loss']
@@ -200,7 +322,7 @@ def fit(
     each.adopt(values)
   if config.candidate_penalties:
     model.config = _choose_penalties(
-        config, model.features(stage1), model.features(stage2))
+        model, model.features(stage1), model.features(stage2))
   model.solve(stage1, stage2)
   model.history = history
   return model
@@ -208,7 +330,7 @@ def fit(
 
 def _judge(
     stage1: types.IVBatch, stage2: types.IVBatch, seed: int,
-) -> Callable[[types.IVBatch, types.IVBatch, Config], tf.Tensor]:
+) -> Callable[[DFIV, types.IVBatch, types.IVBatch], tf.Tensor]:
   """Returns what gives the loss of psi by which convergence is told.
 
   Stage 1 is solved on fixed random features: those of phi fit its rows ever
@@ -223,40 +345,36 @@ def _judge(
              for half in (stage1, stage2)]
 
   def loss(
-      first: types.IVBatch, second: types.IVBatch, config: Config) -> tf.Tensor:
-    penalty = config.stage1_penalty
+      model: DFIV, first: types.IVBatch, second: types.IVBatch) -> tf.Tensor:
+    rule = model.config.rule
     if fixed:
-      penalty = _JUDGE_PENALTY
+      rule = dataclasses.replace(rule, stage1_penalty=_JUDGE_PENALTY)
       first, second = (
           half._replace(instrument=columns)
           for half, columns in zip((first, second), fixed, strict=True))
-    return dfiv_stages.cross_fitted_loss(
-        first, second, stage1_penalty=penalty,
-        stage2_penalty=config.stage2_penalty,
-        refinements=config.effective_refinements, intercept=True)
+    return dfiv_algorithm.cross_fitted_loss(model, rule, first, second)
 
   return loss
 
 
 def _choose_penalties(
-    config: Config, first: types.IVBatch, second: types.IVBatch,
-) -> Config:
+    model: DFIV, first: types.IVBatch, second: types.IVBatch) -> Config:
   """Returns the config with lambda1, then lambda2, of least held-out loss."""
-
-  def losses(stage1_penalty: float, stage2_penalty: float) -> list[float]:
-    return [float(loss) for loss in dfiv_stages.held_out_losses(
-        first, second, stage1_penalty=stage1_penalty,
-        stage2_penalty=stage2_penalty,
-        refinements=config.effective_refinements, intercept=True)]
-
+  config = model.config
   candidates = config.candidate_penalties
-  stage1_penalty = min(
-      candidates, key=lambda each: losses(each, config.stage2_penalty)[0])
-  stage2_penalty = two_stage.largest_within(
-      candidates, [losses(stage1_penalty, each)[1] for each in candidates],
-      slack=config.slack, rows=len(first.outcome))
+
+  def losses(rule: Config) -> dfiv_algorithm.HeldOut:
+    return dfiv_algorithm.held_out_losses(model, rule.rule, first, second)
+
+  config = min(
+      (dataclasses.replace(config, stage1_penalty=each) for each in candidates),
+      key=lambda rule: float(losses(rule).stage1))
   return dataclasses.replace(
-      config, stage1_penalty=stage1_penalty, stage2_penalty=stage2_penalty)
+      config, stage2_penalty=two_stage.largest_within(
+          candidates, [
+              float(losses(dataclasses.replace(
+                  config, stage2_penalty=each)).stage2) for each in candidates],
+          slack=config.slack, rows=len(first.outcome)))
 
 
 def _draw(
@@ -266,3 +384,14 @@ def _draw(
   if size is None or size >= batch.outcome.shape[0]:
     return batch
   return descent.mini_batch(batch, size, generator)
+
+
+def _call(
+    trained: descent.Descent | None, x: types.Nest, is_training: bool,
+) -> tf.Tensor | None:
+  """Returns features of x, [B, D]; None where there is no network."""
+  if trained is None:
+    return None
+  if isinstance(trained.network, networks.Network):
+    return trained.network(x, is_training=is_training)
+  return trained.network(x)

@@ -8,7 +8,7 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv.methods import dfiv, dfiv_rule, dfiv_stages, dfiv_update
+from dfiv_ope.iv.methods import dfiv, dfiv_algorithm
 from dfiv_ope.nn import networks
 
 SMALL = dfiv.Config(
@@ -49,17 +49,12 @@ class Linear(snt.Module):
     return tf.matmul(x, self.weights)
 
 
-def linear_model(config, *, covariate=False, intercept=True):
-  return dfiv_update.DFIV(
-      config,
+def linear_model(*, covariate=False, **changes):
+  return dfiv.DFIV(
+      dataclasses.replace(dfiv.Config(), **changes),
       treatment_net=Linear([[1.]]),
       instrument_net=Linear(np.eye(2 if covariate else 1)),
-      covariate_net=Linear([[1.]]) if covariate else None,
-      intercept=intercept)
-
-
-def rule(**changes):
-  return dataclasses.replace(dfiv_rule.UpdateRule(), **changes)
+      covariate_net=Linear([[1.]]) if covariate else None)
 
 
 def ridge_weights(design, target, penalty):
@@ -92,8 +87,8 @@ def test_solve_without_refinements_is_equations_7_and_9(covariate):
   first = batch(50, 0, covariate=covariate)
   second = batch(60, 1, covariate=covariate)
   model = linear_model(
-      rule(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0,
-           swap_solve=False), covariate=covariate)
+      stage1_penalty=0.1, stage2_penalty=0.2, refinements=0, swap_solve=False,
+      covariate=covariate)
   model.solve(tensors(first), tensors(second))
   _, _, expected = both_stages(first, second, 0.1, 0.2)
   np.testing.assert_allclose(
@@ -109,11 +104,11 @@ def test_refinements_approach_the_moment_form():
   first, second = batch(200, 0), batch(200, 1)
   predicted, actual, _ = both_stages(first, second, 1e-6, 1e-6)
   expected = np.linalg.solve(predicted.T @ actual, predicted.T @ second.outcome)
-  given = dfiv_stages.Designs(*(
+  given = dfiv_algorithm.Designs(*(
       tf.constant(each, tf.float64)
       for each in (predicted, actual, second.outcome)))
   errors = [
-      np.abs(dfiv_stages.stage2(given, 1e-6, count)[0] - expected).max()
+      np.abs(dfiv_algorithm.stage2(given, 1e-6, count)[0] - expected).max()
       for count in (0, 2, 20)]
   assert errors[1] < 0.2 * errors[0]
   assert errors[2] < 1e-4
@@ -127,8 +122,8 @@ def test_refinements_leave_only_the_noise_of_the_outcome():
     second = batch(100, (seed, 1), covariate=False, confounding=0.)
     for count, found in errors.items():
       model = linear_model(
-          rule(stage1_penalty=1e-4, stage2_penalty=1e-4, refinements=count,
-               swap_solve=False))
+          stage1_penalty=1e-4, stage2_penalty=1e-4, refinements=count,
+          swap_solve=False)
       model.solve(tensors(first), tensors(second))
       found.append(float(model.stage2_weights[0, 0]) - 2.)
   assert np.std(errors[2]) < 0.3 * np.std(errors[0])
@@ -136,7 +131,7 @@ def test_refinements_leave_only_the_noise_of_the_outcome():
 
 def test_confounding_does_not_bias_the_answer():
   # Least squares of y on t would have the slope 2.5.
-  model = linear_model(rule(stage1_penalty=1e-4, stage2_penalty=1e-4))
+  model = linear_model(stage1_penalty=1e-4, stage2_penalty=1e-4)
   model.solve(
       tensors(batch(4000, 0, covariate=False)),
       tensors(batch(4000, 1, covariate=False)))
@@ -146,8 +141,7 @@ def test_confounding_does_not_bias_the_answer():
 def test_a_swapped_solve_uses_both_batches_in_both_stages():
   first = batch(50, 0, covariate=False)
   second = batch(60, 1, covariate=False)
-  model = linear_model(
-      rule(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0))
+  model = linear_model(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0)
   model.solve(tensors(first), tensors(second))
   parts = (both_stages(first, second, 0.1, 0.2)[0],
            both_stages(second, first, 0.1, 0.2)[0])
@@ -158,22 +152,10 @@ def test_a_swapped_solve_uses_both_batches_in_both_stages():
       model.stage2_weights.numpy(), expected, rtol=1e-4)
 
 
-def test_without_intercept_psi_is_the_design():
-  model = linear_model(rule(), intercept=False)
-  data = tensors(batch(50, 0, covariate=False))
-  model.solve(data, data)
-  assert model.stage2_weights.shape.as_list() == [None, 1]
-  assert model.stage2_weights.numpy().shape == (1, 1)
-  with pytest.raises(ValueError, match='drop the covariate'):
-    dfiv_stages.design(
-        tf.ones([2, 1]), tf.ones([2, 1]), intercept=False)
-
-
 def test_held_out_losses_are_those_of_appendix_a():
   first = batch(50, 0, covariate=False)
   second = batch(60, 1, covariate=False)
-  model = linear_model(
-      rule(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0))
+  model = linear_model(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0)
   losses = model.held_out_losses(tensors(first), tensors(second))
   predicted, _, weights = both_stages(first, second, 0.1, 0.2)
   stage1 = (np.mean((second.treatment - predicted[:, :1]) ** 2)
@@ -214,6 +196,22 @@ def test_updates_lower_both_losses(covariate):
   assert float(after.stage2) < float(before.stage2)
 
 
+def test_steps_at_once_are_those_in_turn_but_for_what_psi_has_seen():
+  first, second = tensors(batch(200, 0)), tensors(batch(200, 1))
+  turns, once = (built(dataclasses.replace(
+      SMALL, instrument_steps=2, at_once=at_once)) for at_once in (False, True))
+  losses = [model.update(first, second) for model in (turns, once)]
+  # The last step of phi is the same, that of psi saw phi before it.
+  for one, other in zip(
+      turns.instrument.values(), once.instrument.values(), strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+  np.testing.assert_allclose(
+      losses[0]['stage1_loss'], losses[1]['stage1_loss'], rtol=1e-5)
+  assert float(losses[0]['stage2_loss']) != float(losses[1]['stage2_loss'])
+  start, end = trained(once, first, second)
+  assert float(end['stage2_loss']) < float(start['stage2_loss'])
+
+
 def test_an_update_handles_a_batch_of_one():
   model = built()
   losses = model.update(tensors(batch(1, 0)), tensors(batch(1, 1)))
@@ -239,9 +237,9 @@ def test_fit_keeps_the_features_of_least_held_out_loss(monkeypatch):
 
   def held_out_losses(self, stage1, stage2):
     states.append(self.treatment.values())
-    return dfiv_stages.Losses(tf.constant(0.5), tf.constant(next(losses)))
+    return dfiv_algorithm.HeldOut(tf.constant(0.5), tf.constant(next(losses)))
 
-  monkeypatch.setattr(dfiv_update.DFIV, 'held_out_losses', held_out_losses)
+  monkeypatch.setattr(dfiv.DFIV, 'held_out_losses', held_out_losses)
   config = dataclasses.replace(SMALL, checks=3, candidate_penalties=())
   model = dfiv.fit(config, batch(40, 0), batch(40, 1), seed=0)
   assert model.history['held_out_stage2_loss'] == [3., 1., 2.]
