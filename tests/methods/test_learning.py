@@ -88,7 +88,7 @@ def fit(halves, name, *, seed=0, **changes):
   return model.predict(_GRID)
 
 
-def train(halves, name, *, seed=0, steps=1500):
+def train(halves, name, *, seed=0):
   """Returns what a model predicts that was trained by `update` alone."""
   config = configure(name)
   halves = [descent.tensors(half) for half in halves]
@@ -97,13 +97,17 @@ def train(halves, name, *, seed=0, steps=1500):
   generator = tf.random.Generator.from_seed(seed)
 
   @tf.function
-  def run():
-    for _ in tf.range(steps):
+  def updates(count):
+    for _ in tf.range(count):
       model.update(*(
           descent.mini_batch(half, config.batch_size, generator)
           for half in halves))
 
-  run()
+  updates(tf.constant(1000))
+  for each in model.submodules:
+    if isinstance(each, descent.Descent):
+      each.anneal(0.8)  # to settle
+  updates(tf.constant(500))
   return model.predict(_GRID)
 
 
