@@ -1,11 +1,14 @@
 """Configs survive JSON."""
 
+import dataclasses
+import inspect
 import json
+import re
 
 import pytest
 
-from dfiv_ope import configs
-from dfiv_ope.iv import dictionaries
+from dfiv_ope import agents, configs
+from dfiv_ope.iv import dictionaries, methods
 from dfiv_ope.iv.methods import sieve
 from dfiv_ope.nn import networks
 
@@ -29,3 +32,31 @@ def test_what_json_cannot_hold_is_refused():
 def test_unknown_types_are_refused():
   with pytest.raises(ValueError, match="the type 'Dense'"):
     configs.decode(configs.encode(networks.Dense(3)), ())
+
+
+def _explanations(config):
+  """Returns what the docstrings of a config and its bases say of fields."""
+  found = {}
+  for base in reversed(config.__mro__):
+    text = inspect.cleandoc(base.__dict__.get('__doc__') or '')
+    section = text.partition('Attributes:\n')[2]
+    for name, words in re.findall(
+        r'^  (\w+): (.*(?:\n    .*)*)', section, re.MULTILINE):
+      found[name] = ' '.join(words.split())
+  return found
+
+
+@pytest.mark.parametrize('package, name', [
+    (package, name)
+    for package in (agents, methods) for name in package.NAMES])
+def test_every_option_of_a_config_is_explained(package, name):
+  config = package.load(name).Config
+  fields = {field.name for field in dataclasses.fields(config)}
+  found = _explanations(config)
+  assert fields <= set(found)
+  assert all(hasattr(config, name) for name in set(found) - fields)
+  for field in fields:
+    words = found[field]
+    assert words.endswith('.'), f'{field} has no sentence: {words!r}'
+    assert words.rstrip('.').replace(' ', '_').lower() != field
+  assert len({found[field] for field in fields}) == len(fields)

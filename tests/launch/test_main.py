@@ -4,6 +4,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
+
+from dfiv_ope.launch import main
 
 
 def test_help_does_not_load_tensorflow(command):
@@ -22,10 +25,37 @@ def test_help_does_not_load_tensorflow(command):
     assert name in result.stdout
 
 
-def test_every_option_is_explained(command):
-  text = command('dataset', 'make', '--help').stdout
-  for words in ('--action-noise', '--epsilon', '--policy', 'Same seed'):
-    assert words in text
+def _commands(group, path=()):
+  """Yields every command of a group with its path."""
+  for name, command in group.commands.items():
+    if hasattr(command, 'commands'):
+      yield from _commands(command, (*path, name))
+    else:
+      yield ' '.join((*path, name)), command
+
+
+_COMMANDS = dict(_commands(typer.main.get_command(main.app)))
+
+
+@pytest.mark.parametrize('path', _COMMANDS)
+def test_every_option_is_explained(path):
+  asked = {each.name: each for each in _COMMANDS[path].params
+           if each.name != 'help'}
+  words = {name: (each.help or '').strip() for name, each in asked.items()}
+  for name, sentence in words.items():
+    assert len(sentence.split()) > 1, f'{name} is not explained: {sentence!r}'
+    assert not asked[name].hidden
+  assert len(set(words.values())) == len(words), 'two options, one sentence'
+  assert (_COMMANDS[path].help or '').strip()
+
+
+def test_help_shows_the_explanations(command):
+  text = ' '.join(
+      command('dataset', 'make', '--help').stdout.replace('│', ' ').split())
+  for option in _COMMANDS['dataset make'].params:
+    # The first words: a line may break at a hyphen within the later ones.
+    assert ' '.join(option.help.split()[:3]) in text, option.name
+  assert '--action-noise' in text
 
 
 @pytest.mark.parametrize('arguments, option', [
