@@ -14,7 +14,7 @@ import types
 VERSIONS: Mapping[str, int] = {
     'lstd': 1,
     'kiv': 1,
-    'dfiv': 1,
+    'dfiv': 2,
     'fqe': 1,
     'deepgmm': 1,
     'deepiv': 1,
