@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import pathlib
+import re
 
 import pytest
 
@@ -146,6 +147,16 @@ def test_every_room_has_its_arrows():
              for name, path in _FILES.items()
              if path.name != '__init__.py' and name.count('.') > 1}
   assert folders == set(_ARROWS) - {'top'}
+
+
+def test_the_map_draws_the_same_arrows():
+  page = (_ROOT / 'docs/architecture.md').read_text(encoding='utf-8')
+  (block,) = re.findall(r'```\n(top: .*?)```', page, re.DOTALL)
+  drawn = {}
+  for line in block.splitlines():
+    room, _, others = line.partition(': ')
+    drawn[room] = set(others.split(', ')) - {'nothing'}
+  assert drawn == _ARROWS
 
 
 def test_files_stay_small():
