@@ -197,8 +197,9 @@ def test_the_example_of_the_readme_runs_as_shown(
   (tmp_path / 'data' / 'catch').symlink_to(dataset)
   monkeypatch.chdir(tmp_path)
   exec(block, {})
-  estimate, truth = map(float, re.findall(
+  estimate, low, high, truth, difference = map(float, re.findall(
       r'-?\d+\.\d+', capsys.readouterr().out))
+  assert low < estimate < high
   record = json.loads((dataset / 'metadata.json').read_text())
   assert truth == pytest.approx(record['truth']['mean'], abs=5e-4)
   # Rewards are -1 or 1, once, at the end of an episode.
