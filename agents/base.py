@@ -2,8 +2,8 @@
 
 A method is an `Agent`: an update from two batches, a closed form on the whole
 log, or both. `OPELearner` does the rest as Acme's learners do: it makes many
-updates within one graph, counts and logs them, looks at the estimate now and
-then, stops a run that diverges, and saves and restores all of it bit for bit.
+updates within one graph, counts and logs them, evaluates now and then, stops a
+run that diverges, and saves and restores all of it bit for bit.
 
     agent = fqe.make(fqe.Config(), problem, seed=0)
     learner = OPELearner(agent, problem, data, initial_observations=s0)
@@ -38,8 +38,8 @@ class Config:
   Attributes:
     updates: updates of a whole run; 0 for a closed form.
     batch_size: rows of each of the two batches of an update.
-    checks: how often a run looks at its estimate; a step of the learner makes
-      the updates up to the next look.
+    checks: number of evaluation points; a step of the learner makes the
+      updates up to the next one.
   """
   updates: int = 0
   batch_size: int = 1024
@@ -82,7 +82,7 @@ class Agent(tf.Module):
     """Sets learning rates for when `share` of the updates is done."""
 
   def solve(self, parts: Parts) -> Mapping[str, float]:
-    """Uses the whole log, before each look at the estimate.
+    """Uses the whole log, before each evaluation point.
 
     Returns:
       What is worth knowing of it, such as held-out losses.
@@ -131,7 +131,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
       data: where rows come from. If it is a `tf.Module`, its state is saved.
       initial_observations: raw observations that episodes start from, [E, D].
       counter: counts steps.
-      logger: told the losses and the estimate at each look.
+      logger: told the losses and the estimate at each evaluation point.
     """
     self.agent = agent
     self.problem = problem
@@ -156,7 +156,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
 
   @property
   def history(self) -> dict[str, list[float]]:
-    """The estimate, losses and numbers of updates at each look so far."""
+    """The estimate, losses and updates at each evaluation point so far."""
     return json.loads(self._history.numpy().decode())
 
   @property
@@ -170,7 +170,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
         self.q_function, self._initial_observations)
 
   def step(self) -> None:
-    """Makes the updates up to the next look, and looks."""
+    """Makes the updates up to the next evaluation point, and evaluates."""
     if self.done:
       return
     config, check = self.agent.config, int(self._checks)
@@ -209,7 +209,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     return {name: tf.cast(loss, tf.float32) for name, loss in losses.items()}
 
   def _record(self, metrics: Mapping[str, float]) -> None:
-    """Adds a look to the history and says if the run has diverged."""
+    """Adds an evaluation point to the history; says if the run diverged."""
     history = self.history
     for name, value in metrics.items():
       history.setdefault(name, []).append(value)

@@ -256,8 +256,8 @@ def _ends(
   if columns.ends is None:
     raise ValueError(
         f'{file} has no column {TERMINATED!r}, so how do its episodes end? '
-        'After a termination nothing more can be earned; after a truncation '
-        'life went on unseen, and its value is estimated. Say --ends '
+        'After a termination nothing more can be earned; a truncated episode '
+        'was cut off, and its continuation value is estimated. Say --ends '
         f'{TERMINATED} or --ends {TRUNCATED}, or name a column with --map '
         f'terminated=COLUMN. {_listing(available)}')
   return columns.ends

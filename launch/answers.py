@@ -154,8 +154,8 @@ def _discount(problem: Mapping[str, Any]) -> str:
 
 
 def _caption(problem: Mapping[str, Any], level: float) -> str:
-  words = (f'low to high is the {100 * level:g} % interval; (log) is the '
-           'average return of the log.')
+  words = (f'low, high: {100 * level:g} % confidence interval; (log): average '
+           'return of the log.')
   if problem.get('truth') is None:
     return words
   error = problem.get('truth_standard_error')

@@ -56,7 +56,7 @@ def run(
     question: what is asked.
     cell: what is run.
     out: run directory.
-    progress: told after every look of the learner.
+    progress: told at each evaluation point.
 
   Returns:
     The row, which is also in the run directory.

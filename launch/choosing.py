@@ -158,5 +158,5 @@ def _print(rows: list[results.ResultRow]) -> None:
   table.show()
   chosen = next(label for label, row in labelled if row.metrics.get('chosen'))
   console.say(
-      f'Chosen: {chosen}. Its Bellman error on held-out episodes goes least '
-      'with the values that any candidate claims.')
+      f'Selected {chosen}: lowest held-out correlation between its Bellman '
+      "error and any candidate's Q-values.")

@@ -32,7 +32,7 @@ def evaluate(
              f'{overrides.SYNTAX}. auto chooses by held-out episodes, among '
              'those that are named beside it.')] = None,
     seeds: Annotated[int, typer.Option(
-        help='Runs seeds 0 to this number, less one.', min=1)] = 3,
+        help='Number of seeds (0, 1, 2, ...).', min=1)] = 3,
     config: Annotated[str, typer.Option(
         help="default: the best we know; paper: the paper's networks and "
              'hyper-parameters.')] = 'default',

@@ -47,7 +47,7 @@ def sweep(
         help='full: train as long as the configs say; quick: for seconds.',
     )] = None,
     seeds: Annotated[int | None, typer.Option(
-        help='Runs seeds 0 to this number, less one; 5 without it.')] = None,
+        help='Number of seeds (0, 1, 2, ...); 5 without it.')] = None,
     jobs: Jobs = None,
     dry_run: DryRun = False,
     ray: Ray = None,

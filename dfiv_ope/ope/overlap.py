@@ -140,8 +140,8 @@ class Overlap:
       reason = (
           'the probabilities that were estimated from the log are rough.'
           if weights.estimated else
-          'the logged probabilities are not those of the policy that wrote '
-          'the log, or that policy never takes some of the actions.')
+          'the logged probabilities are not those of the behaviour policy, '
+          'or it never takes some of the actions.')
       result.append(
           f'The weights of steps average {weights.mean:.2f} instead of 1: '
           f'{reason}')

@@ -1,4 +1,4 @@
-"""The policy that wrote a log, estimated from its actions.
+"""The behaviour policy of a log, estimated from its actions.
 
 A network classifies encoded observations by the log loss and is kept
 where whole episodes that were held out are likeliest. It has to beat the mere
@@ -111,7 +111,7 @@ def clone(
     categorical: Sequence[int] = (),
     config: Config | None = None,
 ) -> Clone:
-  """Estimates the policy that wrote a log.
+  """Estimates the behaviour policy of a log.
 
   Args:
     transitions: the log, N rows.

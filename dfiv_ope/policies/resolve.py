@@ -144,7 +144,7 @@ def _clone(log: _Log) -> Target:
       categorical=log.categorical)
   return Target(
       found.policy,
-      'the policy that wrote the log, as estimated from it (held-out log loss '
+      'the behaviour policy, as estimated from the log (held-out log loss '
       f'{found.held_out_loss:.3f}, by frequencies {found.constant_loss:.3f})',
       _digest(CLONE, cloning.Config(), log.categorical, *(
           np.ascontiguousarray(each).tobytes() for each in (

@@ -242,7 +242,7 @@ def _first_stage(case: cases.Case) -> Iterator[Advice]:
   if weak:
     best = case.preferred
     own = best and _weak({best.variant: best.metrics})
-    yield Advice(Doubt.SOME if own else Doubt.NONE, weak, _TELLING)
+    yield Advice(Doubt.SOME if own else Doubt.NONE, weak, '')
   if case.lost_share > messages.ILL_POSED_SHARE:
     yield Advice(
         Doubt.SOME,

@@ -112,7 +112,7 @@ def datasets(frame: pd.DataFrame) -> tables.Table:
   return tables.Table(
       name='datasets',
       caption=(
-          'Datasets: epsilon of the policy that wrote the log and of the one '
+          'Datasets: epsilon of the behaviour policy and of the one '
           'that is evaluated, size, overlap of the two, the true value and '
           'the average return of the log with their standard errors.'),
       columns=['dataset', 'digest', 'task', 'noise', 'log epsilon',

@@ -177,8 +177,8 @@ def methods(case: cases.Case, mark: str = '') -> tables.Table:
   return tables.Table(
       name=f'log-methods{mark}',
       caption=' '.join([
-          'Estimates over seeds with 95 % intervals. Policy less log: the '
-          'estimate less the average return of the log, with an interval '
+          'Estimates over seeds with 95 % confidence intervals. Paired '
+          'difference: the estimate less the average return of the log, with an interval '
           'from the same resampled episodes. Data error: standard '
           'error from the episodes that happen to be logged. Training error: '
           'standard error over seeds. Share of data: of the variance, what '
@@ -186,7 +186,7 @@ def methods(case: cases.Case, mark: str = '') -> tables.Table:
           'rest. Correction: what the log says is missing from the estimate; '
           'the interval holds it. The answer is marked.', *_measured(case)]),
       columns=['method', 'seeds', 'estimate', 'low', 'high',
-               'policy less log', 'data error',
+               'paired difference', 'data error',
                'training error', 'share of data', 'correction', 'diverged',
                'CPU s'],
       rows=lines, links=[_link(case, None), *(
@@ -207,7 +207,7 @@ def support(
        f'{100 * overlap.POOR_SHARE:g} % poor'),
       ('agreement', tables.percent(said.get('agreement')),
        'how likely the policy takes the logged action'),
-      ('coverage', tables.percent(coverage.get('share')),
+      ('support coverage', tables.percent(coverage.get('share')),
        'of decisions, those that the log took in a near state; about 95 % '
        'for a policy that acts as the log does'),
       ('effective steps', tables.count(weights.get('effective_steps')),

@@ -65,7 +65,8 @@ def test_methods_whose_values_follow_from_nothing_are_named():
   few = {'first_stage_r2': 0.4, 'first_stage_f': 3.}
   assert messages.weak_values({'lstd': strong, 'old': {}}) == ''
   assert messages.weak_values({'lstd': strong, 'kiv': noisy, 'fqe': few}) == (
-      'States and actions explain little of the value that follows: 12 % by '
+      'Weak first stage: of the discounted next value (s, a) predicts 12 % by '
       'kiv (F of the held-out index 2,346), 40 % by fqe (F of the held-out '
-      'index 3). So what an action leads to is mostly chance, or not in the '
-      'observations.')
+      'index 3) on held-out rows (R2). Either transitions are very noisy or '
+      'the state is partially observed: add observations, or trust the closed '
+      'forms less.')

@@ -127,7 +127,7 @@ def test_rows_say_how_well_states_and_actions_tell_what_follows(
     assert row.metrics['first_stage_rank'] > 1.
     assert row.metrics.get('first_stage_lost_share', 0.) < 0.3
   for result in evaluated.values():
-    assert 'explain little' not in result.stdout
+    assert 'Weak first stage' not in result.stdout
 
 
 def test_a_weak_first_stage_is_printed(evaluated, log, capsys):
@@ -140,8 +140,8 @@ def test_a_weak_first_stage_is_printed(evaluated, log, capsys):
       if row.problem['policy'].endswith('own:right')]
   answers.print_table(rows)
   text = ' '.join(capsys.readouterr().out.split())
-  assert ('States and actions explain little of the value that follows: 2 % '
-          'by lstd (F of the held-out index 7). So what') in text
+  assert ('Weak first stage: of the discounted next value (s, a) predicts 2 % '
+          'by lstd (F of the held-out index 7) on held-out rows') in text
   assert '62 % of what states and actions tell of the reward' in text
 
 
@@ -291,7 +291,7 @@ def test_auto_chooses_between_configs_and_scores_hold_among_them(
   # Values that are next to nothing.
   poor = 'lstd:random_features=20,penalty=1e3'
   text = choose(good, poor)
-  assert 'Chosen: LSTD-Q (penalty=1e-06).' in text
+  assert 'Selected LSTD-Q (penalty=1e-06): lowest held-out correlation' in text
   assert 'lstd custom 1' in text
   choose(good, 'lstd:random_features=2,penalty=1e-6')
   rows = [row for row in results.read(log / 'chosen')

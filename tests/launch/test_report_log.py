@@ -112,7 +112,7 @@ def test_the_table_has_the_intervals_and_where_they_come_from(files):
   assert list(lines) == ['Log (average return)', 'LSTD-Q', 'KIV', 'FQE']
   found = lines['LSTD-Q']
   assert [found[name] for name in (
-      'seeds', 'estimate', 'low', 'high', 'policy less log', 'data error',
+      'seeds', 'estimate', 'low', 'high', 'paired difference', 'data error',
       'training error',
       'share of data', 'correction', 'diverged', 'CPU s')] == [
           '3', '**10**', '8.1', '11.9', '2.00 [1.05, 2.95]', '1.16', '0',
@@ -130,7 +130,7 @@ def test_overlap_selection_and_families_are_shown(files):
   assert overlap['effective sample size']['value'] == '50 %'
   assert overlap['effective steps']['value'] == '2,500'
   assert overlap['effective steps']['what it is'].startswith('of 5,000, by')
-  assert overlap['coverage']['value'] == '94 %'
+  assert overlap['support coverage']['value'] == '94 %'
   selection = lines_of(files, 'log-selection')
   assert list(selection) == ['LSTD-Q', 'KIV']
   assert selection['LSTD-Q']['tournament'] == '**0.5**'
@@ -305,10 +305,10 @@ def test_values_that_follow_by_chance_are_doubted():
       STAGE)}))
   assert advice.trust(case) == 'with care'
   assert advice.next_steps(case) == [
-      'States and actions explain little of the value that follows: 12 % by '
-      'LSTD-Q (F of the held-out index 2,346). So what an action leads to is '
-      'mostly chance, or not in the observations. Add observations that tell '
-      'what happens next, or more rows.']
+      'Weak first stage: of the discounted next value (s, a) predicts 12 % by '
+      'LSTD-Q (F of the held-out index 2,346) on held-out rows (R2). Either '
+      'transitions are very noisy or the state is partially observed: add '
+      'observations, or trust the closed forms less.']
   assert 'which is weak: what an action leads to' in advice.first_stage(case)[0]
   # Of a method that is not the answer it is only a note.
   other = case_of(sweep(lstd={'metrics': STAGE}, kiv={

@@ -140,9 +140,10 @@ def weak_values(metrics: Mapping[str, Mapping[str, float]]) -> str:
       f'{percent(each["first_stage_r2"])} by {name} (F of the held-out index '
       f'{each["first_stage_f"]:,.0f})' for name, each in weak.items()]
   return (
-      f'States and actions explain little of the value that follows: '
-      f'{", ".join(shares)}. So what an action leads to is mostly chance, or '
-      'not in the observations.')
+      'Weak first stage: of the discounted next value (s, a) predicts '
+      f'{", ".join(shares)} on held-out rows (R2). Either transitions are very '
+      'noisy or the state is partially observed: add observations, or trust '
+      'the closed forms less.')
 
 
 def percent(share: float) -> str:
