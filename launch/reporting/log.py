@@ -178,8 +178,8 @@ def methods(case: cases.Case, mark: str = '') -> tables.Table:
       name=f'log-methods{mark}',
       caption=' '.join([
           'Estimates over seeds with 95 % confidence intervals. Paired '
-          'difference: the estimate less the average return of the log, with an interval '
-          'from the same resampled episodes. Data error: standard '
+          'difference: the estimate less the average return of the log, with '
+          'an interval from the same resampled episodes. Data error: standard '
           'error from the episodes that happen to be logged. Training error: '
           'standard error over seeds. Share of data: of the variance, what '
           'comes with the episodes; more data narrows it, more seeds the '
