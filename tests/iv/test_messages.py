@@ -21,7 +21,7 @@ def test_a_small_value_that_many_rows_tell_is_not_low():
 
 
 @pytest.mark.parametrize('share, words', [
-    (0.034, '3 %'), (0.004, '0.4 %'), (1e-5, 'less than 0.1 %'), (0., '0 %'),
+    (0.034, '3.4 %'), (0.004, '0.4 %'), (1e-5, 'less than 0.1 %'), (0., '0 %'),
     (-0.2, '0 %'), (1., '100 %')])
 def test_shares_are_said_in_per_cent(share, words):
   assert messages.percent(share) == words
