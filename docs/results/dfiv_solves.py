@@ -9,9 +9,9 @@ trained networks, so that a killed run goes on.
 
 Losses are cross-fitted: u is solved for on one half of the parts of the log and
 judged on the other. `stage 2` is the loss that the agent reports, Eq. (8),
-where stage 1 of the fitted half predicts the treatment; `projected` is the
-projected Bellman error of `evaluation.selection`, on random features that no
-solve has seen.
+where stage 1 of the fitted half predicts the treatment; `projected` and
+`tournament` are those of `evaluation.selection`: the projected Bellman error,
+on random features that no solve has seen, and the score of `--method auto`.
 """
 
 import argparse
@@ -62,20 +62,20 @@ def part_of(parts, parity):
 
 
 def losses(agent, parts, configs, judge):
-  """Returns cross-fitted losses of each config: stage 2 and projected, [C]."""
+  """Returns stage 2, tournament and projected, cross-fitted, [3, C]."""
   halves = base.half_sums(agent._sums, parts)
-  stage2, projected = [], []
+  scores = []
   for half, (fitted, held_out) in enumerate((halves, halves[::-1])):
     weights = np.concatenate(
         [dfiv.stage2_weights(config, fitted) for config in configs], axis=1)
     rows = part_of(parts, 1 - half)
     known, change = (np.asarray(each, np.float64) for each in agent.psi(rows))
     errors = np.asarray(rows.outcome, np.float64) - (known + change) @ weights
-    projected.append(selection.judge(
-        known @ weights, errors, judge(rows.instrument).numpy()).projected)
-    stage2.append([dfiv.held_out_loss(config, fitted, held_out)
-                   for config in configs])
-  return np.mean(stage2, axis=0), np.mean(projected, axis=0)
+    stage2 = [dfiv.held_out_loss(config, fitted, held_out)
+              for config in configs]
+    scores.append([stage2, *selection.judge(
+        known @ weights, errors, judge(rows.instrument).numpy())])
+  return np.mean(scores, axis=0)
 
 
 def run(out, dataset, seed, included):
@@ -98,14 +98,15 @@ def run(out, dataset, seed, included):
   scores = losses(agent, parts, configs, judge)
   total = ridge.merge(*base.half_sums(agent._sums, parts))
   truth = log.metadata.truth.mean
-  for each, stage2, projected in zip(configs, *scores, strict=True):
+  for each, stage2, tournament, projected in zip(configs, *scores, strict=True):
     agent._weights.assign(dfiv.stage2_weights(each, total))
     estimate = learner.evaluate()
     print('|', ' | '.join([
         dataset.name, FORMS[included], each.solve, str(seed),
         f'{estimate:.5g}' + ('' if problem.allows(estimate) else ' (diverged)'),
         f'{100. * abs(estimate - truth) / abs(truth):.2f}', f'{stage2:.6g}',
-        f'{projected:.4g}', f'{seconds:.0f}']), '|', flush=True)
+        f'{projected:.4g}', f'{tournament:.4g}', f'{seconds:.0f}']), '|',
+          flush=True)
 
 
 def main():
@@ -118,8 +119,8 @@ def main():
   asked = parser.parse_args()
   asked.out.mkdir(parents=True, exist_ok=True)
   print('| log | stage 1 | solve | seed | estimate | error in % | stage 2 '
-        '| projected | CPU s |')
-  print('|---|---|---|---|---|---|---|---|---|')
+        '| projected | tournament | CPU s |')
+  print('|---' * 10 + '|')
   for included in (
       each for each, form in FORMS.items() if form in (asked.form or [form])):
     for seed in range(asked.seeds):
