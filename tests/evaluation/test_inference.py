@@ -121,3 +121,48 @@ def test_a_reward_at_the_end_alone_is_not_heavy():
   rows = np.zeros(20_000)
   rows[::500] = 1.  # Forty wins.
   assert inference.heavy_share(rows) == pytest.approx(1. / 40.)
+
+
+def test_a_paired_difference_leaves_out_what_both_share():
+  generator = np.random.default_rng(0)
+  shared = generator.normal(size=400)
+  own = 0.1 * generator.normal(size=400)
+  first = inference.Draws(
+      np.array([3.]), (shared + own)[None], np.array([0.5]), 50.)
+  second = inference.Draws(
+      np.array([1.]), shared[None], np.array([0.2]), 20.)
+  found = first.less(second)
+  np.testing.assert_allclose(found.changes[0], own)
+  assert found.estimates.tolist() == [2.]
+  assert found.corrections == pytest.approx([0.3])
+  assert found.degrees == 20.
+  interval = found.interval(0.95)
+  assert interval.data_error == pytest.approx(np.std(own))
+  assert interval.high - interval.low < 1.
+
+
+def test_runs_of_the_same_seed_are_paired_and_others_by_their_mean():
+  def draws(estimates):
+    return inference.Draws(
+        np.array(estimates), np.zeros([len(estimates), 10]),
+        np.zeros(len(estimates)), 9.)
+
+  assert draws([3., 5.]).less(draws([1., 2.])).estimates.tolist() == [2., 3.]
+  assert draws([3., 5.]).less(draws([1.])).estimates.tolist() == [2., 4.]
+  assert draws([3.]).less(draws([1., 2.])).estimates.tolist() == [1.5]
+  with pytest.raises(ValueError, match='the same resamples, got 10 and 3'):
+    draws([1.]).less(inference.Draws(
+        np.zeros(1), np.zeros([1, 3]), np.zeros(1), 9.))
+
+
+def test_the_best_policy_is_counted_over_shared_resamples():
+  changes = np.random.default_rng(0).normal(size=1_000)
+  better, worse = (
+      inference.Draws(np.array([value]), changes[None], np.zeros(1), 99.)
+      for value in (1.1, 1.))
+  # Marginal intervals overlap widely, but the one is better in every draw.
+  assert inference.probability_of_best([worse, better]).tolist() == [0., 1.]
+  opposite = inference.Draws(
+      np.array([1.]), -changes[None], np.zeros(1), 99.)
+  assert inference.probability_of_best([worse, opposite]) == pytest.approx(
+      [0.5, 0.5], abs=0.05)

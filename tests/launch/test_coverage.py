@@ -25,6 +25,11 @@ def test_every_log_has_an_interval_and_whether_it_holds(counted):
     assert found['low'] < found['estimate'] < found['high']
     assert found['covered'] == float(found['low'] <= truth <= found['high'])
     assert found['data_error'] > 0.
+    # Of the target policy less the behaviour policy, by the same resamples.
+    assert found['paired_low'] < found['paired_estimate'] < (
+        found['paired_high'])
+    assert found['paired_covered'] == float(
+        found['paired_low'] <= found['paired_truth'] <= found['paired_high'])
   # The logs are drawn anew.
   assert rows[0].metrics['estimate'] != rows[1].metrics['estimate']
   share = 50. * sum(row.metrics['covered'] for row in rows)
