@@ -130,7 +130,7 @@ class Comparison:
 
   def _repr_html_(self) -> str:
     said = ''.join(f'<li>{html.escape(each)}</li>' for each in self.warnings)
-    return self.to_frame().to_html(
+    return self.to_frame().rename_axis(None).to_html(
         float_format='{:.4g}'.format, na_rep='') + f'<ul>{said}</ul>'
 
 

@@ -201,13 +201,14 @@ class Result:
   def _repr_html_(self) -> str:
     """Returns the table, the figure and the warnings, for a notebook."""
     from dfiv_ope.launch.reporting import forest
-    table = self.to_frame().drop(columns=['cpu_seconds'])
+    table = self.to_frame().drop(columns=['cpu_seconds']).rename_axis(None)
     drawn = forest.figure('result', self._case).inline()
     said = ''.join(f'<li>{html.escape(each)}</li>' for each in self.warnings)
     return (
         f'<h4>Value of {html.escape(self.policy)}</h4>'
         + table.to_html(float_format='{:.4g}'.format, na_rep='')
-        + ''.join(drawn) + f'<ul>{said}</ul>')
+        + f'<div style="max-width: 32rem">{"".join(drawn)}</div>'
+        + f'<ul>{said}</ul>')
 
   @property
   def _case(self) -> 'cases.Case':

@@ -204,7 +204,9 @@ def _function(text: str, log: _Log) -> Target:
 def _object(
     policy: Callable[[np.ndarray], Any] | types.Policy, log: _Log) -> Target:
   """Returns the policy that an object of the caller is."""
-  name = getattr(policy, '__qualname__', type(policy).__qualname__)
+  name = getattr(policy, '__name__', type(policy).__name__)
+  if name == '<lambda>':
+    name = 'the given function'
   ask: Any = getattr(policy, 'action_probabilities', policy)
   made: types.Policy
   if isinstance(policy, tf.Module) and isinstance(policy, types.Policy):
