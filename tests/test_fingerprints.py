@@ -27,23 +27,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import (
-  agents,
-  bellman,
-  envs,
-  evaluation,
-  methods,
-  networks,
-  rollout,
-  selection,
-  testing,
-  uncertainty,
-)
+from dfiv_ope import agents, envs, testing
 from dfiv_ope import types as types_lib
-from dfiv_ope.agents import fixed_features, influence
+from dfiv_ope.agents import base, fixed_features, memory
 from dfiv_ope.benchmarks import demand, dsprites, settings, trials
-from dfiv_ope.datasets import sampling
+from dfiv_ope.evaluation import inference, influence, runs, selection
+from dfiv_ope.iv import methods
 from dfiv_ope.launch import cells, iv_runs, rows
+from dfiv_ope.nn import networks
+from dfiv_ope.ope import bellman
+from dfiv_ope.policies import rollout, simulation
 
 _FILE = pathlib.Path(__file__).with_name('fingerprints.json')
 _WRITE = 'python tests/test_fingerprints.py --write'
@@ -126,14 +119,16 @@ def _posed(
 
 def _agent(name: str) -> Numbers:
   presets = agents.load(name).CONFIGS
-  runs = [(preset, _log(), config) for preset, config in presets.items()]
+  cases = [(preset, _log(), config) for preset, config in presets.items()]
   if isinstance(presets['default'], fixed_features.Config):
-    runs.append(('table', _table(), presets['default']))
+    cases.append(('table', _table(), presets['default']))
   numbers = {}
-  for run, log, config in runs:
-    learner = cells.make_learner(
-        name, dataclasses.replace(config, **_AGENTS[name]), log.problem,
-        log.rows, seed=0, initial_observations=log.initial)
+  for run, log, config in cases:
+    config = dataclasses.replace(config, **_AGENTS[name])
+    learner = base.OPELearner(
+        agents.load(name).make(config, log.problem, seed=0), log.problem,
+        memory.InMemory(log.rows, batch_size=config.batch_size, seed=0),
+        initial_observations=log.initial)
     learner.run()
     numbers[f'{run} values'] = learner.q_function.values(log.initial[:3])
     for measure, values in learner.history.items():
@@ -172,14 +167,14 @@ class _Known:
 def _intervals() -> Numbers:
   problem, table, episodes, initial = _log()
   measured = influence.Influence(
-      problem, sampling.InMemory(table, batch_size=1, seed=0).parts,
+      problem, memory.InMemory(table, batch_size=1, seed=0).parts,
       episodes=episodes, initial_observations=initial,
       features=fixed_features.Settings(
           random_features=10, bandwidth_scale=0.5, penalty=1e-8))
   effect = measured.measure(_Known())
-  changes = uncertainty.resample(effect.added)
-  degrees = uncertainty.degrees(effect.added)
-  ends = [uncertainty.interval(
+  changes = inference.resample(effect.added)
+  degrees = inference.degrees(effect.added)
+  ends = [inference.interval(
       estimates, np.stack([changes] * len(estimates)),
       [effect.correction] * len(estimates), level=0.9, degrees=degrees)
       for estimates in ([1.], [1., 1.5, 3.])]
@@ -193,7 +188,7 @@ def _intervals() -> Numbers:
           influence.settings(None, count, rows=10 ** 6).random_features
           for count in (2, 50)],
       'ends': [each for one in ends for each in (one.low, one.high)],
-      'mean_interval': uncertainty.mean_interval(1., 0.5, 30, level=0.9),
+      'mean_interval': inference.mean_interval(1., 0.5, 30, level=0.9),
       **measured.first_stage.measure(_Known())}
 
 
@@ -208,10 +203,12 @@ def _selection() -> Numbers:
 
 def _log_average() -> Numbers:
   returns = np.random.default_rng(0).normal(size=40)
+  mean = float(returns.mean())
+  task = types.SimpleNamespace(log=types.SimpleNamespace(
+      returns=returns, average_return=types.SimpleNamespace(mean=mean)))
   row = cells.log_row(types.SimpleNamespace(
-      returns=returns, description={
-          'name': 'ope', 'log_return': float(returns.mean()), 'truth': 0.5}),
-      command='')
+      evaluator=runs.Evaluator(task), description={
+          'name': 'ope', 'log_return': mean, 'truth': 0.5}), command='')
   return {**row.metrics, 'resamples': row.resamples[:5]}
 
 
@@ -221,7 +218,7 @@ def _lit_pixels() -> Numbers:
 
 
 def _simulation() -> Numbers:
-  return dataclasses.asdict(evaluation.monte_carlo(
+  return dataclasses.asdict(simulation.monte_carlo(
       envs.maker('catch', action_noise=0.2),
       testing.Mixed(np.array([0.2, 0.3, 0.5])), discount=0.9, seed=0,
       max_episodes=100))

@@ -13,24 +13,18 @@ import sys
 
 import pytest
 
-from dfiv_ope import (
-  agents,
-  methods,
-  results,
-  ridge,
-  selection,
-  statistics,
-  uncertainty,
-)
-from dfiv_ope.agents import influence
+from dfiv_ope import agents, results
+from dfiv_ope.agents import memory
 from dfiv_ope.benchmarks import demand, dsprites
-from dfiv_ope.datasets import sampling
 from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.evaluation import inference, influence, selection
+from dfiv_ope.iv import methods, ridge
 from dfiv_ope.launch import asked, coverage, grid, iv_runs, rows
-from dfiv_ope.methods import descent
+from dfiv_ope.nn import descent
+from dfiv_ope.policies import episode_returns
 
 _ROOT = pathlib.Path(__file__).parents[1]
-_MOMENTS = statistics.MonteCarlo(
+_MOMENTS = episode_returns.MonteCarlo(
     mean=0.5, standard_error=0.1, episodes=9, mean_length=9.)
 _METADATA = spec_lib.Metadata(
     spec=spec_lib.Spec(
@@ -119,7 +113,7 @@ def _rewrite(copy, moved):
 
 def test_keys_survive_a_move_and_other_words(copy):
   _rewrite(copy, [module.__name__ for module in (
-      ridge, uncertainty, influence, sampling, descent)])
+      ridge, inference, influence, memory, descent)])
   ended = _run(copy, __file__)
   assert ended.returncode == 0, ended.stderr
   elsewhere, found = ended.stdout.splitlines()[-2:]
