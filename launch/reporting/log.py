@@ -285,7 +285,7 @@ def lines(frame: pd.DataFrame) -> pd.DataFrame:
 def _link(case: cases.Case, variant: str | None) -> tables.Link:
   first = case.frame.iloc[0]
   return {'panel': first.panel, 'digest': first.digest,
-          'method': variant or frames.LABELS['log']}
+          'method': variant or frames.NAIVE_LABEL}
 
 
 def _measured(case: cases.Case) -> list[str]:
