@@ -6,7 +6,6 @@ sees `Transition`s and a `Policy`; `bellman` turns the second into the first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -71,22 +70,6 @@ class QFunction(Protocol):
 
   def expected(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns the mean of Q(s, .) over the policy's actions, [B]."""
-
-
-class Method(Protocol):
-  """A regression method that learns from pairs of batches.
-
-  A method is a `tf.Module`: its variables and optimiser state are what a
-  checkpoint saves. `update` is called inside a `tf.function`. A method with a
-  closed form also has `solve(stage1, stage2)`, for the whole data set.
-  """
-
-  def update(self, stage1: IVBatch, stage2: IVBatch) -> Mapping[str, tf.Tensor]:
-    """Makes one update from two independent batches; returns losses."""
-
-  def predict(
-      self, treatment: Nest, covariate: Nest | None = None) -> tf.Tensor:
-    """Returns the structural function at the given points, [B, 1]."""
 
 
 # What a seed may be: SeedSequence takes either.
