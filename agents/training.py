@@ -1,18 +1,28 @@
-"""Trains a policy with DQN: rounds of acting and learning, with checkpoints."""
+"""Trains a policy with DQN: rounds of acting and learning, with checkpoints.
 
-from collections.abc import Callable
+`train` returns the policy, `write` makes its directory.
+"""
+
+from collections.abc import Callable, Mapping
 import dataclasses
+import json
 import pathlib
+import time
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import types
+from dfiv_ope import stages, types, versions, whole_files
 from dfiv_ope.agents import checkpoints as checkpoints_lib
 from dfiv_ope.agents import dqn, replay
-from dfiv_ope.policies import finite, rollout, simulation
+from dfiv_ope.policies import finite, rollout, simulation, trained
 
 _CHECKPOINTS = 20  # in a run
+# A trained policy, and the uniform one beside it, are tried in a thousand
+# episodes, and in more, up to this number, where returns are noisy.
+_TRIAL_EPISODES = 10_000
+_DISCOUNT = 0.99
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,9 +94,7 @@ def train(
     directory: where checkpoints are kept while training.
     progress: told after every round.
   """
-  specification = make_environment(0)
-  num_observations = specification.observation_spec().shape[0]
-  num_actions = specification.action_spec().num_values
+  num_observations, num_actions = rollout.sizes(make_environment)
   checkpoints = checkpoints_lib.Series(
       directory, {'config': dataclasses.asdict(config), 'seed': seed})
   buffer = replay.Replay(
@@ -144,6 +152,74 @@ def train(
   buffer.close()
   return finite.Greedy(
       learner.best_network, num_observations=num_observations)
+
+
+def request(
+    task: str, action_noise: float, seed: int, config: dqn.Config,
+) -> dict[str, Any]:
+  """Returns what identifies a training job."""
+  return {
+      'task': task, 'action_noise': action_noise, 'seed': seed,
+      'dqn': dataclasses.asdict(config)}
+
+
+def write(
+    out: pathlib.Path,
+    *,
+    make_environment: rollout.MakeEnvironment,
+    task: str,
+    action_noise: float,
+    seed: int,
+    config: dqn.Config,
+    progress: stages.Progress = stages.silent,
+) -> Mapping[str, Any]:
+  """Trains a policy, tries it in the environment and writes both down.
+
+  Args:
+    out: directory of the policy; a killed run goes on from what it left.
+    make_environment: builds the environment of an episode from its seed.
+    task: name of the environment, for the record.
+    action_noise: of the environment, for the record.
+    seed: same seed, same policy.
+    config: the hyper-parameters.
+    progress: told of the training and of the trials.
+
+  Returns:
+    The record, which is also in the directory.
+  """
+  started = time.process_time()
+  checkpoints = out / 'training'
+  with progress(f'Training on {task}', config.transitions) as update:
+    policy = train(
+        make_environment, config, seed=seed, directory=checkpoints,
+        progress=lambda p: update(
+            p.transitions, f'return so far {p.mean_return:.1f}'))
+  cpu_seconds = time.process_time() - started
+
+  num_observations, num_actions = rollout.sizes(make_environment)
+  trials = {}
+  for name, title, candidate in (
+      ('value', 'Simulating the policy', policy),
+      ('uniform_value', 'Simulating uniform actions',
+       finite.Uniform(num_actions=num_actions))):
+    with progress(title, None) as update:
+      trials[name] = dataclasses.asdict(simulation.monte_carlo(
+          make_environment, candidate, discount=_DISCOUNT,
+          seed=rollout.stream(seed, 'trial'),
+          max_episodes=_TRIAL_EPISODES,
+          progress=lambda n: update(n, f'{n:,} episodes')))
+  finite.save(
+      policy, out / trained.SAVED_MODEL, num_observations=num_observations)
+  record = {
+      'schema': trained.SCHEMA,
+      **request(task, action_noise, seed, config),
+      'discount': _DISCOUNT, **trials,
+      'cpu_seconds': round(cpu_seconds, 1),
+      'versions': versions.versions()}
+  whole_files.remove(checkpoints)
+  whole_files.write(
+      out / trained.RECORD, json.dumps(record, indent=2) + '\n')
+  return record
 
 
 def _transitions(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 from typing import Any, NamedTuple
 
+from dfiv_ope import configs
 from dfiv_ope.datasets.formats import source
 
 BEHAVIOUR_PROBABILITY = 'behaviour_probability'
@@ -114,12 +115,7 @@ def parse(data: Mapping[str, Any]) -> Columns:
   Raises:
     ValueError: a name is unknown, or its value not of its kind.
   """
-  known = [field.name for field in dataclasses.fields(Columns)]
-  unknown = [str(name) for name in data if name not in known]
-  if unknown:
-    raise ValueError(
-        f'A mapping has no {", ".join(unknown)}. Its names are: '
-        f'{", ".join(known)}.')
+  configs.check_names(data, Columns, what='A mapping', names='Its names')
   values: dict[str, Any] = {}
   for name, value in data.items():
     if name in ('observations', 'target_probabilities', 'actions',

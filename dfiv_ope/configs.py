@@ -23,6 +23,27 @@ def encode(value: Any) -> Any:
       f'{value!r} of type {type(value).__name__}.')
 
 
+def check_names(
+    data: Mapping[Any, Any], kind: type, *, what: str, names: str) -> None:
+  """Refuses data with names that a dataclass has no fields for.
+
+  Args:
+    data: values by names.
+    kind: the dataclass.
+    what: the subject of the sentence, such as 'A sweep'.
+    names: what the names are called, such as 'The keys'.
+
+  Raises:
+    ValueError: a name is unknown.
+  """
+  known = [field.name for field in dataclasses.fields(kind)]
+  unknown = [str(name) for name in data if name not in known]
+  if unknown:
+    raise ValueError(
+        f'{what} has no {", ".join(unknown)}. {names} are: '
+        f'{", ".join(known)}.')
+
+
 def decode(data: Any, known: Iterable[type]) -> Any:
   """Returns what `encode` was given.
 

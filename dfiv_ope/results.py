@@ -57,8 +57,7 @@ class ResultRow:
     preset: where the config is from: 'default' or 'paper'; 'custom' if that
       was changed.
     command: the command that remakes the row, if there is one.
-    version: of the method's numbers (`agents.VERSIONS`, `methods.VERSIONS`);
-      0 if it is not known.
+    version: of the method's numbers (`registry.Entry`); 0 if it is not known.
     resamples: changes of the estimate when the episodes of a log are drawn
       anew (`uncertainty.resample`), if they are known.
     inference: settings of what the row says of its own uncertainty, if it

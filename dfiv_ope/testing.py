@@ -83,6 +83,15 @@ def slope(model: Any, covariates: bool) -> float:
   return float(high - low) / 2.
 
 
+def least_squares_slope(rows: types.IVBatch) -> float:
+  """Returns what least squares takes for the effect in `linear_problem`."""
+  columns = [rows.treatment, *(
+      () if rows.covariate is None else (rows.covariate,))]
+  weights, *_ = np.linalg.lstsq(
+      np.concatenate(columns, axis=1), rows.outcome, rcond=None)
+  return float(weights[0, 0])
+
+
 class TabularMDP:
   """A random decision process whose Q-function is known exactly.
 

@@ -131,7 +131,8 @@ def _labels(rows: list[results.ResultRow]) -> list[str]:
   labels = []
   for row, variant in zip(rows, frames.variants(rows), strict=True):
     found = re.search(r' \((.*)\)$', variant)
-    if not variant.startswith(frames.LABELS.get(row.method, row.method)):
+    known = frames.style(row.method)
+    if known and not variant.startswith(known.label):
       labels.append(variant)
     else:
       labels.append(

@@ -5,21 +5,10 @@ import dataclasses
 import math
 from typing import Any
 
-from dfiv_ope import agents, envs
+from dfiv_ope import agents, configs, envs
 from dfiv_ope.launch import evaluate, limits
 
 BUDGETS = ('full', 'quick')
-
-# A quick run trains as long as a method takes about ten CPU seconds, with the
-# default config and the paper's alike. With the default configs DFIV loses
-# little or nothing by it, FQE a little, DeepGMM and DeepIV much
-# (docs/results: reproduce.md against ope.md).
-_QUICK = {
-    'dfiv': ('checks=3', 'updates=300'),
-    'fqe': ('checks=4', 'updates=4000'),
-    'deepgmm': ('checks=3', 'updates=1500'),
-    'deepiv': ('checks=3', 'updates=600'),
-}
 
 # Name, least, most.
 _COUNTS = (
@@ -104,7 +93,7 @@ class Request:
 
   def changes(self, method: str) -> tuple[str, ...]:
     """Returns the changes of a method's configs: the budget's, then its own."""
-    quick = _QUICK.get(method, ()) if self.budget == 'quick' else ()
+    quick = agents.ENTRIES[method].quick if self.budget == 'quick' else ()
     own = self.settings.get(method, ())
     taken = {text.partition('=')[0] for text in own}
     return tuple(sorted((
@@ -122,12 +111,7 @@ def parse(data: Mapping[str, Any]) -> Request:
   Raises:
     ValueError: a key is unknown or its value not of its type.
   """
-  known = {field.name: field for field in dataclasses.fields(Request)}
-  unknown = [str(name) for name in data if name not in known]
-  if unknown:
-    raise ValueError(
-        f'A sweep has no {", ".join(unknown)}. The keys are: '
-        f'{", ".join(known)}.')
+  configs.check_names(data, Request, what='A sweep', names='The keys')
   values: dict[str, Any] = {}
   for name, value in data.items():
     if name == 'settings':

@@ -74,6 +74,13 @@ def note(text: object) -> None:
   _print(_NOTES, text)
 
 
+def note_known(known: int, total: int, out: object) -> None:
+  """Says how many of some runs have their rows in a directory, if any."""
+  if known:
+    note(f'{known} of {total} runs have their rows in {out} and are not run '
+         'again.')
+
+
 def _print(
     console: rich_console.Console, text: object, style: str = '') -> None:
   console.print(

@@ -1,6 +1,5 @@
 """`dfiv-ope dataset`: makes, imports, shows, checks, serves datasets."""
 
-import contextlib
 import dataclasses
 import pathlib
 import time
@@ -87,7 +86,8 @@ def make(
   if target is not None:
     origin = trained.read_record(target)
   else:
-    origin = policy.request(task, action_noise, seed, config)
+    from dfiv_ope.agents import training
+    origin = training.request(task, action_noise, seed, config)
   with workspace.building(
       out, record=spec_lib.METADATA,
       request={'spec': dataclasses.asdict(spec), 'policy': origin}):
@@ -98,62 +98,23 @@ def make(
           config=config)
     make_into(
         out, spec=spec, policy_path=target or policy_path,
-        truth_episodes=truth_episodes)
+        truth_episodes=truth_episodes, intermediate=policy_path)
   show(out)
 
 
 def make_into(
     out: pathlib.Path, *, spec: 'spec_lib.Spec', policy_path: pathlib.Path,
-    truth_episodes: int) -> None:
-  """Simulates the target policy, collects the log, and writes all down."""
-  from dfiv_ope import envs, versions
-  from dfiv_ope.datasets import collection, store
-  from dfiv_ope.datasets import spec as spec_lib
-  from dfiv_ope.policies import rollout, simulation
-
-  make_environment = envs.maker(spec.task, action_noise=spec.action_noise)
-  environment = make_environment(0)
-  (num_observations,) = environment.observation_spec().shape
-  num_actions = environment.action_spec().num_values
-  record = trained.read_record(policy_path)
-  target = trained.load(
-      policy_path, num_observations=num_observations, num_actions=num_actions)
-  if record['task'] != spec.task:
-    raise ValueError(
-        f'The policy in {policy_path} was trained on {record["task"]}, but '
-        f'{spec.task} was asked for.')
-
-  store.clear(out)  # what a killed run may have left
-  started = time.process_time()
-  writer = store.Writer(
-      out, num_observations=num_observations, discount=spec.discount)
-  with contextlib.closing(writer), console.progress(
-      'Collecting', spec.transitions) as update:
-    collected = 0
-    for episode in collection.collect(make_environment, target, spec):
-      writer.append(episode)
-      collected += len(episode.actions)
-      update(collected, f'{collected:,} transitions')
-    contents = writer.finish()
-  seconds = time.process_time() - started
+    truth_episodes: int, intermediate: pathlib.Path | None = None) -> None:
+  """Makes a dataset of a policy of a task, with progress bars."""
+  from dfiv_ope import envs
+  from dfiv_ope.datasets import making
+  metadata, seconds = making.make(
+      out, spec=spec, policy_path=policy_path, truth_episodes=truth_episodes,
+      make_environment=envs.maker(spec.task, action_noise=spec.action_noise),
+      intermediate=intermediate, progress=console.progress)
   console.note(
-      f'Collected and wrote {contents.transitions:,} transitions in '
-      f'{seconds:.1f} CPU s, {contents.transitions / seconds:,.0f} a second.')
-
-  with console.progress('Simulating the true value') as update:
-    truth = simulation.monte_carlo(
-        make_environment, target, discount=spec.discount,
-        seed=rollout.stream(spec.seed, 'truth'), max_episodes=truth_episodes,
-        progress=lambda n: update(n, f'{n:,} episodes'))
-  store.save_policy(target, out, num_observations=num_observations)
-  workspace.remove(out / 'trained')
-  metadata = spec_lib.Metadata(
-      spec=spec, num_observations=num_observations, num_actions=num_actions,
-      transitions=contents.transitions, episodes=contents.episodes,
-      truncated=contents.truncated, digest=contents.digest,
-      files=store.file_record(out), truth=truth, behaviour=contents.returns,
-      policy=record, versions=versions.versions())
-  workspace.write_record(out / spec_lib.METADATA, metadata.to_json())
+      f'Collected and wrote {metadata.transitions:,} transitions in '
+      f'{seconds:.1f} CPU s, {metadata.transitions / seconds:,.0f} a second.')
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfiv_ope import agents
+from dfiv_ope import agents, whole_files
 from dfiv_ope.launch import console, limits, overrides, runtime, workspace
 from dfiv_ope.launch import rows as rows_lib
 
@@ -167,12 +167,9 @@ def _run(
   by_key = {cells.key_of(question, cell): cell for cell in wanted}
   for key in have & set(by_key):
     # A kill between the row and this leaves them behind.
-    workspace.remove(rows_lib.checkpoints(out, key))
+    whole_files.remove(rows_lib.checkpoints(out, key))
   missing = [cell for key, cell in by_key.items() if key not in have]
-  if len(missing) < len(by_key):
-    console.note(
-        f'{len(by_key) - len(missing)} of {len(by_key)} runs have their rows '
-        f'in {out} and are not run again.')
+  console.note_known(len(by_key) - len(missing), len(by_key), out)
   with console.progress('Evaluating', len(missing)) as update:
     for done, cell in enumerate(missing):
       name = f'{cell.method} seed {cell.seed}'

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dfiv_ope import whole_files
 from dfiv_ope.launch import console, runtime, workspace
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _import_into(
     metadata = importing.write(reader, out, spec, progress=update)
   for note in reader.notes():
     console.note(note)
-  workspace.write_record(out / spec_lib.METADATA, metadata.to_json())
+  whole_files.write(out / spec_lib.METADATA, metadata.to_json())
 
 
 def is_log(path: pathlib.Path) -> bool:

@@ -13,23 +13,16 @@ import numpy as np
 
 from dfiv_ope import agents
 from dfiv_ope.agents import memory
+from dfiv_ope.iv import methods
 from dfiv_ope.launch import console
 
 if TYPE_CHECKING:
   from dfiv_ope import types
   from dfiv_ope.ope import bellman
 
-# Changes of the default configs that make a run one of seconds; closed forms
-# are run as they are.
-OPE_BUDGETS: dict[str, dict[str, Any]] = {
-    name: ({} if name in ('lstd', 'kiv') else {
-        'updates': 60, 'checks': 1, 'batch_size': 128})
-    for name in agents.NAMES}
-IV_BUDGETS: dict[str, dict[str, Any]] = {
-    'two_sls': {}, 'sieve': {}, 'kiv': {},
-    'deepiv': {'density_steps': 30, 'response_steps': 30, 'checks': 1},
-    'deepgmm': {'steps': 20, 'checks': 1},
-    'dfiv': {'iterations': 4, 'checks': 1}}
+# Changes of a trained agent's default config that make a run one of seconds;
+# closed forms are run as they are.
+_BUDGET = {'updates': 60, 'checks': 1, 'batch_size': 128}
 # Data are multiples of this, so that float64 holds them exactly at 1e12.
 _GRID = 2. ** -6
 _DISCOUNT = 0.9
@@ -66,8 +59,8 @@ def table(rows: int) -> Iterator[str]:
   yield f'| method | {" | ".join(CHANGES)} |'
   yield '|---' * (1 + len(CHANGES)) + '|'
   for kind, names, answer in (
-      ('OPE', OPE_BUDGETS, ope_answer(rows)),
-      ('IV', IV_BUDGETS, iv_answer(rows))):
+      ('OPE', agents.NAMES, ope_answer(rows)),
+      ('IV', methods.NAMES, iv_answer(rows))):
     for name in names:
       with console.progress(f'{kind} {name}'):
         found = dict(differences(name, answer))
@@ -100,7 +93,8 @@ def ope_answer(rows: int, **changes: Any) -> Answer:
     changed, problem = pose(log, inputs, outcome)
     module = agents.load(name)
     config = module.CONFIGS['default']
-    config = dataclasses.replace(config, **OPE_BUDGETS[name])
+    if agents.ENTRIES[name].trained:
+      config = dataclasses.replace(config, **_BUDGET)
     config = dataclasses.replace(config, **{
         field: value for field, value in changes.items()
         if getattr(config, field, 0)})
@@ -126,7 +120,8 @@ def iv_answer(rows: int) -> Answer:
     import warnings
 
     from dfiv_ope.iv import estimators
-    model = estimators.ESTIMATORS[name](random_state=0, **IV_BUDGETS[name])
+    model = estimators.ESTIMATORS[name](
+        random_state=0, **methods.ENTRIES[name].tiny)
     with warnings.catch_warnings():
       warnings.simplefilter('ignore')  # of weak instruments
       model.fit(outcome(y), inputs(t), Z=inputs(z), X=inputs(x))

@@ -3,9 +3,9 @@
 import json
 import pathlib
 
-from dfiv_ope import results
+from dfiv_ope import results, whole_files
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.launch import grid, rows, workspace
+from dfiv_ope.launch import grid, rows
 from dfiv_ope.policies import trained
 
 
@@ -50,7 +50,7 @@ class Inventory:
     for job in jobs:
       row = self.row(job) if isinstance(job, grid.CellJob) else None
       if row is not None and not row.retry:
-        workspace.remove(rows.checkpoints(self._out, row.key))
+        whole_files.remove(rows.checkpoints(self._out, row.key))
 
   def row(self, job: grid.CellJob) -> results.ResultRow | None:
     """Returns the last row of a cell, if it has one."""

@@ -17,7 +17,7 @@ from dfiv_ope.launch import console, overrides, workspace
 
 # A quadratic in the number of lit pixels, by two-stage least squares.
 LIT_PIXELS = 'lit_pixels'
-# Of its numbers: raised when they change, see `methods.VERSIONS`.
+# Of its numbers: raised when they change, see `registry.Entry`.
 LIT_PIXELS_VERSION = 1
 
 
@@ -50,7 +50,9 @@ class Cell(NamedTuple):
   @property
   def version(self) -> int:
     """Of the method's numbers."""
-    return methods.VERSIONS.get(self.method, LIT_PIXELS_VERSION)
+    if self.method == LIT_PIXELS:
+      return LIT_PIXELS_VERSION
+    return methods.ENTRIES[self.method].version
 
   @property
   def key(self) -> str:
@@ -113,10 +115,7 @@ def carry_out(
     missing = [
         cell for key, cell in wanted.items() if key not in have
         or cell.watch and 'watched_mse' not in have[key].curves]
-    if len(missing) < len(wanted):
-      console.note(
-          f'{len(wanted) - len(missing)} of {len(wanted)} runs have their rows '
-          f'in {out} and are not run again.')
+    console.note_known(len(wanted) - len(missing), len(wanted), out)
     with console.progress('Runs', len(missing)) as update:
       for done, cell in enumerate(missing):
         update(done, cell.note)

@@ -97,10 +97,10 @@ def run_job(
 def _train(job: grid.PolicyJob, path: pathlib.Path) -> None:
   if (path / trained.RECORD).exists():
     return
-  from dfiv_ope.agents import dqn
+  from dfiv_ope.agents import dqn, training
   config = overrides.apply(dqn.TUNED[job.task], job.settings)
   with workspace.building(
-      path, record=trained.RECORD, request=policy.request(
+      path, record=trained.RECORD, request=training.request(
           job.task, job.action_noise, job.seed, config)):
     policy.train_into(
         path, task=job.task, action_noise=job.action_noise, seed=job.seed,

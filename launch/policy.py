@@ -1,9 +1,6 @@
 """`dfiv-ope policy`: trains the policies that datasets are about."""
 
-import dataclasses
-import json
 import pathlib
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,11 +12,6 @@ if TYPE_CHECKING:
   from dfiv_ope.agents import dqn
 
 app = typer.Typer(help='Train target policies.', no_args_is_help=True)
-
-# A trained policy, and the uniform one beside it, are tried in a thousand
-# episodes, and in more, up to this number, where returns are noisy.
-_TRIAL_EPISODES = 10_000
-_DISCOUNT = 0.99
 
 Task = Annotated[str, typer.Argument(
     help='catch, mountain_car or cartpole.', metavar='TASK')]
@@ -47,10 +39,10 @@ def train(
   """
   limits.count('--seed', seed, least=0, most=limits.SEED)
   config = configure(task, action_noise, settings)
+  from dfiv_ope.agents import training
   with workspace.building(
       out, record=trained.RECORD,
-      request=request(task, action_noise, seed, config)):
-    runtime.start()
+      request=training.request(task, action_noise, seed, config)):
     train_into(
         out, task=task, action_noise=action_noise, seed=seed, config=config)
   console.card(f'Policy {out}', card_rows(trained.read_record(out)))
@@ -71,57 +63,16 @@ def configure(
   return overrides.apply(dqn.TUNED[task], settings or [])
 
 
-def request(
-    task: str, action_noise: float, seed: int, config: 'dqn.Config'
-) -> dict[str, Any]:
-  """Returns what identifies a training job."""
-  return {
-      'task': task, 'action_noise': action_noise, 'seed': seed,
-      'dqn': dataclasses.asdict(config)}
-
-
 def train_into(
     out: pathlib.Path, *, task: str, action_noise: float, seed: int,
     config: 'dqn.Config') -> None:
-  """Trains a policy, tries it in the environment and writes both down."""
-  from dfiv_ope import envs, versions
+  """Trains a policy of a task and writes it down, with progress bars."""
+  from dfiv_ope import envs
   from dfiv_ope.agents import training
-  from dfiv_ope.policies import finite, rollout, simulation
-
-  started = time.process_time()
-  make_environment = envs.maker(task, action_noise=action_noise)
-  checkpoints = out / 'training'
-  with console.progress(f'Training on {task}', config.transitions) as update:
-    policy = training.train(
-        make_environment, config, seed=seed, directory=checkpoints,
-        progress=lambda p: update(
-            p.transitions, f'return so far {p.mean_return:.1f}'))
-  cpu_seconds = time.process_time() - started
-
-  environment = make_environment(0)
-  (num_observations,) = environment.observation_spec().shape
-  uniform = finite.Uniform(num_actions=environment.action_spec().num_values)
-  trials = {}
-  for name, title, candidate in (
-      ('value', 'Simulating the policy', policy),
-      ('uniform_value', 'Simulating uniform actions', uniform)):
-    with console.progress(title) as update:
-      trials[name] = dataclasses.asdict(simulation.monte_carlo(
-          make_environment, candidate, discount=_DISCOUNT,
-          seed=rollout.stream(seed, 'trial'),
-          max_episodes=_TRIAL_EPISODES,
-          progress=lambda n: update(n, f'{n:,} episodes')))
-  finite.save(
-      policy, out / trained.SAVED_MODEL, num_observations=num_observations)
-  record = {
-      'schema': trained.SCHEMA,
-      **request(task, action_noise, seed, config),
-      'discount': _DISCOUNT, **trials,
-      'cpu_seconds': round(cpu_seconds, 1),
-      'versions': versions.versions()}
-  workspace.remove(checkpoints)
-  workspace.write_record(
-      out / trained.RECORD, json.dumps(record, indent=2) + '\n')
+  training.write(
+      out, make_environment=envs.maker(task, action_noise=action_noise),
+      task=task, action_noise=action_noise, seed=seed, config=config,
+      progress=console.progress)
 
 
 def card_rows(record: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import envs, types
+from dfiv_ope import envs, types, whole_files
 from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import runs
 from dfiv_ope.launch import rows as rows_lib
-from dfiv_ope.launch import workspace
 from dfiv_ope.ope import overlap
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import (
@@ -122,5 +121,5 @@ def simulate(
         seed=rollout.stream(spec.seed, f'truth {target_epsilon:g}'),
         max_episodes=max_episodes)
     path.parent.mkdir(parents=True, exist_ok=True)
-    workspace.write_record(path, json.dumps(dataclasses.asdict(truth)))
+    whole_files.write(path, json.dumps(dataclasses.asdict(truth)))
   return episode_returns.MonteCarlo(**json.loads(path.read_text()))

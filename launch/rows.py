@@ -11,8 +11,7 @@ import pathlib
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import agents, result_checks, results
-from dfiv_ope.launch import workspace
+from dfiv_ope import agents, result_checks, results, whole_files
 
 if TYPE_CHECKING:
   from dfiv_ope.datasets import spec as spec_lib
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 # The method and config of the naive answer: the average return of the log.
 LOG = 'log'
 LOG_CONFIG = {'type': 'AverageReturn'}
-# Of its numbers: raised when they change, see `agents.VERSIONS`.
+# Of its numbers: raised when they change, see `registry.Entry`.
 LOG_VERSION = 1
 
 
 def version(method: str) -> int:
   """Returns the version of a method's numbers, which is part of its key."""
-  return LOG_VERSION if method == LOG else agents.VERSIONS[method]
+  return LOG_VERSION if method == LOG else agents.ENTRIES[method].version
 
 
 def inference(method: str) -> dict[str, Any]:
@@ -190,4 +189,4 @@ def checkpoints(out: pathlib.Path, key: str) -> pathlib.Path:
 def add(out: pathlib.Path, row: results.ResultRow) -> None:
   """Adds a row; the checkpoints of its run are no longer needed."""
   results.append(out, row)
-  workspace.remove(checkpoints(out, row.key))
+  whole_files.remove(checkpoints(out, row.key))

@@ -11,8 +11,9 @@ import contextlib
 import fcntl
 import json
 import pathlib
-import shutil
 from typing import IO, Any
+
+from dfiv_ope import whole_files
 
 _MARKER = 'unfinished.json'
 _LOCK = '.lock'
@@ -45,7 +46,7 @@ def building(
     try:
       yield out
     except Exception:
-      shutil.rmtree(out, ignore_errors=True)
+      whole_files.remove(out)
       raise
   (out / _MARKER).unlink()
 
@@ -58,13 +59,13 @@ def _claim(
   if not out.exists():
     # Under another name first: a kill must not leave it without its marker.
     fresh = out.with_name(f'.{out.name}.new')
-    remove(fresh)
+    whole_files.remove(fresh)
     try:
       fresh.mkdir(parents=True)
       (fresh / _MARKER).write_text(wanted)
       fresh.rename(out)
     except OSError:
-      remove(fresh)
+      whole_files.remove(fresh)
       raise
     return
   if (out / record).exists():
@@ -101,15 +102,3 @@ def _lock(file: IO[str], out: pathlib.Path) -> None:
     raise FileExistsError(
         f'Another process is working in {out}. Wait for it, or choose '
         'another --out.') from error
-
-
-def write_record(path: pathlib.Path, text: str) -> None:
-  """Writes a record file so that it is there whole or not at all."""
-  partial = path.with_name(f'{path.name}.partial')
-  partial.write_text(text, encoding='utf-8')
-  partial.replace(path)
-
-
-def remove(path: pathlib.Path) -> None:
-  """Removes a directory of intermediate files, if it is there."""
-  shutil.rmtree(path, ignore_errors=True)

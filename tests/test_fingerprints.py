@@ -47,26 +47,11 @@ _EXACT, _ROUNDED = 1e-6, 1e-4
 
 Numbers = dict[str, list[float]]
 
-_TRAINED = {'updates': 4, 'checks': 2, 'batch_size': 32}
 _LAYERS = (networks.Dense(8), networks.Dense(4, 'tanh'))
-# Fields of both configs of an agent that are changed to make it tiny.
-_AGENTS = {
-    'lstd': {'random_features': 10},
-    'kiv': {'random_features': 10},
-    'dfiv': {**_TRAINED, 'treatment_net': _LAYERS, 'instrument_net': _LAYERS},
-    'fqe': _TRAINED,
-    'deepgmm': _TRAINED,
-    'deepiv': _TRAINED,
-}
-# Likewise, of the default config of a method, which may have other branches.
-_METHODS = {
-    'two_sls': [{}],
-    'sieve': [{}],
-    'kiv': [{}, {'random_features': 10, 'cross_fit': False}],
-    'deepiv': [{'density_steps': 4, 'response_steps': 4, 'checks': 2}],
-    'deepgmm': [{'steps': 4, 'checks': 2}],
-    'dfiv': [{'iterations': 4, 'checks': 2}],
-}
+# Fields of an agent's configs that are changed besides its tiny settings.
+_SMALLER = {'dfiv': {'treatment_net': _LAYERS, 'instrument_net': _LAYERS}}
+# Fields of a method's default config that lead to other branches.
+_BRANCHES = {'kiv': [{'random_features': 10, 'cross_fit': False}]}
 _POLICY = testing.Mixed(np.array([0.3, 0.7]))
 
 
@@ -124,7 +109,8 @@ def _agent(name: str) -> Numbers:
     cases.append(('table', _table(), presets['default']))
   numbers = {}
   for run, log, config in cases:
-    config = dataclasses.replace(config, **_AGENTS[name])
+    config = dataclasses.replace(
+        config, **agents.ENTRIES[name].tiny, **_SMALLER.get(name, {}))
     learner = base.OPELearner(
         agents.load(name).make(config, log.problem, seed=0), log.problem,
         memory.InMemory(log.rows, batch_size=config.batch_size, seed=0),
@@ -139,7 +125,8 @@ def _agent(name: str) -> Numbers:
 def _method(name: str) -> Numbers:
   design = demand.Demand(n=120)
   numbers = {}
-  for index, changes in enumerate(_METHODS[name]):
+  tiny = methods.ENTRIES[name].tiny
+  for index, changes in enumerate([tiny, *_BRANCHES.get(name, ())]):
     config = settings.config(design.problem, name)
     with warnings.catch_warnings():
       warnings.simplefilter('ignore')  # It is not trained to its end.
@@ -243,14 +230,14 @@ def _subjects() -> dict[str, Subject]:
   exact = ('two_sls', 'sieve')
   return {
       **{f'agents/{name}': Subject(
-          f'{agents.__name__}.VERSIONS[{name!r}]', version,
+          f'{agents.__name__}.ENTRIES[{name!r}].version', entry.version,
           functools.partial(_agent, name))
-         for name, version in agents.VERSIONS.items()},
+         for name, entry in agents.ENTRIES.items()},
       **{f'methods/{name}': Subject(
-          f'{methods.__name__}.VERSIONS[{name!r}]', version,
+          f'{methods.__name__}.ENTRIES[{name!r}].version', entry.version,
           functools.partial(_method, name),
           _EXACT if name in exact else _ROUNDED)
-         for name, version in methods.VERSIONS.items()},
+         for name, entry in methods.ENTRIES.items()},
       'intervals': Subject(
           f'{influence.__name__}.VERSION', influence.VERSION, _intervals),
       'selection': Subject(
@@ -323,8 +310,6 @@ def test_numbers_are_those_of_their_version(name):
 
 def test_no_estimator_is_missing_and_none_is_gone():
   assert set(_stored()) == set(_subjects())
-  assert set(_AGENTS) == set(agents.NAMES)
-  assert set(_METHODS) == set(methods.NAMES)
   assert all(each.version >= 1 for each in _subjects().values())
 
 

@@ -127,14 +127,14 @@ def test_keys_survive_a_move_and_other_words(copy):
 _CHANGES = [
     ('return 0.5 * tf.reduce_mean(tf.square(self(decision) - target))',
      'return 0.6 * tf.reduce_mean(tf.square(self(decision) - target))',
-     'agents/fqe', f"{agents.__name__}.VERSIONS['fqe']"),
+     'agents/fqe', f"{agents.__name__}.ENTRIES['fqe'].version"),
     ('_TRAINING_DRAWS = 50', '_TRAINING_DRAWS = 40',
      'intervals', f'{influence.__name__}.VERSION'),
     ('/ len(values)  # [C, C + 1]', '/ (len(values) - 1)  # [C, C + 1]',
      'selection', f'{selection.__name__}.VERSION'),
     ('config.bandwidth_scale * features.median_bandwidth(',
      '1.1 * features.median_bandwidth(',
-     'methods/kiv', f"{methods.__name__}.VERSIONS['kiv']")]
+     'methods/kiv', f"{methods.__name__}.ENTRIES['kiv'].version")]
 
 
 def _replace(copy, before, after):

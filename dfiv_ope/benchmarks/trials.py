@@ -86,7 +86,7 @@ def run(
   first = estimator.first_stage_
   return row(
       design, method, configs.encode(config), estimator.predict,
-      version=methods.VERSIONS[method], seed=seed, preset=preset,
+      version=methods.ENTRIES[method].version, seed=seed, preset=preset,
       cpu_seconds=cpu_seconds,
       metrics={'first_stage_r2': float(first.r2[0]),
                'held_out_index_f': float(first.held_out_index_f[0]),

@@ -20,7 +20,7 @@ from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman
 
 # Of the numbers of intervals, here and in `uncertainty`: raised when they
-# change, see `agents.VERSIONS`.
+# change, see `registry.Entry`.
 VERSION = 1
 # A longer log is thinned to about as many rows to solve for the weights.
 _DUAL_ROWS = 200_000

@@ -34,9 +34,7 @@ class Adam(snt.Optimizer):
 
   @snt.once
   def _initialize(self, parameters: Sequence[tf.Variable]) -> None:
-    for slots in (self._first, self._second):
-      slots.extend(
-          tf.Variable(tf.zeros_like(p), trainable=False) for p in parameters)
+    _add_zeros(parameters, self._first, self._second)
 
   def apply(
       self,
@@ -95,9 +93,7 @@ class OAdam(snt.Optimizer):
 
   @snt.once
   def _initialize(self, parameters: Sequence[tf.Variable]) -> None:
-    for slots in (self._first, self._second, self._previous):
-      slots.extend(
-          tf.Variable(tf.zeros_like(p), trainable=False) for p in parameters)
+    _add_zeros(parameters, self._first, self._second, self._previous)
 
   def apply(
       self,
@@ -126,3 +122,11 @@ class OAdam(snt.Optimizer):
       back = tf.where(self._step > 1, previous, direction)
       parameter.assign_sub(self._learning_rate * (2. * direction - back))
       previous.assign(direction)
+
+
+def _add_zeros(
+    parameters: Sequence[tf.Variable], *slots: list[tf.Variable]) -> None:
+  """Adds to each list a variable of zeros for each parameter."""
+  for variables in slots:
+    variables.extend(
+        tf.Variable(tf.zeros_like(p), trainable=False) for p in parameters)

@@ -63,12 +63,6 @@ def change(function: DecisionFunction, step: Step) -> tf.Tensor:
   return -tf.cast(step.continuation, later.dtype) * later
 
 
-def stopped(decision: decisions.Decision) -> Step:
-  """Returns the step that ends at once: its difference is psi(s, a)."""
-  return Step(
-      decision, decision, tf.zeros_like(decision.observation[:, :1]))
-
-
 def drawn_difference(function: DecisionFunction, step: Step) -> tf.Tensor:
   """Returns psi(s, a) - gamma d E_pi psi(s', .) at draws of s', [S, B, D].
 

@@ -161,16 +161,10 @@ class Heads(snt.Module):
   """A network of the state with one output an action."""
 
   def __init__(
-      self,
-      layers: Sequence[networks.Layer],
-      *,
-      num_observations: int,
-      num_actions: int,
-      seed: types.Seed,
-      name: str | None = None,
-  ):
+      self, layers: Sequence[networks.Layer], *, num_observations: int,
+      num_actions: int, seed: types.Seed):
     """Initialises the network; the last of `layers` has A outputs."""
-    super().__init__(name=name)
+    super().__init__()
     self._network = networks.Network(
         layers, input_size=num_observations, seed=seed)
     self._num_actions = num_actions

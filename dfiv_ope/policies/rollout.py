@@ -30,6 +30,19 @@ def stream(seed: int, purpose: str) -> int:
       [seed, *purpose.encode()]).generate_state(1)[0])
 
 
+class Sizes(NamedTuple):
+  """Numbers of entries of an observation, and of actions."""
+  num_observations: int
+  num_actions: int
+
+
+def sizes(make_environment: MakeEnvironment) -> Sizes:
+  """Returns the sizes of an environment, by making one."""
+  environment = make_environment(0)
+  (num_observations,) = environment.observation_spec().shape
+  return Sizes(num_observations, environment.action_spec().num_values)
+
+
 class Episode(NamedTuple):
   """One whole episode of T steps.
 

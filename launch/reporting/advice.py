@@ -97,27 +97,30 @@ def trust(case: cases.Case) -> str:
       _doubt(case)]
 
 
+def _explained(variant: str, share: float, what: str, weak: str) -> str:
+  """Returns what share is explained, and why that is weak, if it is."""
+  return (f'{variant}: states and actions explain '
+          f'{tables.percent(max(share, 0.)).text} of {what}'
+          + (f', which is weak: {weak}.' if weak else '.'))
+
+
 def first_stage(case: cases.Case) -> list[str]:
   """Returns what is known of the first stage, in plain words."""
   words = []
   for result in case.methods:
     share = result.metrics.get('first_stage_r2')
     if share is not None:
-      words.append(
-          f'{result.variant}: states and actions explain '
-          f'{tables.percent(max(share, 0.)).text} of the value that follows on '
-          f'held-out rows{_index_f(result.metrics)}'
-          + (', which is weak: what an action leads to is mostly chance, or '
-             'not in the observations.'
-             if _weak({'': result.metrics}) else '.'))
+      words.append(_explained(
+          result.variant, share,
+          f'the value that follows on held-out rows{_index_f(result.metrics)}',
+          'what an action leads to is mostly chance, or not in the '
+          'observations' if _weak({'': result.metrics}) else ''))
     share = result.metrics.get('stage1_held_out_r2')
     if share is not None:
-      words.append(
-          f'{result.variant}: states and actions explain '
-          f'{tables.percent(max(share, 0.)).text} of the next features on '
-          'held-out rows'
-          + (', which is weak: what an action leads to is hardly predicted.'
-             if share < messages.WEAK_R2 else '.'))
+      words.append(_explained(
+          result.variant, share, 'the next features on held-out rows',
+          'what an action leads to is hardly predicted'
+          if share < messages.WEAK_R2 else ''))
     condition = result.metrics.get('instrument_condition')
     if condition is not None:
       words.append(

@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import results
+from dfiv_ope import registry, results
 from dfiv_ope.launch.reporting import frames, tables
 
 # Families that are compared; the average return of the log is none of them.
-_FAMILIES = ('closed form', 'neural IV', 'FQE', 'other')
+_FAMILIES = tuple(
+    name for name in registry.FAMILIES if name != frames.NAIVE)
 
 
 def errors(frame: pd.DataFrame, *, relative: bool) -> list[tables.Table]:

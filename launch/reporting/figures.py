@@ -19,14 +19,6 @@ from matplotlib import lines, ticker
 
 from dfiv_ope.launch.reporting import frames, svg
 
-# Okabe and Ito's colours, told apart without red and green, on white and black.
-_COLORS = {
-    'log': '#808080', 'lstd': '#009e73', 'kiv': '#e69f00', 'dfiv': '#1f7ac4',
-    'deepgmm': '#cc79a7', 'deepiv': '#56b4e9', 'fqe': '#d55e00',
-    'two_sls': '#808080', 'sieve': '#009e73', 'lit_pixels': '#000000'}
-_MARKERS = {
-    'log': 'x', 'lstd': 's', 'kiv': '^', 'dfiv': 'o', 'deepgmm': 'D',
-    'deepiv': 'v', 'fqe': 'P', 'two_sls': 'x', 'sieve': 's'}
 _GLYPHS = {'x': '✕', 's': '■', '^': '▲', 'o': '●', 'D': '◆', 'v': '▼',
            'P': '✚', '*': '★'}
 _OTHER_COLORS = ('#a6761d', '#7570b3', '#b3446c', '#4d9221')
@@ -133,12 +125,13 @@ def styles(variants: Any, methods: dict[str, str]) -> dict[str, Style]:
     method = methods[variant]
     count = seen.get(method, 0)
     seen[method] = count + 1
-    if method not in _COLORS and method not in others:
+    known = frames.style(method)
+    if known is None and method not in others:
       others.append(method)
-    color = _COLORS.get(method) or _OTHER_COLORS[
+    color = known.color if known else _OTHER_COLORS[
         others.index(method) % len(_OTHER_COLORS)]
     made[variant] = Style(
-        variant, color, _MARKERS.get(method, '*'),
+        variant, color, known.marker if known else '*',
         _DASHES[count % len(_DASHES)])
   return made
 

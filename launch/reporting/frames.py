@@ -8,26 +8,17 @@ from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import results
+from dfiv_ope import agents, registry, results
+from dfiv_ope.iv import methods
 
-LABELS = {
-    'log': 'Log (naive)', 'lstd': 'LSTD-Q', 'kiv': 'KIV', 'dfiv': 'DFIV',
-    'deepgmm': 'DeepGMM', 'deepiv': 'DeepIV', 'fqe': 'FQE',
-    'two_sls': '2SLS', 'sieve': 'Sieve IV',
-    'lit_pixels': 'Quadratic in lit pixels'}
-
-# Name and note of DFIV by its solve on the whole log (`agents.dfiv.SOLVES`):
-# what solves as LSTD-Q does is not called DFIV.
-SOLVES = {
-    'plug-in': (LABELS['dfiv'], 'plug-in'),
-    'moment': (LABELS['dfiv'], 'moment'),
-    'lstd': ('LSTD-Q on DFIV features',)}
-
-NAIVE = 'naive'
-FAMILIES = {
-    'log': NAIVE, 'lstd': 'closed form', 'kiv': 'closed form',
-    'two_sls': 'closed form', 'sieve': 'closed form', 'dfiv': 'neural IV',
-    'deepgmm': 'neural IV', 'deepiv': 'neural IV', 'fqe': 'FQE'}
+NAIVE, NAIVE_LABEL = 'naive', 'Log (naive)'
+# What is not a method: the average of the log, a quadratic in the number of lit
+# pixels.
+_BASELINES = {
+    'log': registry.Style(
+        label=NAIVE_LABEL, family=NAIVE, color='#808080', marker='x'),
+    'lit_pixels': registry.Style(
+        label='Quadratic in lit pixels', family='other', color='#000000')}
 
 # A selection on a dataset with a policy of its own says no policy.
 _OWN_POLICY = {'target': '', 'policy': 'the target policy'}
@@ -64,8 +55,8 @@ def ope(rows: list[results.ResultRow]) -> pd.DataFrame:
     lines.append({
         **problem, 'asked': results.question(row.problem),
         **_outcome(row, problem['truth']), 'method': row.method,
-        'variant': variant, 'preset': row.preset, 'family': FAMILIES.get(
-            row.method, 'other'),
+        'variant': variant, 'preset': row.preset,
+        'family': family(row.method),
         'seed': row.seed, 'cpu_seconds': number(row.cpu_seconds),
         'size': _size(problem)})
   frame = pd.DataFrame(lines)
@@ -106,7 +97,7 @@ def log(rows: list[results.ResultRow]) -> pd.DataFrame:
         'kind': row.problem['name'], 'choice': repr([
             row.problem.get(name) for name in ('candidates', 'judge')]),
         'method': row.method, 'variant': variant,
-        'family': FAMILIES.get(row.method, 'other'), 'seed': row.seed,
+        'family': family(row.method), 'seed': row.seed,
         'cpu_seconds': number(row.cpu_seconds)})
   frame = pd.DataFrame(lines)
   frame['note'] = _notes(frame)
@@ -134,13 +125,30 @@ def variants(rows: list[results.ResultRow]) -> list[str]:
   labels = []
   for row in rows:
     names = sorted(apart[row.method, _paper(row), row.preset])
-    label, *notes = _name(row)
-    notes += ['paper'] if _paper(row) else []
+    notes = ['paper'] if _paper(row) else []
+    label, told = _label(row)
     notes += [
         f'{name}={_shown(row.config[name])}' for name in names
-        if name in row.config and name not in _TOLD]
-    labels.append(f'{label} ({", ".join(notes)})' if notes else label)
+        if name in row.config and name not in told]
+    if notes and label.endswith(')'):  # A variant with a note of its own.
+      labels.append(f'{label[:-1]}, {", ".join(notes)})')
+    else:
+      labels.append(f'{label} ({", ".join(notes)})' if notes else label)
   return labels
+
+
+def style(method: str) -> registry.Style | None:
+  """Returns how a method looks; None if nobody has registered it."""
+  if method in _BASELINES:
+    return _BASELINES[method]
+  entry = agents.ENTRIES.get(method) or methods.ENTRIES.get(method)
+  return entry.style if entry else None
+
+
+def family(method: str) -> str:
+  """Returns the family of a method; 'other' if nobody has registered it."""
+  known = style(method)
+  return known.family if known else 'other'
 
 
 def number(value: Any) -> float:
@@ -158,9 +166,8 @@ def diagnostics(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 
 def order(names: Any) -> list[str]:
-  """Returns labels of methods in the order of LABELS, others after them."""
-  known = list(LABELS.values())
-  known.insert(known.index(LABELS['dfiv']) + 1, *SOLVES['lstd'])
+  """Returns labels of methods as the registries have them, others last."""
+  known = _known_labels()
 
   def place(name: str) -> tuple[int, str]:
     base = name.split(' (')[0] if name not in known else name
@@ -169,16 +176,25 @@ def order(names: Any) -> list[str]:
   return sorted(set(names), key=place)
 
 
-def _name(row: results.ResultRow) -> list[str]:
-  """Returns the name of a row's method, and of its solve if it has several."""
-  config = row.config
-  # Version 0.1.0 had no field for it.
-  solve = config.get('solve', 'lstd' if config.get('own_instruments') else None)
-  if row.method != 'dfiv' or solve not in SOLVES:
-    return [LABELS.get(row.method, row.method)]
-  if solve == 'plug-in' and _paper(row):
-    return [LABELS['dfiv']]  # The paper has no other.
-  return list(SOLVES[solve])
+def _known_labels() -> list[str]:
+  """Returns labels in their order: off-policy evaluation by families, IV."""
+  ranked = sorted(agents.ENTRIES.values(), key=lambda entry: (
+      registry.FAMILIES.index(entry.style.family)))
+  return list(dict.fromkeys((
+      NAIVE_LABEL,
+      *(label for entry in (*ranked, *methods.ENTRIES.values())
+        for label in entry.labels),
+      *(each.label for each in _BASELINES.values()))))
+
+
+def _label(row: results.ResultRow) -> tuple[str, list[str]]:
+  """Returns the label of a row's method, and the settings that it tells."""
+  entries = agents.ENTRIES if 'digest' in row.problem else methods.ENTRIES
+  if row.method in entries:
+    entry = entries[row.method]
+    return entry.label(row.config), entry.told(row.config)
+  known = style(row.method)
+  return known.label if known else row.method, []
 
 
 def _outcome(row: results.ResultRow, truth: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from dfiv_ope import agents
 from dfiv_ope.evaluation import inference, verdict
 from dfiv_ope.launch.reporting import (
   advice,
@@ -36,7 +37,7 @@ MEASURED_COVERAGE: dict[str, list[tuple[str, float, int]]] = {
         ('cartpole', 1.0, 40),
     ],
     # Trained for 300 updates only.
-    frames.SOLVES['lstd'][0]: [
+    agents.ENTRIES['dfiv'].variants['solve']['lstd']: [
         ('catch', 0.95, 40),
         ('mountain_car', 1.0, 40),
         ('cartpole', 1.0, 40),
@@ -286,7 +287,7 @@ def lines(frame: pd.DataFrame) -> pd.DataFrame:
 def _link(case: cases.Case, variant: str | None) -> tables.Link:
   first = case.frame.iloc[0]
   return {'panel': first.panel, 'digest': first.digest,
-          'method': variant or frames.LABELS['log']}
+          'method': variant or frames.NAIVE_LABEL}
 
 
 def _measured(case: cases.Case) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import pathlib
 from typing import Any
 
-from dfiv_ope import results
+from dfiv_ope import results, whole_files
 from dfiv_ope.launch import console, workspace
 from dfiv_ope.launch.reporting import build
 
@@ -83,7 +83,7 @@ def _write(
   was killed half way is still known as one.
   """
   with workspace.exclusive(out):
-    workspace.write_record(out / _RECORD, _record([*old, *content]))
+    whole_files.write(out / _RECORD, _record([*old, *content]))
     for name, data in content.items():
       path = out / name
       path.parent.mkdir(exist_ok=True)
@@ -99,7 +99,7 @@ def _write(
       # A record may be anyone's text: only files of the report are removed.
       if name not in content and path.resolve().is_relative_to(out.resolve()):
         path.unlink(missing_ok=True)
-    workspace.write_record(out / _RECORD, _record([*content]))
+    whole_files.write(out / _RECORD, _record([*content]))
 
 
 def _record(names: list[str]) -> str:

@@ -18,7 +18,7 @@ _SEED = 0
 # Errors of a method by cell.
 Runs = dict[Any, list[float]]
 
-_NONE = statistics.Interval(math.nan, math.nan, math.nan)
+_NONE = statistics.Score(math.nan, math.nan, math.nan)
 
 ALL = 'all tasks'
 
@@ -104,11 +104,11 @@ def improvement(frame: pd.DataFrame) -> tables.Table:
   known = frame[frame.relative_error.notna()]
   names = frames.order(known.variant)
   runs = _runs(known)
-  values: dict[tuple[str, str], statistics.Interval] = {}
+  values: dict[tuple[str, str], statistics.Score] = {}
   for first, second in itertools.combinations(names, 2):
     value, low, high = _improvement(runs[first], runs[second])
-    values[first, second] = statistics.Interval(value, low, high)
-    values[second, first] = statistics.Interval(
+    values[first, second] = statistics.Score(value, low, high)
+    values[second, first] = statistics.Score(
         1. - value, 1. - high, 1. - low)
   return tables.Table(
       name='improvement',
@@ -198,20 +198,20 @@ def _runs(part: pd.DataFrame) -> dict[str | None, Runs]:
   return runs
 
 
-def _scores(part: pd.DataFrame) -> dict[str | None, statistics.Interval]:
+def _scores(part: pd.DataFrame) -> dict[str | None, statistics.Score]:
   return {
       variant: statistics.interquartile_mean(list(cells.values()), seed=_SEED)
       for variant, cells in _runs(part).items()}
 
 
 def _place(
-    scores: dict[str | None, statistics.Interval], variant: str,
+    scores: dict[str | None, statistics.Score], variant: str,
 ) -> tuple[float, str]:
   return scores[variant].value if variant in scores else math.inf, variant
 
 
 def _leaders(
-    part: pd.DataFrame, scores: dict[str | None, statistics.Interval],
+    part: pd.DataFrame, scores: dict[str | None, statistics.Score],
 ) -> list[str]:
   """Returns methods by error, of those that were run on most cells."""
   covered = part.groupby('variant').cell.nunique()
@@ -220,7 +220,7 @@ def _leaders(
 
 
 def _improvement(
-    ours: Runs | None, theirs: Runs | None) -> statistics.Interval:
+    ours: Runs | None, theirs: Runs | None) -> statistics.Score:
   """Returns how often one method beats another on the cells of both."""
   if ours is None or theirs is None or ours is theirs:
     return _NONE

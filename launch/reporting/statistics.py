@@ -18,8 +18,8 @@ _LEVEL = 0.95
 _REPLICATES = 2000
 
 
-class Interval(NamedTuple):
-  """A number and its 95 % bootstrap interval."""
+class Score(NamedTuple):
+  """A summary of errors and its 95 % bootstrap interval."""
   value: float
   low: float
   high: float
@@ -27,7 +27,7 @@ class Interval(NamedTuple):
 
 def interquartile_mean(
     cells: Sequence[npt.ArrayLike], *, seed: int,
-) -> Interval:
+) -> Score:
   """Returns the mean of the middle half of all errors, over cells and runs.
 
   A run that failed has the error inf: it is among the worst quarter or it
@@ -50,7 +50,7 @@ def probability_of_improvement(
     second: Sequence[npt.ArrayLike],
     *,
     seed: int,
-) -> Interval:
+) -> Score:
   """Returns how often a run of the first has the smaller error of the two.
 
   Averaged over cells; a tie counts half. Two failures (inf) tie.
@@ -120,10 +120,10 @@ def _trimmed(errors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
   return np.mean(kept, axis=-1)
 
 
-def _interval(value: npt.ArrayLike, draws: npt.NDArray[np.float64]) -> Interval:
+def _interval(value: npt.ArrayLike, draws: npt.NDArray[np.float64]) -> Score:
   # Quantiles are draws, not means of two: one of them may be inf.
   low, high = (1. - _LEVEL) / 2., (1. + _LEVEL) / 2.
-  return Interval(
+  return Score(
       float(value),  # type: ignore[arg-type]
       float(np.quantile(draws, low, method='lower')),
       float(np.quantile(draws, high, method='higher')))

@@ -19,15 +19,8 @@ POLICY = np.array([0.3, 0.7])
 _LINEAR = (networks.Dense(5, None),)
 
 # Fields of the default config that a test of a few seconds needs changed.
-QUICK = {
-    'lstd': {'random_features': 20},
-    'kiv': {'random_features': 20},
-    'dfiv': {'updates': 6, 'checks': 3, 'batch_size': 64,
-             'treatment_net': _LINEAR, 'instrument_net': _LINEAR},
-    'fqe': {'updates': 6, 'checks': 3, 'batch_size': 64},
-    'deepgmm': {'updates': 6, 'checks': 3, 'batch_size': 64},
-    'deepiv': {'updates': 6, 'checks': 3, 'batch_size': 64},
-}
+QUICK = {name: dict(entry.tiny) for name, entry in agents.ENTRIES.items()}
+QUICK['dfiv'].update(treatment_net=_LINEAR, instrument_net=_LINEAR)
 
 _TWO_LAYERS = (networks.Dense(32, 'silu'), networks.Dense(32, 'silu'))
 

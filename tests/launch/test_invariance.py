@@ -13,11 +13,6 @@ _CHANGES = {'both': (
     invariance.Change(offset=1e12), invariance.Change(1e20))}
 
 
-def test_no_method_is_missing():
-  assert set(invariance.OPE_BUDGETS) == set(agents.NAMES)
-  assert set(invariance.IV_BUDGETS) == set(estimators.ESTIMATORS)
-
-
 @pytest.mark.parametrize('change', invariance.CHANGES)
 def test_agents_see_the_same_rows_to_the_last_bit(change):
   log = invariance.transitions(200)

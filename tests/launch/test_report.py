@@ -10,7 +10,7 @@ import re
 import pandas as pd
 import pytest
 
-from dfiv_ope import results
+from dfiv_ope import agents, results
 from dfiv_ope.agents import dfiv
 from dfiv_ope.launch import answers, workspace
 from dfiv_ope.launch.reporting import (
@@ -373,7 +373,7 @@ def test_methods_are_told_apart_by_preset_and_settings(ope_row):
 
 
 def test_a_row_called_dfiv_is_dfiv(ope_row):
-  assert set(frames.SOLVES) == set(dfiv.SOLVES)
+  assert set(agents.ENTRIES['dfiv'].variants['solve']) == set(dfiv.SOLVES)
   rows = [
       ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}),
       ope_row('dfiv', config={'type': 'C', 'solve': 'moment'}, preset='custom'),
@@ -386,10 +386,11 @@ def test_a_row_called_dfiv_is_dfiv(ope_row):
   labels = frames.variants(rows)
   assert labels == [
       'DFIV (plug-in)', 'DFIV (moment)', 'LSTD-Q on DFIV features',
-      'DFIV (paper)', 'DFIV (moment, paper)', 'LSTD-Q on DFIV features']
+      'DFIV (plug-in, paper)', 'DFIV (moment, paper)',
+      'LSTD-Q on DFIV features']
   assert frames.order(['FQE', 'LSTD-Q', *labels]) == [
-      'LSTD-Q', 'DFIV (moment)', 'DFIV (moment, paper)', 'DFIV (paper)',
-      'DFIV (plug-in)', 'LSTD-Q on DFIV features', 'FQE']
+      'LSTD-Q', 'DFIV (plug-in)', 'DFIV (moment)', 'DFIV (moment, paper)',
+      'DFIV (plug-in, paper)', 'LSTD-Q on DFIV features', 'FQE']
 
 
 def test_the_printed_table_names_what_is_not_dfiv(ope_row, capsys):

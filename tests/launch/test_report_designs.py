@@ -144,7 +144,7 @@ def test_where_all_failed_nothing_is_marked():
 def test_the_reference_is_that_of_the_runs():
   from dfiv_ope.launch import iv_runs
   assert designs.REFERENCE == iv_runs.LIT_PIXELS
-  assert designs.REFERENCE in frames.LABELS
+  assert frames.style(designs.REFERENCE) is not None
 
 
 def test_pictures_of_the_archive_are_another_setting():

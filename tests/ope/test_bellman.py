@@ -48,14 +48,16 @@ def test_a_constant_becomes_one_minus_the_discount():
   np.testing.assert_allclose(ones, [[0.1], [0.1], [1.]], rtol=1e-5)
 
 
-def test_a_stopped_step_is_the_value_itself():
+def test_the_difference_of_a_step_that_ends_is_the_value_itself():
   rows = _problem().rows(_transitions())
+  ends = rows.treatment._replace(
+      continuation=tf.zeros_like(rows.treatment.continuation))
 
   def column(decision):
     return decision.observation[:, :1]
 
   np.testing.assert_array_equal(
-      bellman.difference(column, bellman.stopped(rows.instrument)),
+      bellman.difference(column, ends),
       column(rows.instrument))
 
 

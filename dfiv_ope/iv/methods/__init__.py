@@ -13,27 +13,40 @@ lower, and the hyper-parameter that makes it longer (`convergence`).
 """
 
 from collections.abc import Mapping
-import importlib
 import types
 
-# Of each method's numbers: raised when they change, which makes stored results
-# others. tests/test_fingerprints.py fails where that was forgotten.
-VERSIONS: Mapping[str, int] = {
-    'two_sls': 1,
-    'sieve': 1,
-    'kiv': 1,
-    'deepiv': 1,
-    'deepgmm': 1,
-    'dfiv': 1,
+from dfiv_ope import registry
+
+# Colours are Okabe and Ito's, told apart without red and green, on white and
+# black.
+ENTRIES: Mapping[str, registry.Entry] = {
+    'two_sls': registry.Entry(version=1, style=registry.Style(
+        label='2SLS', family=registry.CLOSED_FORM, color='#808080',
+        marker='x')),
+    'sieve': registry.Entry(version=1, style=registry.Style(
+        label='Sieve IV', family=registry.CLOSED_FORM, color='#009e73',
+        marker='s')),
+    'kiv': registry.Entry(version=1, style=registry.Style(
+        label='KIV', family=registry.CLOSED_FORM, color='#e69f00',
+        marker='^')),
+    'deepiv': registry.Entry(
+        version=1,
+        tiny={'density_steps': 4, 'response_steps': 4, 'checks': 2},
+        style=registry.Style(
+            label='DeepIV', family='neural IV', color='#56b4e9', marker='v')),
+    'deepgmm': registry.Entry(
+        version=1, tiny={'steps': 4, 'checks': 2}, style=registry.Style(
+            label='DeepGMM', family='neural IV', color='#cc79a7', marker='D')),
+    'dfiv': registry.Entry(
+        version=1, tiny={'iterations': 4, 'checks': 2}, style=registry.Style(
+            label='DFIV', family='neural IV', color='#1f7ac4', marker='o')),
 }
-NAMES = tuple(VERSIONS)
+NAMES = tuple(ENTRIES)
 # These are solved without TensorFlow.
-CLOSED_FORMS = ('two_sls', 'sieve', 'kiv')
+CLOSED_FORMS = tuple(
+    name for name, entry in ENTRIES.items() if not entry.trained)
 
 
 def load(name: str) -> types.ModuleType:
   """Returns the module of a method; a trained one imports TensorFlow."""
-  if name not in NAMES:
-    raise ValueError(
-        f'There is no method {name!r}. Choose one of {", ".join(NAMES)}.')
-  return importlib.import_module(f'dfiv_ope.iv.methods.{name}')
+  return registry.load(name, ENTRIES, __name__)

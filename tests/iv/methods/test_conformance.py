@@ -13,16 +13,6 @@ from dfiv_ope import configs, testing, types
 from dfiv_ope.iv import dictionaries, methods
 from dfiv_ope.nn import networks
 
-# Fields that make a config small enough for a test.
-SMALL = {
-    'two_sls': {},
-    'sieve': {},
-    'kiv': {},
-    'deepiv': {'density_steps': 20, 'response_steps': 20, 'checks': 2},
-    'deepgmm': {'steps': 20, 'checks': 2},
-    'dfiv': {'iterations': 4, 'checks': 2},
-}
-
 
 def batch(rows=40, seed=0):
   generator = np.random.default_rng(seed)
@@ -37,7 +27,8 @@ def batch(rows=40, seed=0):
 
 def fit(name, *, seed=0, progress=None):
   module = methods.load(name)
-  config = dataclasses.replace(module.Config(), **SMALL[name])
+  config = dataclasses.replace(
+      module.Config(), **methods.ENTRIES[name].tiny)
   return module.fit(
       config, batch(seed=0), batch(seed=1), seed=seed, progress=progress)
 
@@ -61,12 +52,7 @@ def test_no_method_is_missing_from_this_suite():
     loaded = importlib.import_module(f'dfiv_ope.iv.methods.{module.name}')
     if hasattr(loaded, 'fit') and hasattr(loaded, 'Config'):
       found.add(module.name)
-  assert found == set(methods.NAMES) == set(SMALL)
-
-
-def test_an_unknown_method_is_refused_with_the_known_ones():
-  with pytest.raises(ValueError, match="no method 'ols'. Choose one of"):
-    methods.load('ols')
+  assert found == set(methods.NAMES)
 
 
 @pytest.mark.parametrize('name', methods.NAMES)

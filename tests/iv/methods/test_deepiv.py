@@ -113,12 +113,7 @@ def test_a_linear_effect_is_found_where_least_squares_fails(covariates):
   halves = testing.linear_problem(4000, covariates=covariates)
   model = deepiv.fit(SMALL, *halves, seed=0)
   assert abs(testing.slope(model, covariates) - 1.) < 0.15
-  columns = [halves[0].treatment]
-  if covariates:
-    columns.append(halves[0].covariate)
-  least_squares = np.linalg.lstsq(
-      np.concatenate(columns, axis=1), halves[0].outcome, rcond=None)[0]
-  assert abs(least_squares[0, 0] - 1.) > 0.6
+  assert abs(testing.least_squares_slope(halves[0]) - 1.) > 0.6
   assert len(model.history['held_out_response_loss']) == SMALL.checks
 
 
