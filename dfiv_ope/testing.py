@@ -1,5 +1,7 @@
 """Small problems with known answers, for tests here and elsewhere."""
 
+import json
+import pathlib
 from typing import Any
 
 import dm_env
@@ -90,6 +92,15 @@ def least_squares_slope(rows: types.IVBatch) -> float:
   weights, *_ = np.linalg.lstsq(
       np.concatenate(columns, axis=1), rows.outcome, rcond=None)
   return float(weights[0, 0])
+
+
+def comparable_rows(out: pathlib.Path) -> list[dict[str, Any]]:
+  """Returns the rows of a run directory without their time and place."""
+  rows = [json.loads(line)
+          for line in (out / 'rows.jsonl').read_text().splitlines()]
+  for row in rows:
+    del row['cpu_seconds'], row['command']
+  return sorted(rows, key=json.dumps)
 
 
 class TabularMDP:

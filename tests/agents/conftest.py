@@ -19,7 +19,9 @@ POLICY = np.array([0.3, 0.7])
 _LINEAR = (networks.Dense(5, None),)
 
 # Fields of the default config that a test of a few seconds needs changed.
-QUICK = {name: dict(entry.tiny) for name, entry in agents.ENTRIES.items()}
+_TRAINED = {'updates': 6, 'checks': 3, 'batch_size': 64}
+QUICK = {name: {**entry.tiny, **(_TRAINED if entry.trained else {})}
+         for name, entry in agents.ENTRIES.items()}
 QUICK['dfiv'].update(treatment_net=_LINEAR, instrument_net=_LINEAR)
 
 _TWO_LAYERS = (networks.Dense(32, 'silu'), networks.Dense(32, 'silu'))

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from dfiv_ope import results
+from dfiv_ope import results, testing
 from dfiv_ope.agents import base, lstd, memory
 from dfiv_ope.datasets import reading, sampling, serving
 from dfiv_ope.ope import bellman
@@ -18,15 +18,6 @@ from dfiv_ope.ope import bellman
 # DFIV in a few seconds, with enough looks to be killed between them.
 _SMALL = ('--method', 'dfiv', '--seeds', '2', '--set', 'updates=40',
           '--set', 'checks=20', '--set', 'batch_size=128')
-
-
-def _comparable(path):
-  """Rows without the time they took."""
-  rows = [json.loads(line)
-          for line in (path / 'rows.jsonl').read_text().splitlines()]
-  for row in rows:
-    del row['cpu_seconds'], row['command']
-  return sorted(rows, key=json.dumps)
 
 
 @pytest.fixture(scope='module')
@@ -77,7 +68,7 @@ def test_killed_and_run_again_it_gives_the_same_rows(
     process.communicate()
   again = command('evaluate', dataset, '--out', out, *_SMALL)
   assert again.returncode == 0, again.stderr
-  assert _comparable(out) == _comparable(whole[0])
+  assert testing.comparable_rows(out) == testing.comparable_rows(whole[0])
   assert list((out / 'checkpoints').iterdir()) == []
 
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from dfiv_ope import agents, results
+from dfiv_ope import agents, results, testing
 
 _GRID = """
 tasks: catch
@@ -26,15 +26,6 @@ settings:
   dfiv: {updates: 40, checks: 20, batch_size: 32}
 """
 _ROWS = {('log', 0), ('lstd', 0), ('lstd', 1), ('dfiv', 0), ('dfiv', 1)}
-
-
-def _comparable(out):
-  """Rows without the time they took and the directory they are in."""
-  rows = [json.loads(line)
-          for line in (out / 'rows.jsonl').read_text().splitlines()]
-  for row in rows:
-    del row['cpu_seconds'], row['command']
-  return sorted(rows, key=json.dumps)
 
 
 @pytest.fixture(scope='module')
@@ -161,7 +152,7 @@ def test_killed_at_random_moments_it_gives_the_same_rows(
     _expect_end(workers)
   again = command('sweep', grid, '--out', out, '--jobs', '2')
   assert again.returncode == 0, again.stderr
-  assert _comparable(out) == _comparable(whole[0])
+  assert testing.comparable_rows(out) == testing.comparable_rows(whole[0])
   assert list((out / 'checkpoints').iterdir()) == []
 
 
@@ -298,7 +289,7 @@ def test_a_cluster_that_loses_a_node_gives_the_same_rows(
     assert process.returncode == 0, errors + output
   finally:
     cluster.shutdown()
-  assert _comparable(begun) == _comparable(whole[0])
+  assert testing.comparable_rows(begun) == testing.comparable_rows(whole[0])
   assert list((begun / 'checkpoints').iterdir()) == []
   assert not (begun / 'locks').exists()
 
