@@ -169,3 +169,26 @@ class Mixed(tf.Module):
     """Returns the probabilities for each of observations [B, D], [B, A]."""
     return tf.tile(
         self._probabilities[None], [tf.shape(observation)[0], 1])
+
+
+def regression_rows(
+    seed: int, rows: int = 30, columns: int = 4, targets: int = 2,
+) -> tuple[np.ndarray, np.ndarray]:
+  """Returns features [rows, columns] and targets that are linear in them."""
+  generator = np.random.default_rng(seed)
+  features = generator.normal(1., 2., (rows, columns))
+  weights = generator.normal(size=(columns, targets))
+  noise = generator.normal(size=(rows, targets))
+  return features, features @ weights + 3. + noise
+
+
+def two_stage_rows(seed: int, rows: int = 40) -> types.IVBatch:
+  """Returns rows of a linear regression with three instruments."""
+  generator = np.random.default_rng(seed)
+  instrument = generator.normal(size=(rows, 3))
+  noise = generator.normal(size=(rows, 1))
+  treatment = instrument @ generator.normal(size=(3, 2)) + noise
+  return types.IVBatch(
+      treatment=treatment, instrument=instrument,
+      outcome=treatment @ [[1.], [-2.]] + 0.5 + noise,
+      covariate=generator.normal(size=(rows, 2)))

@@ -6,6 +6,7 @@ sees `Transition`s and a `Policy`; `bellman` turns the second into the first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,6 +31,19 @@ class IVBatch(NamedTuple):
   instrument: Nest
   outcome: tf.Tensor
   covariate: Nest | None = None
+
+
+class Sizes(NamedTuple):
+  """Numbers of columns of a regression's rows.
+
+  Attributes:
+    treatment: of the treatment.
+    instrument: of the instrument, covariates among them.
+    covariate: of the covariate; 0 for none.
+  """
+  treatment: int
+  instrument: int
+  covariate: int = 0
 
 
 class Transition(NamedTuple):
@@ -75,3 +89,5 @@ class QFunction(Protocol):
 # What a seed may be: SeedSequence takes either.
 Seed = int | tuple[int, ...]
 FloatArray = np.ndarray
+# Called as progress(steps done, steps in all, losses).
+Progress = Callable[[int, int, dict[str, Any]], None]

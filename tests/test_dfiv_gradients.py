@@ -46,8 +46,7 @@ def _make_regression(*, covariate=False, **changes):
           'instrument_steps': 1, 'covariate_steps': 1, 'treatment_steps': 1,
           'learning_rate': 1e-2, 'treatment_learning_rate': 1e-2, **changes})
   model = module.build(
-      config, treatment_size=1, instrument_size=2,
-      covariate_size=int(covariate))
+      config, types.Sizes(1, 2, int(covariate)))
   return model, [_regression(seed, covariate=covariate) for seed in (0, 1)]
 
 

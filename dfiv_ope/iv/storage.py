@@ -117,8 +117,8 @@ def load(directory: pathlib.Path, classes: Mapping[str, type]) -> Any:
   for index, config in enumerate(
       record['configs'] if 'configs' in record else [record['config']]):
     model = module.build(
-        configs.decode(config, parts), treatment_size=sizes[0],
-        instrument_size=sizes[1] + sizes[3], covariate_size=sizes[3])
+        configs.decode(config, parts),
+        types.Sizes(sizes[0], sizes[1] + sizes[3], sizes[3]))
     saved = directory / _weights(index)
     if kind._method not in methods.CLOSED_FORMS:
       _checkpoint(model).read(str(saved)).expect_partial()

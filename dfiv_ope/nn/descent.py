@@ -15,8 +15,6 @@ import tensorflow as tf
 from dfiv_ope import types
 from dfiv_ope.nn import networks
 
-# Called as progress(steps done, steps in all, losses).
-Progress = Callable[[int, int, dict[str, Any]], None]
 # Called with a model in training that can predict.
 Watch = Callable[[Any], None]
 
@@ -108,7 +106,7 @@ def train(
     steps: int,
     checks: int,
     label: str,
-    progress: Progress | None = None,
+    progress: types.Progress | None = None,
 ) -> dict[str, list[float]]:
   """Trains each descent and leaves it where its held-out loss was least.
 
@@ -237,13 +235,11 @@ def join(first: types.Nest, covariate: tf.Tensor | None) -> types.Nest:
   return tf.concat([tf.cast(part, tf.float32) for part in parts], axis=1)
 
 
-def sizes(batch: types.IVBatch) -> dict[str, int]:
-  """Returns the numbers of columns, as `build` of a method wants them."""
-  return {
-      'treatment_size': batch.treatment.shape[1],
-      'instrument_size': batch.instrument.shape[1],
-      'covariate_size': (
-          0 if batch.covariate is None else batch.covariate.shape[1])}
+def sizes(batch: types.IVBatch) -> types.Sizes:
+  """Returns the numbers of columns of a batch."""
+  return types.Sizes(
+      batch.treatment.shape[1], batch.instrument.shape[1],
+      0 if batch.covariate is None else batch.covariate.shape[1])
 
 
 def check_at_least(config: Any, least: int, *names: str) -> None:

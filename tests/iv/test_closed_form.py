@@ -3,19 +3,10 @@
 import numpy as np
 import pytest
 
-from dfiv_ope import types
+from dfiv_ope import testing, types
 from dfiv_ope.iv import closed_form, ridge, two_stage
 
-
-def batch(seed, rows=40):
-  generator = np.random.default_rng(seed)
-  instrument = generator.normal(size=(rows, 3))
-  noise = generator.normal(size=(rows, 1))
-  treatment = instrument @ generator.normal(size=(3, 2)) + noise
-  return types.IVBatch(
-      treatment=treatment, instrument=instrument,
-      outcome=treatment @ [[1.], [-2.]] + 0.5 + noise,
-      covariate=generator.normal(size=(rows, 2)))
+batch = testing.two_stage_rows
 
 
 def _ridge(features, targets, penalty):

@@ -4,27 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import types
+from dfiv_ope import testing
 from dfiv_ope.iv import differentiable, ridge, two_stage
 
-
-def problem(seed, rows=30, columns=4, targets=2):
-  generator = np.random.default_rng(seed)
-  features = generator.normal(1., 2., (rows, columns))
-  weights = generator.normal(size=(columns, targets))
-  noise = generator.normal(size=(rows, targets))
-  return features, features @ weights + 3. + noise
-
-
-def batch(seed, rows=40):
-  generator = np.random.default_rng(seed)
-  instrument = generator.normal(size=(rows, 3))
-  noise = generator.normal(size=(rows, 1))
-  treatment = instrument @ generator.normal(size=(3, 2)) + noise
-  return types.IVBatch(
-      treatment=treatment, instrument=instrument,
-      outcome=treatment @ [[1.], [-2.]] + 0.5 + noise,
-      covariate=generator.normal(size=(rows, 2)))
+problem = testing.regression_rows
+batch = testing.two_stage_rows
 
 
 def with_ones(features):

@@ -5,20 +5,14 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from dfiv_ope import testing
 from dfiv_ope.iv import ridge
 
+problem = testing.regression_rows
 PENALTIES = st.floats(1e-4, 10.)
 SEEDS = st.integers(0, 2 ** 16)
 SETTINGS = hypothesis.settings(
     max_examples=25, deadline=None, derandomize=True)
-
-
-def problem(seed, rows=30, columns=4, targets=2):
-  generator = np.random.default_rng(seed)
-  features = generator.normal(1., 2., (rows, columns))
-  weights = generator.normal(size=(columns, targets))
-  noise = generator.normal(size=(rows, targets))
-  return features, features @ weights + 3. + noise
 
 
 def numpy_ridge(features, targets, penalty, intercept=False):

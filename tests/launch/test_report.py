@@ -389,8 +389,8 @@ def test_a_row_called_dfiv_is_dfiv(ope_row):
       'DFIV (plug-in, paper)', 'DFIV (moment, paper)',
       'LSTD-Q on DFIV features']
   assert frames.order(['FQE', 'LSTD-Q', *labels]) == [
-      'LSTD-Q', 'DFIV (plug-in)', 'DFIV (moment)', 'DFIV (moment, paper)',
-      'DFIV (plug-in, paper)', 'LSTD-Q on DFIV features', 'FQE']
+      'LSTD-Q', 'DFIV (moment, paper)', 'DFIV (plug-in, paper)',
+      'DFIV (plug-in)', 'DFIV (moment)', 'LSTD-Q on DFIV features', 'FQE']
 
 
 def test_the_printed_table_names_what_is_not_dfiv(ope_row, capsys):

@@ -1,10 +1,9 @@
 """The six methods, one module each.
 
 Each module has `Config`, `fit(config, stage1, stage2, *, seed, progress=None)`
-and `build(config, *, treatment_size, instrument_size, covariate_size=0,
-seed=0)`; a `fit` whose model can predict while it is trained may have `watch`
-(`descent.Watch`). `fit` takes standardised batches whose instrument has the
-covariates among its columns, and returns a model with
+and `build(config, sizes, *, seed=0)`; a `fit` whose model can predict while it
+is trained may have `watch` (`descent.Watch`). `fit` takes standardised batches
+whose instrument has the covariates among its columns, and returns a model with
 `predict(treatment, covariate=None)`, its `config` and its `history`; `build`
 makes one of the same shape, for a saved one to fill (`storage`): a
 `closed_form.Model`, or a `tf.Module` where there is training. A method that is

@@ -115,20 +115,13 @@ def held_out_losses(
 
 
 def build(
-    config: Config,
-    *,
-    treatment_size: int,
-    instrument_size: int,
-    covariate_size: int = 0,
-    seed: int = 0,
+    config: Config, sizes: types.Sizes, *, seed: int = 0,
 ) -> deepgmm_update.DeepGMM:
   """Returns an untrained model whose variables a checkpoint can fill.
 
   Args:
     config: hyper-parameters.
-    treatment_size: columns of the treatment.
-    instrument_size: columns of the instrument, covariates among them.
-    covariate_size: columns of the covariate; 0 for none.
+    sizes: numbers of columns.
     seed: seeds the networks.
   """
   games = range(2 if config.swap else 1)
@@ -136,23 +129,20 @@ def build(
       config,
       treatment_nets=[
           networks.Network(
-              config.treatment_net, input_size=treatment_size + covariate_size,
+              config.treatment_net,
+              input_size=sizes.treatment + sizes.covariate,
               seed=(seed, game, 0))
           for game in games],
       instrument_nets=[
           networks.Network(
-              config.instrument_net, input_size=instrument_size,
+              config.instrument_net, input_size=sizes.instrument,
               seed=(seed, game, 1))
           for game in games])
 
 
 def fit(
-    config: Config,
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
-    *,
-    seed: int,
-    progress: descent.Progress | None = None,
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
+    seed: int, progress: types.Progress | None = None,
     watch: descent.Watch | None = None,
 ) -> deepgmm_update.DeepGMM:
   """Returns DeepGMM trained on stage 1 and chosen by stage 2.
@@ -170,7 +160,7 @@ def fit(
     the worst violation, at each check, averaged over the games.
   """
   halves = [descent.tensors(stage1), descent.tensors(stage2)]
-  model = build(config, seed=seed, **descent.sizes(halves[0]))
+  model = build(config, descent.sizes(halves[0]), seed=seed)
   generator = tf.random.Generator.from_seed((seed, 1))
   games = range(len(model.structurals))
 

@@ -97,47 +97,37 @@ def dropout_rate(rows: int) -> float:
 
 
 def build(
-    config: Config,
-    *,
-    treatment_size: int,
-    instrument_size: int,
-    covariate_size: int = 0,
-    seed: int = 0,
+    config: Config, sizes: types.Sizes, *, seed: int = 0,
 ) -> deepiv_update.DeepIV:
   """Returns an untrained model whose variables a checkpoint can fill.
 
   Args:
     config: hyper-parameters.
-    treatment_size: columns of the treatment.
-    instrument_size: columns of the instrument, covariates among them.
-    covariate_size: columns of the covariate; 0 for none.
+    sizes: numbers of columns.
     seed: seeds weights, dropout and draws.
   """
   outputs = networks.Dense(
-      deepiv_mixture.output_size(config.components, treatment_size), None)
+      deepiv_mixture.output_size(config.components, sizes.treatment), None)
   members = range(config.members)
   return deepiv_update.DeepIV(
       config,
       instrument_nets=[
           networks.Network(
-              (*config.instrument_net, outputs), input_size=instrument_size,
+              (*config.instrument_net, outputs), input_size=sizes.instrument,
               seed=(seed, member, 0))
           for member in members],
       treatment_nets=[
           networks.Network(
-              config.treatment_net, input_size=treatment_size + covariate_size,
+              config.treatment_net,
+              input_size=sizes.treatment + sizes.covariate,
               seed=(seed, member, 1))
           for member in members],
       seed=seed)
 
 
 def fit(
-    config: Config,
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
-    *,
-    seed: int,
-    progress: descent.Progress | None = None,
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
+    seed: int, progress: types.Progress | None = None,
 ) -> deepiv_update.DeepIV:
   """Returns DeepIV fitted to the rows of both stages.
 
@@ -153,14 +143,14 @@ def fit(
     check, averaged over the members.
   """
   rows = descent.tensors(stage1, stage2)
-  model = build(config, seed=seed, **descent.sizes(rows))
+  model = build(config, descent.sizes(rows), seed=seed)
   folds = descent.folds(
       rows, config.members, config.held_out_share, seed=seed)
   generator = tf.random.Generator.from_seed((seed, 1))
   members = range(config.members)
   total = config.density_steps + config.response_steps
 
-  def report(offset: int) -> descent.Progress | None:
+  def report(offset: int) -> types.Progress | None:
     if progress is None:
       return None
     return lambda done, _, losses: progress(offset + done, total, losses)

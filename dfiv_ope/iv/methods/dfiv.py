@@ -220,42 +220,31 @@ class DFIV(tf.Module):
 
 
 def build(
-    config: Config,
-    *,
-    treatment_size: int,
-    instrument_size: int,
-    covariate_size: int = 0,
-    seed: int = 0,
+    config: Config, sizes: types.Sizes, *, seed: int = 0,
 ) -> DFIV:
   """Returns an untrained model whose variables a checkpoint can fill.
 
   Args:
     config: hyper-parameters.
-    treatment_size: columns of the treatment.
-    instrument_size: columns of the instrument, covariates among them.
-    covariate_size: columns of the covariate; 0 for none.
+    sizes: numbers of columns.
     seed: seeds the networks.
   """
   covariate_net = None
-  if covariate_size:
+  if sizes.covariate:
     covariate_net = networks.Network(
-        config.covariate_net, input_size=covariate_size, seed=(seed, 2))
+        config.covariate_net, input_size=sizes.covariate, seed=(seed, 2))
   return DFIV(
       config,
       treatment_net=networks.Network(
-          config.treatment_net, input_size=treatment_size, seed=(seed, 0)),
+          config.treatment_net, input_size=sizes.treatment, seed=(seed, 0)),
       instrument_net=networks.Network(
-          config.instrument_net, input_size=instrument_size, seed=(seed, 1)),
+          config.instrument_net, input_size=sizes.instrument, seed=(seed, 1)),
       covariate_net=covariate_net)
 
 
 def fit(
-    config: Config,
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
-    *,
-    seed: int,
-    progress: descent.Progress | None = None,
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
+    seed: int, progress: types.Progress | None = None,
     watch: descent.Watch | None = None,
 ) -> DFIV:
   """Learns the features, then solves both stages on all rows.
@@ -272,7 +261,7 @@ def fit(
     The fitted model; its `history` has the losses at each check.
   """
   stage1, stage2 = descent.tensors(stage1), descent.tensors(stage2)
-  model = build(config, seed=seed, **descent.sizes(stage1))
+  model = build(config, descent.sizes(stage1), seed=seed)
   generator = tf.random.Generator.from_seed((seed, 3))
 
   def iterate() -> tuple[tf.Tensor, tf.Tensor]:

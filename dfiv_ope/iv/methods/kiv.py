@@ -7,10 +7,9 @@ features whose inner products are the kernel. Its rank is far below the number
 of rows, and the rest is the two-stage regression of every other method.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 import dataclasses
 import functools
-from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -140,16 +139,11 @@ class Landmarks:
 
 
 def build(
-    config: Config,
-    *,
-    treatment_size: int,
-    instrument_size: int,
-    covariate_size: int = 0,
-    seed: int = 0,
+    config: Config, sizes: types.Sizes, *, seed: int = 0,
 ) -> closed_form.Model:
   """Returns an unfitted model that a saved state can fill."""
   maps: list[closed_form.FeatureMap] = []
-  for columns in (treatment_size + covariate_size, instrument_size):
+  for columns in (sizes.treatment + sizes.covariate, sizes.instrument):
     if config.random_features is None:
       maps.append(Landmarks(columns))
     else:
@@ -159,12 +153,8 @@ def build(
 
 
 def fit(
-    config: Config,
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
-    *,
-    seed: int,
-    progress: Callable[[int, int, dict[str, Any]], None] | None = None,
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
+    seed: int, progress: types.Progress | None = None,
 ) -> closed_form.Model:
   """Returns the KIV fit.
 

@@ -5,9 +5,7 @@ Which dictionary is decided by held-out losses: first that of the covariates,
 then that of the treatment.
 """
 
-from collections.abc import Callable
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -66,26 +64,16 @@ class Config:
 
 
 def build(
-    config: Config,
-    *,
-    treatment_size: int,
-    instrument_size: int,
-    covariate_size: int = 0,
-    seed: int = 0,
+    config: Config, sizes: types.Sizes, *, seed: int = 0,
 ) -> closed_form.Model:
   """Returns an unfitted model with the first candidate of each basis."""
   del seed  # Nothing is random here.
-  return closed_form.Model(config, *_dictionaries(
-      config, treatment_size, instrument_size, covariate_size))
+  return closed_form.Model(config, *_dictionaries(config, sizes))
 
 
 def fit(
-    config: Config,
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
-    *,
-    seed: int,
-    progress: Callable[[int, int, dict[str, Any]], None] | None = None,
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
+    seed: int, progress: types.Progress | None = None,
 ) -> closed_form.Model:
   """Returns the identified sieve fit of the least held-out stage-2 loss.
 
@@ -152,7 +140,7 @@ def _fit_one(
   rows = _joined(stage1, stage2)
   sizes = [0 if x is None else x.shape[1] for x in rows]
   treatment, instrument, covariate = _dictionaries(
-      config, sizes[0], sizes[1], sizes[3])
+      config, types.Sizes(sizes[0], sizes[1], sizes[3]))
   treatment.adapt(rows.treatment)
   instrument.adapt(rows.instrument)
   width = treatment.size + 1
@@ -206,8 +194,7 @@ def _standard(columns: types.FloatArray) -> types.FloatArray:
 
 
 def _dictionaries(
-    config: Config, treatment_size: int, instrument_size: int,
-    covariate_size: int,
+    config: Config, sizes: types.Sizes,
 ) -> tuple[dictionaries.Dictionary, dictionaries.Dictionary,
            dictionaries.Dictionary | None]:
   """Returns the dictionaries of treatment, instrument and covariate."""
@@ -216,14 +203,14 @@ def _dictionaries(
         bases, interaction=config.interaction,
         most_functions=config.most_functions)
 
-  covariate_bases = [config.covariate_bases[0]] * covariate_size
+  covariate_bases = [config.covariate_bases[0]] * sizes.covariate
   instrument_bases = [config.instrument_basis] * (
-      instrument_size - covariate_size)
+      sizes.instrument - sizes.covariate)
   return (
-      make([config.treatment_bases[0]] * treatment_size),
+      make([config.treatment_bases[0]] * sizes.treatment),
       # The covariates are the last columns of the instrument.
       make(instrument_bases + covariate_bases),
-      make(covariate_bases) if covariate_size else None)
+      make(covariate_bases) if sizes.covariate else None)
 
 
 def _loss(model: closed_form.Model) -> float:

@@ -1,8 +1,6 @@
 """Linear two-stage least squares."""
 
-from collections.abc import Callable
 import dataclasses
-from typing import Any
 
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, ridge, two_stage
@@ -29,26 +27,17 @@ class Config:
 
 
 def build(
-    config: Config,
-    *,
-    treatment_size: int,
-    instrument_size: int,
-    covariate_size: int = 0,
-    seed: int = 0,
+    config: Config, sizes: types.Sizes, *, seed: int = 0,
 ) -> closed_form.Model:
   """Returns an unfitted model; nothing but the config matters to it."""
-  del treatment_size, instrument_size, covariate_size, seed
+  del sizes, seed
   return closed_form.Model(
       config, closed_form.Columns(), closed_form.Columns())
 
 
 def fit(
-    config: Config,
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
-    *,
-    seed: int,
-    progress: Callable[[int, int, dict[str, Any]], None] | None = None,
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
+    seed: int, progress: types.Progress | None = None,
 ) -> closed_form.Model:
   """Returns the 2SLS fit, f = u'[x, o, 1] with instruments [z, o, 1].
 
@@ -66,7 +55,7 @@ def fit(
     The fitted model.
   """
   del seed
-  model = build(config, treatment_size=0, instrument_size=0)
+  model = build(config, types.Sizes(0, 0))
   halves = [model.features(stage1), model.features(stage2)]
   weights1 = ridge.solve_sums(
       ridge.merge(*map(two_stage.stage1_sums, halves)),

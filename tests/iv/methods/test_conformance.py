@@ -64,7 +64,7 @@ def test_fit_and_build_have_the_agreed_signature(name):
   # A training can be watched.
   assert parameters[5:] == (['watch'] if name in ('dfiv', 'deepgmm') else [])
   assert list(inspect.signature(module.build).parameters) == [
-      'config', 'treatment_size', 'instrument_size', 'covariate_size', 'seed']
+      'config', 'sizes', 'seed']
 
 
 @pytest.mark.parametrize('name', methods.NAMES)
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_numbers(fitted):
 def test_what_is_saved_fills_what_build_makes(fitted, tmp_path):
   name, model, _ = fitted
   empty = methods.load(name).build(
-      model.config, treatment_size=1, instrument_size=2, covariate_size=1)
+      model.config, types.Sizes(1, 2, 1))
   if name in methods.CLOSED_FORMS:
     empty.restore(model.state())
   else:

@@ -89,7 +89,7 @@ def test_a_linear_effect_is_found_where_least_squares_fails(covariates):
 def test_the_functions_of_all_games_are_averaged(swap):
   model = deepgmm.build(
       dataclasses.replace(SMALL, swap=swap),
-      treatment_size=1, instrument_size=1)
+      types.Sizes(1, 1))
   assert len(model.structurals) == 1 + swap
   points = np.array([[-2.], [0.5]], np.float32)
   np.testing.assert_allclose(
@@ -100,7 +100,7 @@ def test_the_functions_of_all_games_are_averaged(swap):
 def _untrained(**changes):
   return deepgmm.build(
       dataclasses.replace(SMALL, swap=False, **changes),
-      treatment_size=1, instrument_size=1)
+      types.Sizes(1, 1))
 
 
 def _tensors():
@@ -145,7 +145,7 @@ def test_update_learns_the_same_effect_inside_a_graph():
       for half in testing.linear_problem(1000, covariates=False))
   model = deepgmm.build(
       dataclasses.replace(SMALL, swap=False),
-      treatment_size=1, instrument_size=1)
+      types.Sizes(1, 1))
 
   @tf.function
   def run():

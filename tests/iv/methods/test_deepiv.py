@@ -94,7 +94,7 @@ def test_the_two_sample_gradient_is_unbiased_where_one_sample_is_not():
 
 def test_response_loss_joins_each_draw_with_the_covariate_of_its_row():
   model = deepiv.build(
-      SMALL, treatment_size=1, instrument_size=2, covariate_size=1)
+      SMALL, types.Sizes(1, 2, 1))
   weights, bias = model.responses[0].network.trainable_variables[::-1]
   if weights.shape.rank == 1:
     weights, bias = bias, weights
@@ -135,7 +135,7 @@ def test_the_seed_decides_the_numbers_and_a_checkpoint_keeps_them(tmp_path):
 
   path = tf.train.Checkpoint(model=models[0]).write(str(tmp_path / 'model'))
   empty = deepiv.build(
-      config, treatment_size=1, instrument_size=2, covariate_size=1, seed=2)
+      config, types.Sizes(1, 2, 1), seed=2)
   assert np.abs(empty.predict(*points) - first).max() > 1e-2
   status = tf.train.Checkpoint(model=empty).read(path)
   status.assert_existing_objects_matched()
@@ -159,7 +159,7 @@ def test_update_learns_the_same_effect_inside_a_graph():
       types.IVBatch(*(None if member is None else tf.constant(member)
                       for member in half))
       for half in testing.linear_problem(1000, covariates=False))
-  model = deepiv.build(SMALL, treatment_size=1, instrument_size=1)
+  model = deepiv.build(SMALL, types.Sizes(1, 1))
 
   @tf.function
   def run():

@@ -168,8 +168,7 @@ def test_held_out_losses_are_those_of_appendix_a():
 
 def built(config=SMALL, *, covariate=True, seed=0):
   return dfiv.build(
-      config, treatment_size=1, instrument_size=2 if covariate else 1,
-      covariate_size=int(covariate), seed=seed)
+      config, types.Sizes(1, 2 if covariate else 1, int(covariate)), seed=seed)
 
 
 def trained(model, first, second, updates=20):

@@ -94,7 +94,7 @@ def train(halves, name, *, seed=0):
   config = configure(name)
   halves = [descent.tensors(half) for half in halves]
   model = methods.load(name).build(
-      config, seed=seed, **descent.sizes(halves[0]))
+      config, descent.sizes(halves[0]), seed=seed)
   generator = tf.random.Generator.from_seed(seed)
 
   @tf.function
@@ -142,7 +142,7 @@ def test_without_an_update_the_oracle_fails(
   start = untrained(name)
   losses = {'stage1_loss': tf.zeros([]), 'stage2_loss': tf.zeros([])}
   model = methods.load(name).build(
-      configure(name), treatment_size=1, instrument_size=1)
+      configure(name), types.Sizes(1, 1))
   monkeypatch.setattr(
       type(model), method,
       lambda *batches: losses if method == 'update' else losses['stage1_loss'])
