@@ -2,7 +2,7 @@
 
 Regresses r + gamma d E_pi Q~(s', .) on (s, a), where Q~ is a target network
 that follows the one in training. The expectation over the policy's actions is
-exact, see `state_action`. This is no IV method: the target is held still, so
+exact, see `decisions`. This is no IV method: the target is held still, so
 the noise of r and s' is in the outcome alone.
 
     agent = fqe.make(fqe.Config(), problem, seed=0)

@@ -59,9 +59,9 @@ class ResultRow:
     command: the command that remakes the row, if there is one.
     version: of the method's numbers (`registry.Entry`); 0 if it is not known.
     resamples: changes of the estimate when the episodes of a log are drawn
-      anew (`uncertainty.resample`), if they are known.
+      anew (`inference.resample`), if they are known.
     inference: settings of what the row says of its own uncertainty, if it
-      says any (`agents.influence.settings`).
+      says any (`evaluation.influence.settings`).
     format: version of the row; what is not written down is the first.
   """
   problem: Mapping[str, Any]

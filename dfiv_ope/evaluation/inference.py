@@ -8,7 +8,7 @@ to first order, an episode changes the value by its contribution
     e_i = r_i + gamma d_i Q(s_i', pi) - Q(s_i, a_i),
 
 where w says how much the value rises with the reward of a row
-(`agents.influence`). For LSTD-Q this is the sandwich formula with clusters,
+(`evaluation.influence`). For LSTD-Q this is the sandwich formula with clusters,
 for any other Q-function the efficient influence function of Kallus and Uehara
 (2020). The sum of all w e is the `correction`: what the log's Bellman equation
 says is missing from the value. An interval is wide enough to hold it.

@@ -1,6 +1,6 @@
 """How much each episode of a log moves the value of a policy.
 
-The weights of `uncertainty` solve the dual of LSTD-Q: with psi the features
+The weights of `inference` solve the dual of LSTD-Q: with psi the features
 and A = sum psi (psi - gamma d psi')', the value is v'A^-1 sum psi r, so a row's
 reward counts w = v'A^-1 psi. They belong to the log, the policy and the
 features. Those are the method's own where it has fixed ones, so that its
@@ -19,7 +19,7 @@ from dfiv_ope.evaluation import first_stage, inference
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman
 
-# Of the numbers of intervals, here and in `uncertainty`: raised when they
+# Of the numbers of intervals, here and in `inference`: raised when they
 # change, see `registry.Entry`.
 VERSION = 1
 # A longer log is thinned to about as many rows to solve for the weights.

@@ -31,8 +31,6 @@ _NUMBERS = (
 _DIGITS = 8
 # Metrics that the report knows; all others are diagnostics.
 OUTCOMES = ('estimate', 'error', 'relative_error', 'mse')
-# Settings that the name of a method tells.
-_TOLD = ('solve', 'own_instruments')
 # Longest value of a setting in a method's label.
 _LONGEST = 24
 

@@ -125,7 +125,7 @@ def weak_values(metrics: Mapping[str, Mapping[str, float]]) -> str:
   """Says of which methods states and actions hardly tell the values.
 
   Args:
-    metrics: of the rows of each method (`agents.first_stage`).
+    metrics: of the rows of each method (`evaluation.first_stage`).
 
   Returns:
     A sentence; empty if there is no such method.
