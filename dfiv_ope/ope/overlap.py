@@ -157,8 +157,8 @@ def share_grade(share: float) -> str:
   """Returns the grade of an effective sample size, a share of the rows.
 
   It is that of the weights of whole states, which depend on the features that
-  they are made of (`evaluation.influence`), so it is one of a method, not of the
-  log and the policy alone.
+  they are made of (`evaluation.influence`), so it is one of a method, not of
+  the log and the policy alone.
   """
   if share < POOR_SHARE:
     return 'poor'
