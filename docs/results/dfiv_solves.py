@@ -17,13 +17,18 @@ on random features that no solve has seen, and the score of `--method auto`.
 import argparse
 import dataclasses
 import pathlib
-import pickle
 import time
 
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope.agents import base, dfiv, fixed_features, memory
+from dfiv_ope.agents import (
+  base,
+  checkpoints,
+  dfiv,
+  fixed_features,
+  memory,
+)
 from dfiv_ope.datasets import reading
 from dfiv_ope.evaluation import selection
 from dfiv_ope.iv import ridge
@@ -42,15 +47,14 @@ def learner_of(log, problem, rows, config, seed):
 
 def trained(learner, path):
   """Returns the learner after its updates, and what they took in CPU s."""
-  if path.exists():
-    state = pickle.loads(path.read_bytes())
-    learner.restore(state['variables'])
-    return state['cpu']
+  saved = checkpoints.Series(path, {'run': path.name})
+  saved.restore(learner)
+  if learner.done:
+    return saved.state['cpu_seconds']
   started = time.process_time()
   learner.run()
   seconds = time.process_time() - started
-  path.write_bytes(pickle.dumps(
-      {'variables': learner.save(), 'cpu': seconds}))
+  saved.save(learner, number=1, state={'cpu_seconds': seconds})
   return seconds
 
 
@@ -91,7 +95,7 @@ def run(out, dataset, seed, included):
       dfiv.Config(), solve=dfiv.LSTD, included_instruments=included)
   learner = learner_of(log, problem, rows, config, seed)
   seconds = trained(
-      learner, out / f'{dataset.name}-{FORMS[included]}-{seed}.pkl')
+      learner, out / f'{dataset.name}-{FORMS[included]}-{seed}')
   agent, parts = learner.agent, learner._data.parts
   configs = [dataclasses.replace(config, solve=solve) for solve in dfiv.SOLVES]
   judge = fixed_features.make(problem, size=100, bandwidth_scale=1., seed=0)
