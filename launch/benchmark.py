@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from dfiv_ope import agents
-from dfiv_ope.agents import memory
 from dfiv_ope.launch import (
   console,
   coverage,
@@ -214,6 +213,7 @@ def _measure(
   """
   import tensorflow as tf
 
+  from dfiv_ope.agents import memory
   module = agents.load(method)
   config = dataclasses.replace(
       module.CONFIGS['paper'], batch_size=batch_size, **changes)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dfiv_ope import agents
-from dfiv_ope.agents import memory
 from dfiv_ope.iv import methods
 from dfiv_ope.launch import console
 
@@ -89,7 +88,7 @@ def ope_answer(rows: int, **changes: Any) -> Answer:
   log = transitions(rows)
 
   def answer(name: str, inputs: Change, outcome: Change) -> np.ndarray:
-    from dfiv_ope.agents import base
+    from dfiv_ope.agents import base, memory
     changed, problem = pose(log, inputs, outcome)
     module = agents.load(name)
     config = module.CONFIGS['default']
