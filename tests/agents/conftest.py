@@ -1,5 +1,6 @@
 """Small problems with known answers, and configs of every agent for them."""
 
+import collections
 import dataclasses
 import functools
 from typing import NamedTuple
@@ -27,10 +28,11 @@ QUICK['dfiv'].update(treatment_net=_LINEAR, instrument_net=_LINEAR)
 _TWO_LAYERS = (networks.Dense(32, 'silu'), networks.Dense(32, 'silu'))
 
 # What finds the Q-function of `curve` within seconds. psi of DFIV is narrow:
-# random features are not enough, and the closed form cannot mend that.
-LEARNING = {
-    'lstd': {'random_features': 20},
-    'kiv': {'random_features': 20},
+# random features are not enough, and the closed form cannot mend that. Others
+# have their default config, closed forms with few features.
+LEARNING = collections.defaultdict(dict, {
+    **{name: {'random_features': 20} for name, entry in agents.ENTRIES.items()
+       if not entry.trained},
     'dfiv': {
         'updates': 1000, 'checks': 4, 'batch_size': 256,
         'treatment_net': (*_TWO_LAYERS, networks.Dense(3, None)),
@@ -47,7 +49,7 @@ LEARNING = {
         'updates': 2000, 'checks': 5, 'batch_size': 128, 'components': 3,
         'density_net': (networks.Dense(32, 'silu'),),
         'value_net': _TWO_LAYERS, 'response_rate': 5e-3},
-}
+})
 
 
 class Case(NamedTuple):
