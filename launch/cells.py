@@ -6,11 +6,10 @@ killed at any moment, and runs again only from where it was.
 """
 
 import dataclasses
-import math
 import pathlib
 import time
 
-from dfiv_ope import configs, results, types, versions
+from dfiv_ope import configs, results
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.evaluation import runs
 from dfiv_ope.launch import questions
@@ -97,32 +96,14 @@ def compute(
 
 def log_row(question: questions.Question, command: str) -> results.ResultRow:
   """Returns the naive answer as a row, with resamples by the same draws."""
-  description, naive = question.description, question.evaluator.log_average()
-  return results.ResultRow(
-      problem=description, method=rows_lib.LOG, config=rows_lib.LOG_CONFIG,
-      seed=0, curves={}, cpu_seconds=0., versions=versions.versions(),
-      command=command, resamples=_rounded(naive.resamples),
-      version=rows_lib.version(rows_lib.LOG), metrics={
-          **naive.metrics,
-          **rows_lib.errors(description['log_return'], description)})
+  return rows_lib.of_run(
+      question.description, rows_lib.LOG, rows_lib.LOG_CONFIG,
+      question.evaluator.log_average(), command=command)
 
 
 def _row(
     question: questions.Question, cell: Cell, run: runs.Run,
 ) -> results.ResultRow:
-  return results.ResultRow(
-      problem=question.description, method=cell.method,
-      config=configs.encode(cell.config), seed=cell.seed,
-      metrics={} if run.failure else {**run.metrics, **rows_lib.errors(
-          run.metrics['estimate'], question.description)},
-      curves={name: [each if math.isfinite(each) else None for each in values]
-              for name, values in run.curves.items()},
-      cpu_seconds=run.cpu_seconds, versions=versions.versions(),
-      failure=run.failure, preset=cell.preset, command=cell.command,
-      version=rows_lib.version(cell.method), resamples=_rounded(run.resamples),
-      inference=rows_lib.inference(cell.method))
-
-
-def _rounded(resamples: types.FloatArray) -> list[float]:
-  """Returns changes with few digits, to keep rows small."""
-  return [float(f'{change:.6g}') for change in resamples]
+  return rows_lib.of_run(
+      question.description, cell.method, configs.encode(cell.config), run,
+      preset=cell.preset, command=cell.command)

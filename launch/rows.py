@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 import hashlib
 import json
+import math
 import pathlib
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import agents, result_checks, results, whole_files
+from dfiv_ope import agents, result_checks, results, versions, whole_files
 
 if TYPE_CHECKING:
   from dfiv_ope.datasets import spec as spec_lib
+  from dfiv_ope.evaluation import runs
   from dfiv_ope.ope import task as task_lib
 
 # The method and config of the naive answer: the average return of the log.
@@ -120,6 +122,34 @@ def errors(
   error = abs(estimate - truth)
   return {'estimate': estimate, 'error': error,
           **({'relative_error': error / abs(truth)} if truth else {})}
+
+
+def of_run(
+    problem: Mapping[str, Any], method: str, config: Mapping[str, Any],
+    run: 'runs.Run', *, preset: str = 'default', command: str = '',
+) -> results.ResultRow:
+  """Returns the row of a run.
+
+  Args:
+    problem: of `describe` or `describe_log`, with the truth if it is known.
+    method: name of the agent, or LOG.
+    config: its hyper-parameters, encoded.
+    run: what it found.
+    preset: what the config is called.
+    command: the command that makes the row.
+  """
+  metrics = {} if run.failure else {
+      **run.metrics, **errors(run.metrics['estimate'], problem)}
+  return results.ResultRow(
+      problem=problem, method=method, config=config, seed=run.seed,
+      metrics=metrics,
+      curves={name: [each if math.isfinite(each) else None for each in values]
+              for name, values in run.curves.items()},
+      cpu_seconds=run.cpu_seconds, versions=versions.versions(),
+      failure=run.failure, preset=preset, command=command,
+      version=version(method), inference=inference(method),
+      # Few digits keep rows small.
+      resamples=[float(f'{change:.6g}') for change in run.resamples])
 
 
 def preset(name: str, settings: Sequence[str]) -> str:

@@ -6,10 +6,10 @@ import functools
 import html
 import math
 import pathlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dfiv_ope import configs as configs_lib
-from dfiv_ope import results, types, versions
+from dfiv_ope import results
 from dfiv_ope.agents import base
 from dfiv_ope.evaluation import estimates as estimates_lib
 from dfiv_ope.evaluation import inference, verdict
@@ -157,12 +157,13 @@ class Result:
     """Returns the result rows that the command line would write."""
     problem = rows_lib.describe_log(
         self.task, target=self.digest, policy=self.policy)
-    made = [_row(problem, rows_lib.LOG, rows_lib.LOG_CONFIG, run, {})
-            for run in self.log_average.runs]
+    made = [
+        rows_lib.of_run(problem, rows_lib.LOG, rows_lib.LOG_CONFIG, run)
+        for run in self.log_average.runs]
     for name, each in self.estimates.items():
-      made += [_row(
-          problem, name, configs_lib.encode(self.configs[name]), run,
-          rows_lib.inference(name)) for run in each.runs]
+      config = configs_lib.encode(self.configs[name])
+      made += [
+          rows_lib.of_run(problem, name, config, run) for run in each.runs]
     return made
 
   def plot(self, axes: 'mpl_axes.Axes | None' = None) -> 'mpl_axes.Axes':
@@ -242,18 +243,3 @@ def _difference(
       first.value - second.value,
       first.draws.less(second.draws)  # type: ignore[union-attr, arg-type]
       if known else None)
-
-
-def _row(
-    problem: Mapping[str, Any], method: str, config: Mapping[str, Any],
-    run: Any, settings: Mapping[str, Any],
-) -> results.ResultRow:
-  resamples: types.FloatArray = run.resamples
-  return results.ResultRow(
-      problem=problem, method=method, config=config, seed=run.seed,
-      metrics=dict(run.metrics),
-      curves={name: [each if math.isfinite(each) else None for each in values]
-              for name, values in run.curves.items()},
-      cpu_seconds=run.cpu_seconds, versions=versions.versions(),
-      failure=run.failure, version=rows_lib.version(method),
-      resamples=resamples.tolist(), inference=settings)
