@@ -160,10 +160,10 @@ def test_a_served_dataset_streams_to_another_process(command, dataset):
     port = probe.getsockname()[1]
   process = command.popen('dataset', 'serve', dataset, '--port', str(port))
   sampler = sampling.Streaming(
-      f'localhost:{port}', batch_size=256, timeout_seconds=120)
+      f'localhost:{port}', batch_size=256, timeout_seconds=600)
   rewards = sampler.sample().reward
   process.send_signal(signal.SIGINT)
-  _, errors = process.communicate(timeout=60)
+  _, errors = process.communicate(timeout=600)
   assert 'of this machine only. Reverb has no authentication' in ' '.join(
       errors.split())
   stored = reading.open_dataset(dataset).transitions.reward
