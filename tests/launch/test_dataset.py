@@ -163,7 +163,7 @@ def test_a_served_dataset_streams_to_another_process(command, dataset):
       f'localhost:{port}', batch_size=256, timeout_seconds=600)
   rewards = sampler.sample().reward
   process.send_signal(signal.SIGINT)
-  _, errors = process.communicate(timeout=600)
+  _, errors = process.communicate(timeout=1200)
   assert 'of this machine only. Reverb has no authentication' in ' '.join(
       errors.split())
   stored = reading.open_dataset(dataset).transitions.reward

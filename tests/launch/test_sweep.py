@@ -181,7 +181,7 @@ def test_interrupted_it_says_how_to_go_on(command, grid, begun):
   while not list(begun.glob('checkpoints/*')) and process.poll() is None:
     time.sleep(0.02)
   process.send_signal(signal.SIGINT)
-  _, errors = process.communicate(timeout=60)
+  _, errors = process.communicate(timeout=1200)
   assert process.returncode == 130
   assert 'The same command goes on' in errors
   assert 'Traceback' not in errors
@@ -285,7 +285,7 @@ def test_a_cluster_that_loses_a_node_gives_the_same_rows(
       time.sleep(0.02)
     cluster.remove_node(node, allow_graceful=False)  # by SIGKILL
     assert process.poll() is None
-    output, errors = process.communicate(timeout=280)
+    output, errors = process.communicate(timeout=1200)
     assert process.returncode == 0, errors + output
   finally:
     cluster.shutdown()
