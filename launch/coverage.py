@@ -202,10 +202,9 @@ def _print(rows: list['results.ResultRow']) -> None:
   ) > len(datasets)]
   table = console.Table('Intervals that hold the true value')
   for column in ('method', 'log', *extra, 'level', 'logs', 'held',
-                 'paired held', 'mean error', 'mean half width', 'data',
-                 'training', 'diverged'):
+                 'paired held', 'mean error', 'mean half width', 'diverged'):
     table.add_column(
-        column, min_width=8 if column in extra else None,
+        column, min_width=8 if column in extra else 5,
         justify='left' if column in ('method', 'log') else 'right')
   for group in groups.values():
     problem = group[0].problem
@@ -215,9 +214,7 @@ def _print(rows: list['results.ResultRow']) -> None:
     width = [row.metrics['high'] - row.metrics['low'] for row in sound]
     numbers = [
         [abs(row.metrics['estimate'] - problem['truth']) for row in sound],
-        [each / 2. for each in width],
-        *([row.metrics[name] for row in sound if name in row.metrics]
-          for name in ('data_error', 'training_error'))]
+        [each / 2. for each in width]]
     table.add_row(
         group[0].method, problem['dataset'],
         *(str(problem.get(name))[:8] for name in extra),

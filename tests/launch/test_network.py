@@ -129,4 +129,4 @@ def test_nothing_else_starts_a_server():
       for folder in ('agents', 'datasets', 'dfiv_ope', 'envs', 'launch')
       for path in (root / folder).rglob('*.py')
       if 'reverb.Server(' in path.read_text()}
-  assert found == {'agents/replay.py', 'datasets/reading.py'}
+  assert found == {'agents/replay.py', 'datasets/serving.py'}
