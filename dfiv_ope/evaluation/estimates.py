@@ -2,7 +2,7 @@
 
     estimate = estimates.estimate(evaluator, 'lstd', lstd.Config(), seeds=3)
     estimate.value, estimate.interval(0.95)
-    estimate.less(other).interval(0.95)           # paired
+    estimate.difference(other, 0.95)              # paired
 """
 
 from collections.abc import Callable, Sequence

@@ -97,12 +97,13 @@ class Result:
     """Returns the value less that of another policy on the same log, paired.
 
     Raises:
-      ValueError: the other is of another log.
+      ValueError: the other is of another log or discount.
     """
-    if other.task.log.digest != self.task.log.digest:
+    ours, theirs = self.task.log, other.task.log
+    if (ours.digest, ours.discount) != (theirs.digest, theirs.discount):
       raise ValueError(
-          'A paired difference needs two policies on one log, but these logs '
-          'have different digests.')
+          'A paired difference needs two policies on one log at one discount, '
+          'but these logs differ in their content or discount.')
     return _difference(
         self._of(method), other.estimates[method or self.method])
 

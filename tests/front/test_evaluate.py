@@ -1,5 +1,6 @@
 """The front door: a value with an interval in three lines of Python."""
 
+import dataclasses
 import json
 import math
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import dfiv_ope
 from dfiv_ope import results
 from dfiv_ope.agents import fqe, lstd
+from dfiv_ope.ope import task as task_lib
 
 mpl.use('agg')
 
@@ -138,6 +140,13 @@ def test_policies_on_two_logs_are_not_paired(answer):
           'lstd': {'random_features': 10}})
   with pytest.raises(ValueError, match='two policies on one log'):
     answer.less(found)
+
+
+def test_two_discounts_of_one_log_are_not_paired(answer, log):
+  later = dataclasses.replace(answer, task=task_lib.EvaluationTask(
+      dataclasses.replace(log, discount=0.5), answer.task.policy))
+  with pytest.raises(ValueError, match='at one discount'):
+    answer.less(later)
 
 
 def test_the_picture_and_the_notebook_show_every_method(answer):
