@@ -8,10 +8,11 @@ import setuptools
 # not become top-level packages of site-packages.
 _MAPPED = ('agents', 'envs', 'datasets', 'launch')
 
-_CORE = [
-    'dfiv_ope',
-    'dfiv_ope.iv.methods',
-    'dfiv_ope.benchmarks',
+_PACKAGES = [
+    *setuptools.find_packages(include=['dfiv_ope', 'dfiv_ope.*']),
+    *(f'dfiv_ope.{name}' for name in _MAPPED),
+    *(f'dfiv_ope.{name}.{inner}' for name in _MAPPED
+      for inner in setuptools.find_packages(name)),
 ]
 
 # Formats of logs besides CSV and npz.
@@ -35,8 +36,7 @@ setuptools.setup(
     long_description_content_type='text/markdown',
     license='Apache-2.0',
     python_requires='>=3.11,<3.12',
-    packages=[*_CORE, *(f'dfiv_ope.{name}' for name in _MAPPED),
-              'dfiv_ope.datasets.formats', 'dfiv_ope.launch.reporting'],
+    packages=_PACKAGES,
     package_dir={f'dfiv_ope.{name}': name for name in _MAPPED},
     package_data={
         'dfiv_ope': ['py.typed'],

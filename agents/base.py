@@ -13,7 +13,6 @@ run that diverges, and saves and restores all of it bit for bit.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-import dataclasses
 import json
 from typing import Protocol
 
@@ -24,38 +23,13 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
+from dfiv_ope.agents.entries import base as entry
 from dfiv_ope.iv import ridge
 from dfiv_ope.ope import bellman, decisions
 
+Config = entry.Config  # Known before this module is loaded.
 # One pass over the log, in parts of some thousand rows.
 Parts = Callable[[], Iterable[types.IVBatch]]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
-  """What every agent's config has.
-
-  Attributes:
-    updates: updates of a whole run; 0 for a closed form.
-    batch_size: rows of each of the two batches of an update.
-    checks: number of evaluation points; a step of the learner makes the
-      updates up to the next one.
-  """
-  updates: int = 0
-  batch_size: int = 1024
-  checks: int = 1
-
-  def __post_init__(self) -> None:
-    if self.updates < 0:
-      raise ValueError(f'updates must not be negative, got {self.updates}.')
-    for name in ('batch_size', 'checks'):
-      if getattr(self, name) < 1:
-        raise ValueError(
-            f'{name} must be at least 1, got {getattr(self, name)}.')
-    if self.checks > max(self.updates, 1):
-      raise ValueError(
-          f'checks must not exceed updates, got checks={self.checks} and '
-          f'updates={self.updates}.')
 
 
 class Agent(tf.Module):

@@ -10,74 +10,20 @@ can predict.
 """
 
 from collections.abc import Callable, Mapping
-import dataclasses
 
 import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base
+from dfiv_ope.agents.entries import deepgmm as entry
 from dfiv_ope.iv.methods import deepgmm_update
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.ope import bellman, decisions
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(base.Config, deepgmm_update.UpdateRule):
-  """Hyper-parameters of DeepGMM.
-
-  Attributes:
-    treatment_net: hidden layers of q.
-    instrument_net: hidden layers of the critic.
-    per_action: whether the networks have one output an action; the action is
-      among their inputs otherwise.
-    falling_rates: whether the learning rates fall to zero, by half a cosine.
-    average_rate: how far the average of q's weights goes towards the present
-      ones at each update; 1 for the present ones.
-  """
-  updates: int = 10_000
-  checks: int = 20
-  treatment_rate: float = 1e-3
-  instrument_rate: float = 5e-3
-  critic_steps: int = 1
-  unit_residuals: bool = True
-  treatment_net: tuple[networks.Layer, ...] = (
-      networks.Dense(64), networks.Dense(64))
-  instrument_net: tuple[networks.Layer, ...] = (
-      networks.Dense(64, 'silu'), networks.Dense(64, 'silu'))
-  per_action: bool = True
-  falling_rates: bool = True
-  average_rate: float = 0.002
-
-  def __post_init__(self) -> None:
-    base.Config.__post_init__(self)
-    deepgmm_update.UpdateRule.__post_init__(self)
-    if not 0. < self.average_rate <= 1.:
-      raise ValueError(
-          f'average_rate must lie in (0, 1], got {self.average_rate}.')
-
-
-# How the default was chosen, without the truth, on logs of the three tasks with
-# action noise 0.2. `unit_residuals`: on cartpole, where residuals are a
-# hundredth of catch's, the estimate comes near LSTD-Q's (98.8) in 3,000 updates
-# and stays within 1.3 of it; without, it still climbs after 6,000 (96.0).
-# `treatment_rate`: at twice this rate it came to rest at 91.7. 10,000 updates:
-# over the last third of them no estimate moves by more than 2.3 %.
-# silu in the critic: units of a relu critic die at this rate, and it no longer
-# sees some states (a table of 5 states was off by a standard deviation).
-# Deviation of 'paper': OAdam instead of Adam, and no ReLU on the output of q,
-# which could not be negative.
-CONFIGS = {
-    'default': Config(),
-    'paper': Config(
-        updates=20_000, treatment_rate=1e-3, instrument_rate=1e-3, beta1=0.9,
-        beta2=0.999,
-        treatment_net=(networks.Dense(50), networks.Dense(50)),
-        instrument_net=(
-            networks.Dense(150), networks.Dense(100), networks.Dense(50)),
-        per_action=False, unit_residuals=False, falling_rates=False,
-        average_rate=1.),
-}
+# Known before this module is loaded.
+Config = entry.Config
+CONFIGS = entry.CONFIGS
 
 Network = decisions.Heads | decisions.Joint
 
@@ -155,11 +101,12 @@ def make(
     config: Config, problem: bellman.Problem, *, seed: int) -> DeepGMM:
   """Returns the agent of a problem."""
 
-  def network(layers: tuple[networks.Layer, ...], seed: types.Seed) -> Network:
+  def network(
+      layers: tuple[layers_lib.Layer, ...], seed: types.Seed) -> Network:
     kind = decisions.Heads if config.per_action else decisions.Joint
     outputs = problem.num_actions if config.per_action else 1
     return kind(
-        (*layers, networks.Dense(outputs, None)),
+        (*layers, layers_lib.Dense(outputs, None)),
         num_observations=problem.num_observations,
         num_actions=problem.num_actions, seed=seed)
 

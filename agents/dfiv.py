@@ -16,7 +16,6 @@ The last columns of K and X are a constant and its difference, 1 - gamma d.
 """
 
 from collections.abc import Mapping
-import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -25,73 +24,17 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base
+from dfiv_ope.agents.entries import dfiv as entry
 from dfiv_ope.iv import differentiable, just_identified, ridge
 from dfiv_ope.iv.methods import dfiv_algorithm
 from dfiv_ope.nn import descent, networks, optimizers
+from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.ope import bellman, decisions
 
-# How u is solved for on the whole log. All of them see the same features.
-PLUG_IN, MOMENT, LSTD = SOLVES = ('plug-in', 'moment', 'lstd')
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(base.Config, dfiv_algorithm.UpdateRule):
-  """Hyper-parameters of DFIV.
-
-  Attributes:
-    treatment_net: layers of psi.
-    instrument_net: layers of phi.
-    per_action: whether a network gives features of the state for each action
-      (`decisions.Outer`) rather than of state and action together.
-    solve: how u is found on the whole log: 'plug-in', 'moment' or 'lstd'
-      (`stage2_weights`).
-    solve_penalty: both penalties on the whole log.
-    included_instruments: whether psi(s, a) is among the instruments of stage 1.
-  """
-  updates: int = 1500
-  checks: int = 10
-  treatment_net: tuple[networks.Layer, ...] = (
-      networks.Dense(128), networks.Dense(128), networks.Dense(32, 'tanh'))
-  instrument_net: tuple[networks.Layer, ...] = (
-      networks.Dense(128), networks.Dense(128), networks.Dense(32, 'tanh'))
-  per_action: bool = True
-  stage1_penalty: float = 1e-6
-  stage2_penalty: float = 1e-6
-  instrument_steps: int = 1
-  learning_rate: float = 1e-3
-  treatment_learning_rate: float = 1e-3
-  refinements: int = 1
-  at_once: bool = True
-  solve: str = PLUG_IN
-  solve_penalty: float = 1e-9
-  included_instruments: bool = True
-
-  def __post_init__(self) -> None:
-    base.Config.__post_init__(self)
-    dfiv_algorithm.UpdateRule.__post_init__(self)
-    descent.check_positive(self, 'solve_penalty')
-    if self.solve not in SOLVES:
-      raise ValueError(
-          f'There is no solve {self.solve!r}. Choose one of '
-          f'{", ".join(SOLVES)}.')
-
-
-# The default was chosen without the truth. psi(s, a) among the instruments and
-# the plug-in: of both forms of stage 1 and the three solves, on six logs and
-# three seeds, the least cross-fitted projected Bellman error in 17 of 18 runs
-# (docs/results/ope.md). Updates: where the held-out loss stops falling on
-# catch, one seed. Widths and rates were not searched.
-CONFIGS = {
-    'default': Config(),
-    'paper': Config(
-        updates=4000, checks=20,
-        treatment_net=(networks.Dense(50), networks.Dense(50)),
-        instrument_net=(
-            networks.Dense(150), networks.Dense(100), networks.Dense(50)),
-        per_action=False, stage1_penalty=1e-5, stage2_penalty=1e-5,
-        refinements=0, solve=PLUG_IN, solve_penalty=1e-5,
-        included_instruments=False),
-}
+# Known before this module is loaded.
+Config = entry.Config
+CONFIGS = entry.CONFIGS
+PLUG_IN, MOMENT, LSTD = SOLVES = entry.SOLVES
 
 
 class Psi(NamedTuple):
@@ -266,7 +209,7 @@ def make(config: Config, problem: bellman.Problem, *, seed: int) -> DFIV:
 
 
 def _network(
-    layers: tuple[networks.Layer, ...],
+    layers: tuple[layers_lib.Layer, ...],
     per_action: bool,
     problem: bellman.Problem,
     seed: types.Seed,

@@ -11,7 +11,6 @@ the noise of r and s' is in the outcome alone.
 """
 
 from collections.abc import Callable, Mapping
-import dataclasses
 
 import numpy as np
 import sonnet as snt
@@ -19,76 +18,14 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base
-from dfiv_ope.nn import descent, networks, optimizers
+from dfiv_ope.agents.entries import fqe as entry
+from dfiv_ope.nn import descent, optimizers
+from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.ope import bellman, decisions
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(base.Config):
-  """Hyper-parameters of FQE.
-
-  Attributes:
-    hidden: widths of the Q-network's hidden layers.
-    activation: of these layers, see `networks.Dense`.
-    per_action: whether the network has one output an action; the action is
-      among its inputs otherwise.
-    atoms: number of values whose probabilities the network returns, evenly
-      spread over all that rewards and discount allow, trained by the
-      cross-entropy; 0 for one value and the squared loss.
-    learning_rate: of Adam.
-    falling_rate: whether the learning rate falls to zero, by half a cosine.
-    target_rate: how far the target network goes towards the one in training.
-    target_period: updates from one such move to the next.
-  """
-  updates: int = 20_000
-  checks: int = 20
-  hidden: tuple[int, ...] = (64, 64)
-  activation: str = 'relu'
-  per_action: bool = True
-  atoms: int = 0
-  learning_rate: float = 1e-3
-  falling_rate: bool = True
-  target_rate: float = 0.05
-  target_period: int = 1
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    descent.check_positive(self, 'learning_rate', 'target_rate')
-    descent.check_at_least(self, 1, 'target_period')
-    if self.target_rate > 1:
-      raise ValueError(
-          f'target_rate must be at most 1, got {self.target_rate}.')
-    if self.atoms == 1 or self.atoms < 0:
-      raise ValueError(
-          'atoms must be 0 (squared loss) or at least 2, got '
-          f'{self.atoms}.')
-    if self.atoms and self.per_action:
-      raise ValueError(
-          'atoms are for networks with the action among their inputs: set '
-          'per_action=False.')
-    self.layers  # noqa: B018  refuses widths and activations that are none
-
-  @property
-  def layers(self) -> tuple[networks.Layer, ...]:
-    """The hidden layers."""
-    return tuple(
-        networks.Dense(size, self.activation) for size in self.hidden)
-
-
-# How the default was chosen, without the truth, on logs of the three tasks with
-# action noise 0.2. `target_rate`: the slowest error shrinks by 1 - target_rate
-# (1 - gamma) an update, so that 20,000 updates at 0.05 leave e^-10 of it. One
-# output an action, relu: the estimates are level over the last half of the
-# updates and agree with LSTD-Q; silu costs half as much again, and its estimate
-# on mountain_car drifts in the last half.
-# The released code copies its target every 100 steps.
-# Deviation of 'paper': values start at their mean and have a scale of one.
-CONFIGS = {
-    'default': Config(),
-    'paper': Config(
-        hidden=(50, 50), per_action=False, falling_rate=False, target_rate=1.,
-        target_period=100),
-}
+# Known before this module is loaded.
+Config = entry.Config
+CONFIGS = entry.CONFIGS
 
 
 def two_hot(values: tf.Tensor, atoms: tf.Tensor) -> tf.Tensor:
@@ -205,7 +142,7 @@ def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> FQE:
   def network(outputs: int) -> decisions.Heads | decisions.Joint:
     kind = decisions.Heads if config.per_action else decisions.Joint
     return kind(
-        (*config.layers, networks.Dense(outputs, None)),
+        (*config.layers, layers_lib.Dense(outputs, None)),
         num_observations=problem.num_observations,
         num_actions=problem.num_actions, seed=seed)
 

@@ -1,6 +1,6 @@
 """Turns the rows of a log into whole episodes; all of it in whole arrays."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +59,9 @@ class Assembler:
         layout, actions, file=file, categories=categories)
     self._ends = layout.ends
     self._report = report
-    self._returned: list[int] = []
+    # Episodes that have something wrong, and those whose rows are unclear.
+    self._broken: set[int] = set()
+    self._unclear: set[int] = set()
     self._open: decoding.Rows | None = None
 
   @property
@@ -74,7 +76,14 @@ class Assembler:
 
   def add(self, chunk: source.Chunk) -> Block | None:
     """Takes in a chunk; returns the episodes that ended, if any."""
-    rows, nameless, returned = self._decoder.decode(chunk)
+    rows, nameless, returned, faults = self._decoder.decode(chunk)
+    for fault in faults:
+      index = np.searchsorted(rows.row, fault.rows)
+      self._report(findings.Finding(
+          fault.sentence, index, fault.rows,
+          self._decoder.episode_name(rows.episode[index[0]]), fault.example))
+      (self._unclear if fault.of_episodes else self._broken).update(
+          rows.episode[index].tolist())
     if nameless.size:
       self._report(findings.Finding('episode is empty', nameless, nameless))
     if returned:
@@ -82,7 +91,7 @@ class Assembler:
       self._report(findings.Finding(
           'the episode was there before; its rows must follow each other',
           index, rows.row[index], self._decoder.episode_name(returned[0])))
-      self._returned += returned
+      self._broken.update(returned)
     if self._open is not None:
       rows = decoding.concatenate(self._open, rows)
     whole = int(np.searchsorted(rows.episode, rows.episode[-1])) if len(
@@ -99,23 +108,30 @@ class Assembler:
 
   def _block(self, rows: decoding.Rows) -> Block | None:
     """Checks whole episodes and forms their steps."""
+    rows = self._without(rows, self._unclear)
     if not len(rows.episode):
       return None
     shape = findings.Shape(rows, ends=self._ends)
-    unsound = np.isin(rows.episode, self._returned)
+    unsound = np.isin(rows.episode, list(self._broken))
     for found in sorted(
         findings.search(rows, shape, self._decoder),
         key=lambda each: each.places[0]):
       self._report(found)
       unsound[found.places] = True
     if unsound.any():
-      bad = np.unique(rows.episode[unsound])
-      self.unsound += len(bad)
-      rows = decoding.take(rows, ~np.isin(rows.episode, bad))
+      rows = self._without(rows, rows.episode[unsound])
       if not len(rows.episode):
         return None
       shape = findings.Shape(rows, ends=self._ends)
     return self._steps(rows, shape)
+
+  def _without(
+      self, rows: decoding.Rows, episodes: Iterable[int]) -> decoding.Rows:
+    """Leaves out some episodes and counts them."""
+    bad = np.intersect1d(rows.episode, np.array(list(episodes), np.int64))
+    self.unsound += len(bad)
+    return decoding.take(
+        rows, ~np.isin(rows.episode, bad)) if len(bad) else rows
 
   def _steps(
       self, rows: decoding.Rows, shape: findings.Shape) -> Block | None:

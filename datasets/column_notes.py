@@ -11,7 +11,7 @@ import numpy as np
 
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.nn import scaling
-from dfiv_ope.ope import episodes
+from dfiv_ope.ope import log_notes
 
 # Quartiles and counts are taken of about as many rows.
 _SAMPLE_ROWS = 100_000
@@ -63,7 +63,7 @@ class Profile:
       self._sample = [np.concatenate(self._sample)[::2]]
       self._stride *= 2
 
-  def notes(self) -> list[episodes.Note]:
+  def notes(self) -> list[log_notes.Note]:
     """Returns what there is to say of each column."""
     if not self._rows:
       return []
@@ -82,34 +82,28 @@ class Profile:
 
   def _column(
       self, column: int, x: np.ndarray, mean: float, spread: float,
-  ) -> Iterator[episodes.Note]:
+  ) -> Iterator[log_notes.Note]:
     name = self._names[column] if self._names else f'obs_{column}'
+
+    def note(kind: str, **numbers: float) -> log_notes.Note:
+      return log_notes.Note(kind=kind, column=name, numbers=numbers)
+
     if self._low[column] == self._high[column]:
-      yield episodes.Note(
-          f'Observation {name} is constant, so it tells nothing.', False)
+      yield note(log_notes.CONSTANT)
       return
     resolution = float(np.finfo(np.float64).eps) * abs(mean)
     if spread < 10. ** _DIGITS * resolution:
-      digits = max(0., np.log10(max(spread, 1e-300) / resolution))
-      yield episodes.Note(
-          f'Observation {name} has mean {mean:.2g} and spread {spread:.2g}: '
-          f'float64 keeps {digits:.0f} digits of its changes. Subtract an '
-          'offset before the log is written.', True)
+      yield note(
+          log_notes.PRECISION, mean=mean, spread=spread,
+          digits=max(0., float(np.log10(max(spread, 1e-300) / resolution))))
     low, median, high = np.quantile(x, [0.25, 0.5, 0.75])
     far = int(np.sum(np.abs(x - median) > _FAR * (high - low)))
     if high > low and far and spread > _FLATTENED * (high - low):
-      about = 'About ' if self._stride > 1 else ''
-      yield episodes.Note(
-          f'{about}{far * self._stride:,} of {self._rows:,} values of '
-          f'observation {name} lie more than {_FAR:g} times its interquartile '
-          'range from its median: standardising by them flattens the rest. '
-          'Correct them, or take logarithms.', True)
+      yield note(
+          log_notes.OUTLIERS, far=far * self._stride, rows=self._rows,
+          ranges=_FAR, sampled=float(self._stride > 1))
     if self._whole[column] and self._falls[column] and _looks_categorical(x):
-      yield episodes.Note(
-          f'Observation {name} takes {len(np.unique(x))} whole numbers and '
-          'looks categorical. Methods take near numbers for similar states: if '
-          'these are names of states, import the log with --categorical '
-          f'{name}.', True)
+      yield note(log_notes.CATEGORICAL, values=len(np.unique(x)))
 
 
 def _looks_categorical(x: np.ndarray) -> bool:

@@ -13,6 +13,9 @@ from dfiv_ope.datasets.formats import source
 ABSENT = -1
 _TRUE = frozenset({'1', 'true', 't', 'yes'})
 _FALSE = frozenset({'0', 'false', 'f', 'no'})
+# Columns of `Rows.unread`, and characters of a cell that a message shows.
+STEP, TARGET = 0, 1
+_SHOWN = 60
 
 
 class Rows(NamedTuple):
@@ -28,6 +31,9 @@ class Rows(NamedTuple):
     terminated: int8 [N], 0, 1 or ABSENT where the cell is empty.
     truncated: as `terminated`.
     annotations: float32 [N, K].
+    unread: whether the step, and whether a target probability, is nan because
+      it could not be read, bool [N, 2]. What else could not be read is 0, or 1
+      if it is the behaviour's probability.
   """
   row: np.ndarray
   episode: np.ndarray
@@ -38,6 +44,37 @@ class Rows(NamedTuple):
   terminated: np.ndarray
   truncated: np.ndarray
   annotations: np.ndarray
+  unread: np.ndarray
+
+
+class Fault(NamedTuple):
+  """Cells of a column that cannot be read.
+
+  Attributes:
+    sentence: what is wrong with all of them.
+    example: what is wrong with the first.
+    rows: their numbers in the file.
+    of_episodes: whether it is unclear which episodes these rows belong to.
+  """
+  sentence: str
+  example: str
+  rows: np.ndarray
+  of_episodes: bool = False
+
+
+class Decoded(NamedTuple):
+  """A chunk.
+
+  Attributes:
+    rows: those that have an episode.
+    nameless: numbers of those that have none.
+    returned: the episodes that were there before and came back.
+    faults: what could not be read of `rows`.
+  """
+  rows: Rows
+  nameless: np.ndarray
+  returned: list[int]
+  faults: list[Fault]
 
 
 def take(rows: Rows, index: Any) -> Rows:
@@ -86,6 +123,7 @@ class Decoder:
     self._file = file
     self._episodes: list[str] = []
     self._seen: set[str] = set()
+    self._faults: list[Fault] = []
     self._spellings = {
         name: labels.Spellings(file) for name in (
             layout.episode, layout.action)}
@@ -105,24 +143,19 @@ class Decoder:
     """Returns what the file calls an episode."""
     return self._episodes[number]
 
-  def decode(self, chunk: source.Chunk) -> tuple[Rows, np.ndarray, list[int]]:
-    """Decodes a chunk.
-
-    Args:
-      chunk: the next one of the file.
-
-    Returns:
-      The rows that have an episode, the numbers of those that have none, and
-      the episodes that were there before and came back.
+  def decode(self, chunk: source.Chunk) -> Decoded:
+    """Decodes the next chunk of the file.
 
     Raises:
-      ValueError: a cell is not of the kind of its column.
+      ValueError: a whole column is not of its kind.
     """
     layout, place = self.layout, chunk.rows
+    self._faults = []
     codes, names = labels.read(
-        chunk.columns[layout.episode], rows=place,
+        chunk.columns[layout.episode],
         place=f'{self._file}: {layout.episode}',
-        spellings=self._spellings[layout.episode])
+        spellings=self._spellings[layout.episode],
+        complain=self._complain(place, of_episodes=True))
     known = codes != labels.EMPTY
     nameless = place[~known]
     if nameless.size:
@@ -137,18 +170,32 @@ class Decoder:
         return np.zeros(len(place), np.int8)
       return self._flags(name, chunk)
 
-    return Rows(
+    unread = np.zeros((len(place), 2), bool)
+    rows = Rows(
         row=place, episode=episode,
         step=None if layout.step is None else self._one_number(
-            layout.step, chunk),
+            layout.step, chunk, otherwise=np.nan, unread=unread[:, STEP]),
         observation=self._observation(chunk),
         action=self.actions.encode(
-            chunk.columns[layout.action], rows=place,
+            chunk.columns[layout.action], column=layout.action,
             place=f'{self._file}: {layout.action}',
-            spellings=self._spellings[layout.action]),
+            spellings=self._spellings[layout.action],
+            complain=self._complain(place)),
         reward=self._one_number(layout.reward, chunk),
         terminated=flag(layout.terminated), truncated=flag(layout.truncated),
-        annotations=self._annotations(chunk)), nameless, returned
+        annotations=self._annotations(chunk, unread[:, TARGET]),
+        unread=unread)
+    return Decoded(rows, nameless, returned, self._faults)
+
+  def _complain(
+      self, rows: np.ndarray, *, of_episodes: bool = False) -> labels.Complain:
+    """Returns what takes in faults of cells in some rows."""
+
+    def complain(sentence: str, example: str, places: np.ndarray) -> None:
+      self._faults.append(
+          Fault(sentence, example, rows[places], of_episodes))
+
+    return complain
 
   def _number(
       self, codes: np.ndarray, names: list[str]
@@ -191,13 +238,17 @@ class Decoder:
     self.observation_names = names
     return np.stack(parts, axis=1)
 
-  def _annotations(self, chunk: source.Chunk) -> np.ndarray:
-    names = self._targets
+  def _annotations(
+      self, chunk: source.Chunk, unread: np.ndarray) -> np.ndarray:
+    """Reads probabilities; marks rows where one of a target is unread."""
+    parts = []
     if self.layout.behaviour_probability is not None:
-      names = (self.layout.behaviour_probability, *names)
-    parts = [
-        _float32(self._numbers(name, chunk)).reshape(len(chunk.rows), -1)
-        for name in names if len(chunk.rows)]
+      parts.append(self._numbers(
+          self.layout.behaviour_probability, chunk, otherwise=1.))
+    parts += [self._numbers(name, chunk, otherwise=np.nan, unread=unread)
+              for name in self._targets]
+    parts = [_float32(part).reshape(len(chunk.rows), -1)
+             for part in parts if len(chunk.rows)]
     empty = np.zeros((len(chunk.rows), 0), np.float32)
     result = np.concatenate([empty, *parts], axis=1)
     if len(chunk.rows) and result.shape[1] != len(self.annotations):
@@ -222,49 +273,73 @@ class Decoder:
           'each action, with a name that ends in the action.')
     return tuple(by_label[label] for label in self.actions.labels)
 
-  def _one_number(self, name: str, chunk: source.Chunk) -> np.ndarray:
+  def _one_number(
+      self, name: str, chunk: source.Chunk, **options: Any) -> np.ndarray:
     """Reads a column of one entry a row as `_numbers` does."""
     return labels.one_entry(
-        self._numbers(name, chunk), place=f'{self._file}: {name}')
+        self._numbers(name, chunk, **options), place=f'{self._file}: {name}')
 
-  def _numbers(self, name: str, chunk: source.Chunk) -> np.ndarray:
-    """Reads a column as float64, nan where a cell is empty."""
+  def _numbers(
+      self, name: str, chunk: source.Chunk, *, otherwise: float = 0.,
+      unread: np.ndarray | None = None) -> np.ndarray:
+    """Reads a column as float64, nan where a cell is empty.
+
+    Args:
+      name: of the column.
+      chunk: its rows.
+      otherwise: stands for a cell that cannot be read.
+      unread: is set where that is so, bool [N].
+    """
     values = np.asarray(chunk.columns[name])
     if values.dtype.kind in 'fiub':
       return values.astype(np.float64, copy=False)
-    if values.dtype.kind in 'OUS' and values.ndim == 1:
-      return np.array([
-          self._number_of(cell, name, row)
-          for cell, row in zip(values, chunk.rows, strict=True)], np.float64)
-    raise ValueError(
-        f'{self._file}: {name} holds values of type {values.dtype}, but '
-        'numbers are wanted.')
-
-  def _number_of(self, cell: Any, name: str, row: int) -> float:
-    if cell is None or cell == '':
-      return np.nan
-    try:
-      return float(cell)
-    except (TypeError, ValueError) as error:
+    if values.dtype.kind not in 'OUS' or values.ndim != 1:
       raise ValueError(
-          f'{self._file}, row {row}: {name} is {cell!r}, which is not a '
-          'number.') from error
-    except OverflowError:
-      return np.inf
+          f'{self._file}: {name} holds values of type {values.dtype}, but '
+          'numbers are wanted.')
+    numbers = [_number(cell) for cell in values]
+    places = [place for place, each in enumerate(numbers) if each is None]
+    if places:
+      self._complain(chunk.rows)(
+          f'{name} is not a number',
+          f'{name} is {_shown(values[places[0]])}, which is not a number',
+          np.array(places))
+      if unread is not None:
+        unread[places] = True
+    return np.array([
+        otherwise if each is None else each for each in numbers], np.float64)
 
   def _flags(self, name: str, chunk: source.Chunk) -> np.ndarray:
     """Reads a column as 0, 1 or ABSENT."""
     codes, names = labels.read(
         chunk.columns[name], place=f'{self._file}: {name}')
-    values = []
-    for index, text in enumerate(names):
-      if text.lower() not in _TRUE | _FALSE:
-        row = chunk.rows[np.flatnonzero(codes == index)[0]]
-        raise ValueError(
-            f'{self._file}, row {row}: {name} is {text!r}, but it should be '
-            'true or false, or 1 or 0.')
-      values.append(text.lower() in _TRUE)
+    wrong = [text.lower() not in _TRUE | _FALSE for text in names]
+    places = np.flatnonzero(np.array([*wrong, False])[codes])
+    if places.size:
+      wanted = 'but it should be true or false, or 1 or 0'
+      self._complain(chunk.rows)(
+          f'{name} is something else, {wanted}',
+          f'{name} is {_shown(names[codes[places[0]]])}, {wanted}', places)
+    values = [text.lower() in _TRUE for text in names]
     return np.array([*values, ABSENT], np.int8)[codes]
+
+
+def _number(cell: Any) -> float | None:
+  """Returns a cell as a number, nan if it is empty, None if it is none."""
+  if cell is None or cell == '':
+    return np.nan
+  try:
+    return float(cell)
+  except (TypeError, ValueError):
+    return None
+  except OverflowError:
+    return np.inf
+
+
+def _shown(cell: Any) -> str:
+  """Returns a cell as a message has it."""
+  text = repr(cell)
+  return text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'
 
 
 def _float32(values: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dfiv_ope import hints
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import labels as labels_lib
@@ -40,9 +41,7 @@ def export(
   """
   writers = {'csv': _csv, 'parquet': _parquet, 'npz': _npz, 'minari': _minari}
   if format_name not in writers:
-    raise ValueError(
-        f'There is no export to {format_name!r}. Choose one of '
-        f'{", ".join(FORMATS)}.')
+    raise ValueError(hints.unknown('export to', format_name, FORMATS))
   if out.exists():
     raise FileExistsError(
         f'{out} exists, and nothing is ever overwritten. Choose another --out '

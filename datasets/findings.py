@@ -1,7 +1,7 @@
 """What can be wrong with the rows of whole episodes."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,28 +12,84 @@ from dfiv_ope.datasets import decoding, labels
 _SUM_TOLERANCE = 1e-3
 _TOLERANCE = 1e-6
 _LARGEST_STEP = 2.**53
+# Rows that a sentence names, and findings that an error does.
+_ROWS = 5
+LISTED = 20
 
 
 class Finding(NamedTuple):
   """Something wrong, in one or more rows.
 
   Attributes:
-    sentence: what is wrong.
+    sentence: what is wrong, the same for all rows.
     places: of the rows among those that were searched.
     rows: their numbers in the file.
     episode: name of the first row's episode; empty if it has none.
+    example: what is wrong with the first row, if the sentence has not all.
   """
   sentence: str
   places: np.ndarray
   rows: np.ndarray
   episode: str = ''
+  example: str = ''
+
+  @property
+  def words(self) -> str:
+    """What is wrong with the first row."""
+    return self.example or self.sentence
 
   def describe(self, file: str) -> str:
-    """Says what is wrong, and where."""
-    episode = f' (episode {self.episode})' if self.episode else ''
+    """Says what is wrong, where, and how often."""
+    name = self.episode if self.episode.isprintable() else ascii(self.episode)
+    episode = f' (episode {name})' if name else ''
+    return f'{file}, row {self.rows[0]}{episode}: {self.words}{self._also()}.'
+
+  def _also(self) -> str:
     more = len(self.rows) - 1
-    also = f', and so in {more} more rows' if more else ''
-    return f'{file}, row {self.rows[0]}{episode}: {self.sentence}{also}.'
+    if not more:
+      return ''
+    next_rows = ', '.join(map(str, self.rows[1:_ROWS]))
+    return (f'; so in {more:,} more row{"s" if more > 1 else ""} ({next_rows}'
+            f'{", ..." if more >= _ROWS else ""})')
+
+
+def joined(found: Iterable[Finding]) -> list[Finding]:
+  """Returns findings with those of one sentence joined, by their first row.
+
+  Args:
+    found: in the order of the file.
+  """
+  groups: dict[str, list[Finding]] = {}
+  for each in found:
+    groups.setdefault(each.sentence, []).append(each)
+  result = [
+      group[0]._replace(**{name: np.concatenate([
+          getattr(each, name) for each in group])
+          for name in ('places', 'rows')})
+      for group in groups.values()]
+  return sorted(result, key=lambda each: int(each.rows[0]))
+
+
+def refusal(
+    found: Iterable[Finding], *, file: str, advice: str) -> ValueError:
+  """Returns the error of a log: its first finding, all of them as its notes.
+
+  Args:
+    found: at least one, in the order of the file.
+    file: name of the log.
+    advice: what to do.
+  """
+  sentences = [each.describe(file) for each in joined(found)]
+  if len(sentences) == 1:
+    return ValueError(f'{sentences[0]} {advice}')
+  error = ValueError(
+      f'{file} is not sound: {len(sentences)} things are wrong with it. The '
+      f'first: {sentences[0]} {advice}')
+  for sentence in sentences[:LISTED]:
+    error.add_note(sentence)
+  if len(sentences) > LISTED:
+    error.add_note(f'... and {len(sentences) - LISTED} more.')
+  return error
 
 
 class Shape:
@@ -71,15 +127,16 @@ def search(
            *_flags(rows, shape, decoder.layout),
            *_observations(rows, decoder), *_probabilities(
                rows, shape, decoder)]
-  for sentence, mask in masks:
+  for sentence, mask, *example in masks:
     index = np.flatnonzero(mask)
     if index.size:
       yield Finding(
           sentence, index, rows.row[index],
-          decoder.episode_name(rows.episode[index[0]]))
+          decoder.episode_name(rows.episode[index[0]]), *example)
 
 
-Masks = Iterator[tuple[str, np.ndarray]]
+# What is wrong, in which rows, and if need be what is wrong with the first.
+Masks = Iterator[tuple[Any, ...]]
 
 
 def _steps(rows: decoding.Rows) -> Masks:
@@ -87,7 +144,7 @@ def _steps(rows: decoding.Rows) -> Masks:
   if rows.step is None:
     return
   whole = np.isfinite(rows.step) & (rows.step == np.floor(rows.step))
-  yield 'step is not a whole number', ~whole
+  yield 'step is not a whole number', ~whole & ~rows.unread[:, decoding.STEP]
   exact = np.abs(rows.step) < _LARGEST_STEP
   yield ('step is 2^53 or more, where numbers that differ by one are not told '
          'apart; count from 0'), whole & ~exact
@@ -100,8 +157,9 @@ def _steps(rows: decoding.Rows) -> Masks:
   if wrong.any():
     first = int(np.argmax(wrong))
     before, after = rows.step[first - 1], rows.step[first]
-    yield (f'step {after:.0f} follows step {before:.0f}, but steps must go up '
-           'by one'), wrong
+    words = 'but steps must go up by one'
+    yield (f'a step follows another, {words}', wrong,
+           f'step {after:.0f} follows step {before:.0f}, {words}')
 
 
 def _actions(
@@ -154,11 +212,13 @@ def _probabilities(
   if target.shape[1]:
     asked = np.ones(len(rows.row), bool)
     asked[shape.ends[shape.has_final & shape.terminated]] = False
-    sound = ((target >= 0.) & (target <= 1. + _TOLERANCE)).all(axis=1)
+    unread = rows.unread[:, decoding.TARGET]
+    sound = ((target >= 0.) & (target <= 1. + _TOLERANCE) | (
+        np.isnan(target) & unread[:, None])).all(axis=1)
     yield ('a target probability is empty or not in [0, 1] (the last row of a '
            'truncated episode needs them as well)'), asked & ~sound
     total = target.sum(axis=1)
     wrong = asked & sound & (np.abs(total - 1.) > _SUM_TOLERANCE)
     if wrong.any():
-      yield (f'the target probabilities sum to {total[wrong][0]:.4g}, not to '
-             '1'), wrong
+      yield ('the target probabilities do not sum to 1', wrong,
+             f'the target probabilities sum to {total[wrong][0]:.4g}, not to 1')

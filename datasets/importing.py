@@ -2,9 +2,36 @@
 
 import pathlib
 
-from dfiv_ope import versions
+from dfiv_ope import stages, versions, whole_files
 from dfiv_ope.datasets import logs, store
 from dfiv_ope.datasets import spec as spec_lib
+
+
+def make(
+    reader: logs.LogReader,
+    out: pathlib.Path,
+    spec: spec_lib.Log,
+    *,
+    progress: stages.Progress = stages.silent,
+) -> None:
+  """Reads the log and writes the dataset, its record last.
+
+  Args:
+    reader: the log.
+    out: directory of the dataset to be; what a killed run left is removed.
+    spec: where the log comes from.
+    progress: told of each stage.
+
+  Raises:
+    OSError: the checkpoint could not be written.
+    ValueError: something is wrong with the log, or nothing is left of it.
+  """
+  with progress('Looking for the actions', 1.) as update:
+    reader.find_actions(update)
+  store.clear(out)
+  with progress('Importing', 1.) as update:
+    metadata = write(reader, out, spec, progress=update)
+  whole_files.write(out / spec_lib.METADATA, metadata.to_json())
 
 
 def write(

@@ -1,16 +1,21 @@
 """Names of actions and of episodes, whatever type a file gives them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import re
 from typing import Any, NamedTuple
 import unicodedata
 
 import numpy as np
-import pandas as pd
 
 from dfiv_ope.datasets.formats import source
 
 EMPTY, UNKNOWN = -1, -2
+CONTINUOUS = ('{}, but actions must be whole numbers or labels; continuous '
+              'actions are not supported: put them into a few classes first')
+
+# Called as complain(sentence, example, places): what is wrong with cells, what
+# is wrong with the first of them, and which they are.
+Complain = Callable[[str, str, np.ndarray], None]
 
 _WHOLE = re.compile(r'(-?(?:0|[1-9]\d*))(?:\.0*)?')
 _NUMBER = re.compile(r'-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
@@ -47,25 +52,29 @@ class Spellings:
         that a terminal would take for commands.
     """
     where = self._place if row is None else f'{self._place}, row {row}'
-    if not name.isprintable() and any(
-        unicodedata.category(each) in ('Cc', 'Cs') and each != '\t'
-        for each in name):
-      raise ValueError(
-          f'{where}: the label {ascii(name)} has a control character. Write it '
-          'without.')
+    words = self.complaint(name, value)
+    if words is not None:
+      raise ValueError(f'{where}: {words}.')
+
+  def complaint(self, name: str, value: object) -> str | None:
+    """Takes in a name as `add` does; returns what is wrong with it."""
+    if has_commands(name):
+      return (f'the label {ascii(name)} has a control character: write it '
+              'without')
     if _WHOLE.fullmatch(name):
-      return  # Blanks do not make another number.
+      return None  # Blanks do not make another number.
     text = _text(value)
     other = self._written.setdefault(name, text)
-    if other != text:
-      raise ValueError(
-          f'{where}: the labels {ascii(other)} and {ascii(text)} differ only '
-          'by blanks. Write both in the same way, or give them other names.')
+    if other == text:
+      return None
+    return (f'the labels {ascii(other)} and {ascii(text)} differ only by '
+            'blanks: write both in the same way, or give them other names')
 
 
 def read(
     values: source.Raw, *, place: str, spellings: Spellings | None = None,
-    rows: np.ndarray | None = None) -> Names:
+    rows: np.ndarray | None = None, complain: Complain | None = None,
+) -> Names:
   """Reads a column as names; 1, 1.0 and '1' are the same name.
 
   Args:
@@ -73,11 +82,13 @@ def read(
     place: file and name of the column, for messages.
     spellings: how names were written so far; None if it does not matter.
     rows: numbers of the rows in the file, for messages.
+    complain: is told of names that `spellings` refuses.
 
   Raises:
     ValueError: the column has several entries a row or values of a kind that
-      cannot be names, or `spellings` refuses a name.
+      cannot be names, or `spellings` refuses a name and nobody is told.
   """
+  import pandas as pd  # A log that is only opened does without.
   values = one_entry(values, place=place)
   if isinstance(values, pd.Categorical):
     codes, unique = values.codes.astype(np.int64), values.categories
@@ -93,21 +104,32 @@ def read(
   names = [_name(each) for each in unique]
   if spellings is not None:
     for name, each in zip(names, unique, strict=True):
-      try:
-        spellings.add(name, each)
-      except ValueError:
-        if rows is None:
-          raise
-        # The later one, where both are in these rows.
-        later = max(int(np.argmax(codes == other)) for other, its_name
-                       in enumerate(names) if its_name == name)
-        spellings.add(name, each, row=int(rows[later]))
+      words = spellings.complaint(name, each)
+      if words is None:
+        continue
+      # The later one, where both are in these rows.
+      places = max((
+          np.flatnonzero(codes == other) for other, its_name
+          in enumerate(names) if its_name == name),
+          key=lambda found: found[0] if found.size else -1)
+      if complain is None:
+        spellings.add(
+            name, each, row=None if rows is None else int(rows[places[0]]))
+      elif places.size:
+        complain(words, words, places)
   if '' not in names and len(set(names)) == len(names):
     return Names(codes, names)
   once = {name: index for index, name in enumerate(dict.fromkeys(
       name for name in names if name))}
   again = np.array([once.get(name, EMPTY) for name in names] + [EMPTY])
   return Names(again[codes], list(once))
+
+
+def has_commands(name: str) -> bool:
+  """Whether a label has characters that a terminal takes for commands."""
+  return not name.isprintable() and any(
+      unicodedata.category(each) in ('Cc', 'Cs') and each != '\t'
+      for each in name)
 
 
 def one_entry(values: Any, *, place: str) -> Any:
@@ -176,57 +198,63 @@ class Actions:
     return () if self.labels == numbers else self.labels
 
   def encode(
-      self, values: source.Raw, *, place: str, spellings: Spellings,
-      rows: np.ndarray) -> np.ndarray:
+      self, values: source.Raw, *, column: str, place: str,
+      spellings: Spellings, complain: Complain) -> np.ndarray:
     """Returns indices, int32 [N]; EMPTY and UNKNOWN where there is none.
 
     Args:
       values: the column.
+      column: its name.
       place: file and name of the column, for messages.
       spellings: how the actions were written so far.
-      rows: numbers of the rows in the file, for messages.
-
-    Raises:
-      ValueError: two labels cannot be told apart.
+      complain: is told of labels that cannot be told apart and of continuous
+        actions; each of these has some index.
     """
     codes, names = read(
-        values, place=place, spellings=spellings, rows=rows)
-    indices = np.array(
-        [self._index.get(name, UNKNOWN) for name in names] + [EMPTY], np.int32)
-    return indices[codes]
+        values, place=place, spellings=spellings, complain=complain)
+    refused = [name not in self._index and continuous(name) for name in names]
+    places = np.flatnonzero(np.array([*refused, False])[codes])
+    if places.size:
+      complain(CONTINUOUS.format(f'{column} is not whole'), CONTINUOUS.format(
+          f'{column} is {names[codes[places[0]]]}'), places)
+    indices = [
+        self._index.get(name, 0 if told or has_commands(name) else UNKNOWN)
+        for name, told in zip(names, refused, strict=True)]
+    return np.array([*indices, EMPTY], np.int32)[codes]
 
 
 class Collection:
-  """Gathers the actions of a log, chunk by chunk."""
+  """Gathers the actions of a log, chunk by chunk.
+
+  Labels that are refused when rows are decoded are left out.
+  """
 
   def __init__(self, file: str):
     """Begins with none; the file's name is for messages."""
     self._file = file
     self._names: set[str] = set()
-    self._spellings = Spellings(file)
+    self._refused = ''
 
   def add(self, chunk: source.Chunk, column: str) -> None:
     """Takes in the actions of a chunk.
 
     Raises:
-      ValueError: they are continuous, vectors, or too many.
+      ValueError: they are vectors, or too many.
     """
     values = chunk.columns[column]
     if values.ndim != 1 and values.shape[1:] != (1,):
       raise ValueError(
           f'{self._file}: {column} has {np.prod(values.shape[1:])} entries a '
           'row, but an action must be one whole number or label.')
-    codes, names = read(
-        values, place=f'{self._file}: {column}', spellings=self._spellings,
-        rows=chunk.rows)
+    codes, names = read(values, place=f'{self._file}: {column}')
     for index, name in enumerate(names):
-      if name not in self._names and continuous(name):
-        row = chunk.rows[np.flatnonzero(codes == index)[0]]
-        raise ValueError(
-            f'{self._file}, row {row}: {column} is {name}, but actions must be '
-            'whole numbers or labels; continuous actions are not supported. '
-            'Put them into a few classes first.')
-    self._names.update(names)
+      if continuous(name):
+        if not self._refused:
+          row = chunk.rows[np.flatnonzero(codes == index)[0]]
+          words = CONTINUOUS.format(f'{column} is {name}')
+          self._refused = f'{self._file}, row {row}: {words}.'
+      elif not has_commands(name):
+        self._names.add(name)
     if len(self._names) > source.MOST_ACTIONS:
       raise ValueError(
           f'{self._file}: {column} has more than {source.MOST_ACTIONS:,} '
@@ -239,7 +267,8 @@ class Collection:
       ValueError: there were none.
     """
     if not self._names:
-      raise ValueError(f'{self._file} holds no action in any row.')
+      raise ValueError(
+          self._refused or f'{self._file} holds no action in any row.')
     return Actions(in_order(self._names))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 import pathlib
 from typing import Any
 
+from dfiv_ope import yaml_files
 from dfiv_ope.datasets import (
   assembly,
   column_notes,
@@ -14,7 +15,7 @@ from dfiv_ope.datasets import (
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets.formats import source
-from dfiv_ope.ope import episodes
+from dfiv_ope.ope import log_notes
 
 # Called as progress(share of the file that was read).
 Progress = Callable[[float], None]
@@ -125,7 +126,8 @@ class LogReader:
 
     Args:
       report: is told what is wrong with rows; their episodes are left out.
-        Without it, the first thing wrong is the end.
+        Without it no episode is given after the first thing wrong, and the
+        error at the end names them all.
       progress: is told how far it is.
 
     Raises:
@@ -134,16 +136,19 @@ class LogReader:
     actions = self.find_actions(progress)
     categories = self.find_categories(progress)
     self._profile = None
+    found: list[findings.Finding] = []
     self._assembler = assembly.Assembler(
         self._layout, actions, file=self.file, categories=categories,
-        report=report or self._refuse)
+        report=report or found.append)
     for chunk in self._source.chunks(
         self._layout.names, text=self._layout.text):
       block = self._assembler.add(chunk)
-      if block is not None:
+      if block is not None and not found:
         yield self._noted(block)
       progress(chunk.share)
     block = self._assembler.finish()
+    if found:
+      raise findings.refusal(found, file=self.file, advice=self._advice)
     if block is not None:
       yield self._noted(block)
 
@@ -171,17 +176,15 @@ class LogReader:
     """Returns what was dropped so far, and what columns cannot tell."""
     return [note.sentence for note in self.all_notes()]
 
-  def all_notes(self) -> list[episodes.Note]:
+  def all_notes(self) -> list[log_notes.Note]:
     """Returns the notes with their doubts."""
     result = []
-    if self._assembler and self._assembler.cut:
-      result.append(_plain(
-          f'{_episodes(self._assembler.cut)} ended without a final '
-          'observation: the last step was dropped.'))
-    if self._assembler and self._assembler.empty:
-      result.append(_plain(
-          f'{_episodes(self._assembler.empty)} had no transition left: '
-          'dropped.'))
+    for kind, count in (
+        (log_notes.CUT, self._assembler.cut if self._assembler else 0),
+        (log_notes.EMPTY, self._assembler.empty if self._assembler else 0)):
+      if count:
+        result.append(
+            log_notes.Note(kind=kind, numbers={'episodes': count}))
     if self._profile:
       result += self._profile.notes()
     return result
@@ -194,13 +197,42 @@ class LogReader:
         f'{notes or "It has no rows."} A transition needs the observation '
         'after it, unless it terminated the episode.')
 
-  def _refuse(self, finding: findings.Finding) -> None:
-    raise ValueError(f'{finding.describe(self.file)} {self._advice}')
 
+def open_mapped(
+    path: pathlib.Path, *, format_name: str | None,
+    mapping: pathlib.Path | None, assignments: list[str] | None,
+    actions: str | None, ends: str | None,
+    categorical: list[str] | None = None,
+) -> LogReader:
+  """Opens a log whose columns mean what a file and some texts say.
 
-def _plain(sentence: str) -> episodes.Note:
-  return episodes.Note(sentence, doubt=False)
+  Args:
+    path: of the log.
+    format_name: None to tell it by name and content.
+    mapping: a YAML file that says what the columns mean.
+    assignments: the same as NAME=COLUMN, which win over the file.
+    actions: number of actions or their labels.
+    ends: how episodes end.
+    categorical: names of observations whose values are labels.
 
-
-def _episodes(count: int) -> str:
-  return f'{count:,} episode{"s" if count > 1 else ""}'
+  Raises:
+    FileNotFoundError: there is no log or no mapping.
+    ValueError: the log or the mapping is not sound.
+  """
+  data: dict[str, Any] = yaml_files.read(mapping) if mapping else {}
+  mapped: set[str] = set()
+  for text in assignments or []:
+    name, equals, value = text.partition('=')
+    if not equals:
+      raise ValueError(f'--map should have the form NAME=COLUMN, got {text!r}.')
+    if name.strip() in mapped:
+      raise ValueError(f'--map names {name.strip()!r} twice. Name it once.')
+    mapped.add(name.strip())
+    data[name.strip()] = value
+  for name, option in (
+      ('actions', actions), ('ends', ends),
+      ('categorical', ','.join(categorical) if categorical else None)):
+    if option is not None:
+      data[name] = option
+  return LogReader(
+      path, columns=columns_lib.parse(data), format_name=format_name)

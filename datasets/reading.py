@@ -1,41 +1,53 @@
 """Reads a dataset back, all of it into memory.
 
 Nothing here loads the target policy unless it is asked to: a SavedModel is a
-program. Nothing needs Reverb; `serving` does.
+program. Nothing needs Reverb, as `serving` does, and only tensors and policies
+need TensorFlow.
 """
 
 from collections.abc import Mapping, Sequence
+import dataclasses
+import functools
 import pathlib
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.datasets import array_files, store
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
-from dfiv_ope.policies import finite
+
+if TYPE_CHECKING:
+  import tensorflow as tf
 
 
-class Dataset(NamedTuple):
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Dataset:
   """A dataset in memory.
 
   Attributes:
     path: its directory.
     metadata: its record.
     steps: all rows, in the order of collection.
-    transitions: all transitions, in the same order, as tensors [M, ...].
-    initial_observations: of every episode, [E, D].
     annotations: further columns of the log by name, each float32 [N], one
       entry a row of `steps`.
   """
   path: pathlib.Path
   metadata: spec_lib.Metadata
   steps: steps_lib.Steps
-  transitions: types.Transition
-  initial_observations: tf.Tensor
   annotations: Mapping[str, np.ndarray]
+
+  @functools.cached_property
+  def transitions(self) -> types.Transition:
+    """All transitions, in the same order, as tensors [M, ...]."""
+    return steps_lib.transitions(self.steps)
+
+  @functools.cached_property
+  def initial_observations(self) -> 'tf.Tensor':
+    """First observation of every episode, [E, D]."""
+    import tensorflow as tf
+    return tf.constant(self.steps.observation[self.steps.is_first])
 
   @property
   def policy(self) -> types.Policy | None:
@@ -61,9 +73,9 @@ def open_dataset(path: pathlib.Path) -> Dataset:
   verify_files(path, metadata)
   arrays = {
       name: array_files.load(
-          store.array_path(path, name), dtype=spec.dtype.as_numpy_dtype,
-          shape=tuple(spec.shape[1:]))
-      for name, spec in store.array_specs(
+          store.array_path(path, name), dtype=column.dtype,
+          shape=column.shape)
+      for name, column in store.array_columns(
           metadata.num_observations, len(metadata.annotations)).items()}
   lengths = {len(array) for array in arrays.values()}
   if len(lengths) > 1 or 0 in lengths:
@@ -79,8 +91,6 @@ def open_dataset(path: pathlib.Path) -> Dataset:
         f'{metadata.digest}. Make the dataset again.')
   return Dataset(
       path=path, metadata=metadata, steps=rows,
-      transitions=steps_lib.transitions(rows),
-      initial_observations=tf.constant(rows.observation[rows.is_first]),
       annotations={} if annotations is None else dict(zip(
           metadata.annotations, annotations.T, strict=True)))
 
@@ -110,6 +120,7 @@ def load_policy(
   """
   if metadata.policy is None:
     return None
+  from dfiv_ope.policies import finite
   return finite.load(
       path / store.POLICY, num_observations=metadata.num_observations,
       num_actions=metadata.num_actions, trusted=trusted)

@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import reverb
@@ -15,6 +16,8 @@ from dfiv_ope.datasets import steps as steps_lib
 
 # A healthy checkpoint restores in seconds; a broken one may never return.
 RESTORE_SECONDS = 120.
+# How often served tables are looked at.
+_WATCH_SECONDS = 5.
 
 
 def same_checkpoint(dataset: reading.Dataset) -> bool:
@@ -112,3 +115,29 @@ def probe(
     raise ValueError(
         f'Reverb cannot restore {checkpoint} ({lines[-1]}). Make the dataset '
         'again.') from error
+
+
+def watch(server: reverb.Server, *, seconds: float = _WATCH_SECONDS) -> None:
+  """Looks at the tables of a server until a client has changed one.
+
+  Raises:
+    ValueError: a table has other items than at first.
+  """
+  client = server.localhost_client()
+
+  def state() -> dict[str, tuple[int, int]]:
+    return {name: (info.current_size,
+                   info.rate_limiter_info.insert_stats.completed)
+            for name, info in client.server_info().items()}
+
+  expected = state()
+  while True:
+    time.sleep(seconds)
+    found = state()
+    for name, (size, _) in expected.items():
+      if found.get(name) != expected[name]:
+        raise ValueError(
+            f'A client has changed the served table {name}: it had {size:,} '
+            f'blocks and has {found.get(name, (0, 0))[0]:,}, so nobody is '
+            'served any more. The files of the dataset are untouched. Serve '
+            'it again, to clients that only read.')

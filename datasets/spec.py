@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping
 import dataclasses
+import hashlib
+import json
 import pathlib
 import re
 from typing import Any
 
-from dfiv_ope.datasets import record
+from dfiv_ope import typed_json
+from dfiv_ope.datasets import finding, record
 from dfiv_ope.policies import episode_returns
 
 SCHEMA = 2
-METADATA = 'metadata.json'
+METADATA = finding.METADATA
+# Of a task's dataset: enough for its evaluation, small enough for a laptop.
+TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -131,6 +136,20 @@ class Metadata:
             for index, name in enumerate(self.observations)
             if name in self.categorical}
 
+  @property
+  def policy_digest(self) -> str:
+    """A digest of the policy that lies beside a made dataset.
+
+    It is that of the network's config and weights: TensorFlow writes the same
+    graph differently each time.
+    """
+    weights = {
+        name: file['sha256'] for name, file in self.files.items()
+        if name.startswith('policy/variables/')}
+    config = (self.policy or {}).get('dqn')
+    text = json.dumps([config, weights], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
   def __post_init__(self) -> None:
     for name in ('num_observations', 'num_actions', 'transitions', 'episodes'):
       if getattr(self, name) < 1:
@@ -182,7 +201,7 @@ class Metadata:
     values = {name: value for name, value in fields.items()
               if name not in ('schema', record.DIGEST)}
     try:
-      result = record.build(cls, values)
+      result = typed_json.fields(cls, values, gaps=True)
       record.verify(fields)
     except ValueError as error:
       raise ValueError(
@@ -196,11 +215,8 @@ def read_metadata(path: pathlib.Path) -> Metadata:
 
   Raises:
     FileNotFoundError: there is no complete dataset.
-    ValueError: the record cannot be used.
+    ValueError: it is a log, or the record cannot be used.
   """
+  finding.require(path)
   file = path / METADATA
-  if not file.is_file():
-    raise FileNotFoundError(
-        f'{path} holds no complete dataset (no {METADATA}). Make one with '
-        '`dfiv-ope dataset make`, or of a log with `dfiv-ope dataset import`.')
   return Metadata.from_json(record.read(file), source=file)

@@ -9,7 +9,6 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.policies import rollout
@@ -37,16 +36,35 @@ class Steps(NamedTuple):
   is_terminal: np.ndarray
 
 
+class Column(NamedTuple):
+  """What a column holds.
+
+  Attributes:
+    dtype: of its numbers.
+    shape: of a row.
+  """
+  dtype: np.dtype
+  shape: tuple[int, ...] = ()
+
+
+def columns(num_observations: int) -> dict[str, Column]:
+  """Returns what the columns of `Steps` hold, by name."""
+  return {
+      'observation': Column(np.dtype(np.float64), (num_observations,)),
+      'action': Column(np.dtype(np.int32)),
+      'reward': Column(np.dtype(np.float64)),
+      'discount': Column(np.dtype(np.float32)),
+      'is_first': Column(np.dtype(bool)),
+      'is_last': Column(np.dtype(bool)),
+      'is_terminal': Column(np.dtype(bool))}
+
+
 def signature(num_observations: int) -> Steps:
   """Returns the tensor specs of a block of any number of rows."""
-  return Steps(
-      observation=tf.TensorSpec([None, num_observations], tf.float64),
-      action=tf.TensorSpec([None], tf.int32),
-      reward=tf.TensorSpec([None], tf.float64),
-      discount=tf.TensorSpec([None], tf.float32),
-      is_first=tf.TensorSpec([None], tf.bool),
-      is_last=tf.TensorSpec([None], tf.bool),
-      is_terminal=tf.TensorSpec([None], tf.bool))
+  import tensorflow as tf
+  return Steps(**{
+      name: tf.TensorSpec([None, *column.shape], column.dtype)
+      for name, column in columns(num_observations).items()})
 
 
 def from_episode(episode: rollout.Episode) -> Steps:
@@ -73,6 +91,7 @@ def transitions(steps: Steps) -> types.Transition:
 
   Graph code: it serves arrays in memory and blocks of a stream alike.
   """
+  import tensorflow as tf
   starts = tf.where(~tf.convert_to_tensor(steps.is_last))[:, 0]  # [M]
   return types.Transition(
       observation=tf.gather(steps.observation, starts),

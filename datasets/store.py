@@ -20,12 +20,11 @@ import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.datasets import array_files
 from dfiv_ope.datasets import steps as steps_lib
-from dfiv_ope.policies import episode_returns, finite, rollout
+from dfiv_ope.policies import episode_returns, rollout
 
 if TYPE_CHECKING:
   from dfiv_ope.datasets import checkpoint as checkpoint_lib
@@ -89,9 +88,8 @@ class Writer:
     (path / ARRAYS).mkdir(parents=True)
     self._arrays = {
         name: array_files.Appender(
-            array_path(path, name), dtype=spec.dtype.as_numpy_dtype,
-            shape=tuple(spec.shape[1:]))
-        for name, spec in array_specs(
+            array_path(path, name), dtype=column.dtype, shape=column.shape)
+        for name, column in array_columns(
             num_observations, num_annotations).items()}
     from dfiv_ope.datasets import checkpoint as checkpoint_lib
     self._checkpoint = checkpoint_lib.Writer(
@@ -224,6 +222,7 @@ def save_policy(
     policy: types.Policy, path: pathlib.Path, *, num_observations: int
 ) -> None:
   """Writes the target policy into a dataset's directory."""
+  from dfiv_ope.policies import finite
   finite.save(policy, path / POLICY, num_observations=num_observations)
 
 
@@ -232,14 +231,15 @@ def array_path(path: pathlib.Path, name: str) -> pathlib.Path:
   return path / ARRAYS / f'{name}{array_files.SUFFIX}'
 
 
-def array_specs(
+def array_columns(
     num_observations: int, num_annotations: int = 0,
-) -> dict[str, tf.TensorSpec]:
+) -> dict[str, steps_lib.Column]:
   """Returns what the files of arrays hold, by column."""
-  specs = steps_lib.signature(num_observations)._asdict()
+  result = steps_lib.columns(num_observations)
   if num_annotations:
-    specs[ANNOTATIONS] = tf.TensorSpec([None, num_annotations], tf.float32)
-  return specs
+    result[ANNOTATIONS] = steps_lib.Column(
+        np.dtype(np.float32), (num_annotations,))
+  return result
 
 
 def tables(num_observations: int) -> list['checkpoint_lib.Table']:

@@ -1,5 +1,7 @@
 """What a person wants to know of a log before an estimate is made of it."""
 
+from typing import Any
+
 import numpy as np
 
 from dfiv_ope.datasets import columns as columns_lib
@@ -52,6 +54,20 @@ class Summary:
       self._probabilities = _widen(
           self._probabilities, annotations[starts, column])
 
+  def record(self) -> dict[str, Any]:
+    """Returns counts and ranges for programs, None where there are none."""
+    lengths = np.concatenate(self._lengths)
+    return {
+        'transitions': self.transitions, 'episodes': len(lengths),
+        'truncated': len(lengths) - self._terminated,
+        'steps': {'least': int(lengths.min()), 'most': int(lengths.max()),
+                  'median': float(np.median(lengths))},
+        'reward': {**(_ends(self._rewards) or {}),
+                   'mean': self._reward_sum / self.transitions},
+        'actions': dict(zip(
+            self._labels, self._counts.tolist(), strict=True)),
+        'behaviour_probability': _ends(self._probabilities)}
+
   def rows(self) -> list[tuple[str, str]]:
     """Returns names and values for a card."""
     lengths = np.concatenate(self._lengths)
@@ -78,6 +94,12 @@ class Summary:
       low, high = self._probabilities
       result.append(('behaviour probability', f'{low:g} to {high:g}'))
     return result
+
+
+def _ends(limits: tuple[float, float]) -> dict[str, float] | None:
+  if not np.isfinite(limits[0]):
+    return None
+  return {'least': limits[0], 'most': limits[1]}
 
 
 def _widen(

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 import dataclasses
 from typing import Any
 
+from dfiv_ope import hints
+
 _TYPE = 'type'
 
 
@@ -37,11 +39,32 @@ def check_names(
     ValueError: a name is unknown.
   """
   known = [field.name for field in dataclasses.fields(kind)]
-  unknown = [str(name) for name in data if name not in known]
+  unknown = []
+  for name in data:
+    if name not in known:
+      guess = hints.near(str(name), known)
+      unknown.append(
+          f'{name} (did you mean {guess}?)' if guess else str(name))
   if unknown:
     raise ValueError(
         f'{what} has no {", ".join(unknown)}. {names} are: '
         f'{", ".join(known)}.')
+
+
+def check_at_least(config: Any, least: int, *names: str) -> None:
+  """Raises a ValueError where an attribute of a config is too small."""
+  for name in names:
+    if not getattr(config, name) >= least:
+      raise ValueError(
+          f'{name} must be at least {least}, got {getattr(config, name)}.')
+
+
+def check_positive(config: Any, *names: str) -> None:
+  """Raises a ValueError where an attribute of a config is not positive."""
+  for name in names:
+    if not getattr(config, name) > 0:
+      raise ValueError(
+          f'{name} must be positive, got {getattr(config, name)}.')
 
 
 def decode(data: Any, known: Iterable[type]) -> Any:
@@ -67,3 +90,11 @@ def decode(data: Any, known: Iterable[type]) -> Any:
   if isinstance(data, list):
     return tuple(decode(each, by_name.values()) for each in data)
   return data
+
+
+def changes(before: Any, after: Any) -> dict[str, Any]:
+  """Returns the fields in which two configs of one type differ, as in after."""
+  return {
+      field.name: getattr(after, field.name)
+      for field in dataclasses.fields(before)
+      if getattr(before, field.name) != getattr(after, field.name)}

@@ -3,6 +3,9 @@
 import signal
 from typing import Any
 
+# Whether Ctrl-C was pressed in this process.
+_pressed = False
+
 
 class Interrupted(KeyboardInterrupt):
   """Ctrl-C, as opposed to a KeyboardInterrupt that a user's policy raises."""
@@ -25,5 +28,17 @@ def is_from_the_keyboard(error: BaseException) -> bool:
   return isinstance(error, KeyboardInterrupt)
 
 
+def check() -> None:
+  """Raises a Ctrl-C that foreign code has swallowed, as destructors do.
+
+  Raises:
+    Interrupted: there was one.
+  """
+  if _pressed:
+    raise Interrupted
+
+
 def _interrupt(*unused: Any) -> None:
+  global _pressed
+  _pressed = True
   raise Interrupted

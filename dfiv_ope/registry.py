@@ -1,17 +1,26 @@
 """What is known of a method before its module is loaded: an entry each.
 
 A room with methods has a mapping of names to entries (`agents.ENTRIES`,
-`iv.methods.ENTRIES`). Commands, sweeps, reports and tests read them, so that a
-new method is its module and its entry. Nothing here needs TensorFlow.
+`iv.methods.ENTRIES`), collected from one small module a method beside it
+(`agents.entries`). Commands, sweeps, reports and tests read them, so that a
+new method is its module and its entry. Nothing here needs TensorFlow: what is
+planned, such as which rows are missing, is planned without it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import importlib
 import types
 from typing import Any
 
+from dfiv_ope import hints
+
+# Of the configs that a method has, and how long a sweep trains.
+PRESETS = ('default', 'paper')
+BUDGETS = ('quick', 'full')
 CLOSED_FORM = 'closed form'
+# Of a run whose entry says nothing else.
+_FIXED_SECONDS = 8.
 # The order in which reports have them.
 FAMILIES = (CLOSED_FORM, 'neural IV', 'FQE', 'other', 'naive')
 
@@ -33,9 +42,7 @@ class Style:
 
   def __post_init__(self) -> None:
     if self.family not in FAMILIES:
-      raise ValueError(
-          f'There is no family {self.family!r}. Choose one of '
-          f'{", ".join(FAMILIES)}.')
+      raise ValueError(hints.unknown('family', self.family, FAMILIES))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,17 +53,24 @@ class Entry:
     version: of its numbers: raised when they change, which makes stored
       results others. tests/test_fingerprints.py fails where that was forgotten.
     style: how it looks in reports.
+    when: when to use it, in a sentence or two.
+    configs: its presets by name; all have 'default'.
     quick: changes of its configs, as name=value, that make a run one of about
       ten CPU seconds; a sweep with the budget 'quick' takes them.
     tiny: fields of its configs for a run that is over at once, in tests.
+    cost: CPU seconds of a run, roughly: of one unit of each field of its config
+      that makes it longer, such as an update, and 'fixed' for the rest.
     variants: labels of named variants, for a field of the config by its value,
       such as {'solve': {'moment': 'DFIV (moment)'}}. Where a value has none,
       the style's label stands.
   """
   version: int
   style: Style
+  when: str
+  configs: Mapping[str, Any]
   quick: tuple[str, ...] = ()
   tiny: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  cost: Mapping[str, float] = dataclasses.field(default_factory=dict)
   variants: Mapping[str, Mapping[str, str]] = dataclasses.field(
       default_factory=dict)
 
@@ -64,6 +78,12 @@ class Entry:
   def trained(self) -> bool:
     """Whether it makes updates, rather than solve once."""
     return self.style.family != CLOSED_FORM
+
+  def seconds(self, config: Any) -> float:
+    """Returns the CPU seconds that a run takes, roughly."""
+    return self.cost.get('fixed', _FIXED_SECONDS) + sum(
+        each * (getattr(config, name, 0) or 0)
+        for name, each in self.cost.items() if name != 'fixed')
 
   @property
   def labels(self) -> tuple[str, ...]:
@@ -84,6 +104,23 @@ class Entry:
             if name in config and str(config[name]) in labels]
 
 
+def collect(modules: Iterable[types.ModuleType]) -> dict[str, Entry]:
+  """Returns the entries of modules by the modules' own names, in order."""
+  return {module.__name__.rpartition('.')[2]: module.ENTRY
+          for module in modules}
+
+
+def find(name: str, entries: Mapping[str, Entry]) -> Entry:
+  """Returns the entry of a method.
+
+  Raises:
+    ValueError: there is no such method.
+  """
+  if name not in entries:
+    raise ValueError(hints.unknown('method', name, list(entries)))
+  return entries[name]
+
+
 def load(
     name: str, entries: Mapping[str, Entry], package: str,
 ) -> types.ModuleType:
@@ -97,7 +134,5 @@ def load(
   Raises:
     ValueError: there is no such method.
   """
-  if name not in entries:
-    raise ValueError(
-        f'There is no method {name!r}. Choose one of {", ".join(entries)}.')
+  find(name, entries)
   return importlib.import_module(f'{package}.{name}')

@@ -1,7 +1,6 @@
 """The versions of the programs a result comes from, to be written beside it."""
 
 import functools
-from importlib import metadata
 import platform
 
 _PACKAGES = (
@@ -16,6 +15,7 @@ def versions() -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
+  from importlib import metadata  # only where they are written down
   return {
       'python': platform.python_version(),
       **{name: metadata.version(name) for name in _PACKAGES}}

@@ -5,10 +5,7 @@ from collections.abc import Callable
 import dm_env
 import numpy as np
 
-from dfiv_ope.envs import wrappers
-
-# The names are known without importing bsuite, so that `--help` is instant.
-TASKS = ('catch', 'mountain_car', 'cartpole')
+from dfiv_ope.envs import names, wrappers
 
 
 def make(
@@ -16,7 +13,7 @@ def make(
   """Builds a task with float64 flat observations and int32 actions.
 
   Args:
-    task: one of `TASKS`.
+    task: one of `names.TASKS`.
     action_noise: probability with which the environment replaces the action
       by a uniform one.
     seed: seeds the task and, by a separate stream, the action noise.
@@ -42,14 +39,12 @@ def maker(
 
 def _bsuite(task: str, seed: int) -> dm_env.Environment:
   """Builds the plain bsuite task (their ids carry no seed; we pass one)."""
+  names.require(task)
   if task == 'catch':
     from bsuite.environments import catch
     return catch.Catch(seed=seed)
   if task == 'mountain_car':
     from bsuite.environments import mountain_car
     return mountain_car.MountainCar(max_steps=1000, seed=seed)
-  if task == 'cartpole':
-    from bsuite.environments import cartpole
-    return cartpole.Cartpole(seed=seed)
-  raise ValueError(
-      f'Unknown task {task!r}. The tasks are: {", ".join(TASKS)}.')
+  from bsuite.environments import cartpole
+  return cartpole.Cartpole(seed=seed)

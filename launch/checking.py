@@ -1,101 +1,103 @@
 """`dfiv-ope dataset check`: what a log holds, and whether it is sound."""
 
+import json
 import pathlib
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dfiv_ope.launch import console, importing, runtime
+from dfiv_ope.datasets import finding
+from dfiv_ope.launch import completion, console, options, runtime
 
+if TYPE_CHECKING:
+  from dfiv_ope.datasets import log_check
 
 def check(
     path: Annotated[pathlib.Path, typer.Argument(
         help='Directory of a dataset, or a log to be imported.')],
     policy: Annotated[str | None, typer.Option(
         help='Also say how far a dataset overlaps with this policy, as '
-             '`evaluate` takes it.')] = None,
-    format_name: importing.Format = None,
-    mapping: importing.Mapping = None,
-    assignments: importing.Map = None,
-    actions: importing.Actions = None,
-    ends: importing.Ends = None,
-    categorical: importing.Categorical = None,
+             '`evaluate` takes it.',
+        autocompletion=completion.policy)] = None,
+    format_name: options.LogFormat = None,
+    mapping: options.LogMapping = None,
+    assignments: options.LogColumns = None,
+    actions: options.LogActions = None,
+    ends: options.LogEnds = None,
+    categorical: options.LogCategorical = None,
+    as_json: options.Json = False,
 ) -> None:
   """Say what a dataset or a log holds, and whether it is sound.
 
   A dataset is read back and its files, digest and rows verified. Of a log,
-  everything that `import` would refuse is listed with its row; it takes the
-  same options. Exit code 0 if all is well, 2 if not.
+  everything that `import` would refuse is listed with its rows, cells that
+  cannot be read included; it takes the same options. Exit code 0 if all is
+  well, 2 if not.
   """
-  runtime.start()
-  options: dict[str, Any] = {
+  given: dict[str, Any] = {
       'format_name': format_name, 'mapping': mapping,
       'assignments': assignments, 'actions': actions, 'ends': ends,
       'categorical': categorical}
-  if importing.is_log(path):
-    if policy is not None:
-      raise ValueError(
-          f'{path} is a log. Import it first; a policy is compared with a '
-          'dataset.')
-    importing.check_log(path, importing.open_log(path, **options))
-    return
-  if any(value is not None for value in options.values()):
+  is_log = finding.is_log(path)
+  if not is_log:
+    finding.require(path)
+  if is_log and policy is not None:
+    raise ValueError(
+        f'{path} is a log. Import it first; a policy is compared with a '
+        'dataset.')
+  if not is_log and any(value is not None for value in given.values()):
     raise ValueError(
         f'{path} is a dataset, whose columns are known. The options are for '
         'logs.')
-  _check_dataset(path)
-  if policy is not None:
-    _check_policy(path, policy)
+  runtime.start()
+  from dfiv_ope.datasets import log_check, logs
+  reader = logs.open_mapped(path, **given) if is_log else None
+  try:
+    report = (
+        log_check.check_log(path, reader, progress=console.progress) if reader
+        else log_check.check_dataset(path, progress=console.progress))
+  except (ValueError, OSError) as error:
+    if not as_json:
+      raise
+    report = log_check.unreadable(path, str(error))
+  if not as_json:
+    _show(report)
+    if policy is not None:
+      _show_overlap(_overlap(path, policy))
+    return
+  record = report.record()
+  if policy is not None and report.sound:
+    record['overlap'] = _overlap(path, policy)
+  console.say_json(json.dumps(record, indent=2, default=float))
+  if not report.sound:
+    raise typer.Exit(2)
 
 
-def _check_dataset(path: pathlib.Path) -> None:
-  from dfiv_ope.datasets import checks, reading
-  with console.progress('Reading'):
-    dataset = reading.open_dataset(path)
-    found = checks.problems(dataset)
-  metadata = dataset.metadata
-  if found:
-    raise ValueError(f'{path} is not sound. ' + ' '.join(found))
-  console.card(f'Dataset {path}', checks.summarise(dataset).rows())
-  for note in checks.column_profile(dataset).sentences():
-    console.say(note)
-  console.say(
-      f'{path} is sound: {metadata.transitions:,} transitions in '
-      f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '
-      f'{len(metadata.files)} files as written.')
+def _show(report: 'log_check.Report') -> None:
+  """Prints what is there and what is wrong with it.
+
+  Raises:
+    ValueError: something is wrong.
+  """
+  if report.summary is not None:
+    console.card(f'{report.kind} {report.path}', report.summary.rows())
+  for sentence in [*report.sentences, *report.notes]:
+    console.say(sentence)
+  if not report.sound:
+    raise ValueError(report.verdict)
+  console.say(report.verdict)
 
 
-def _check_policy(path: pathlib.Path, policy: str) -> None:
-  """Says how far the log tells what the policy would do."""
-  from dfiv_ope.launch import questions
-  from dfiv_ope.ope import overlap
+def _overlap(path: pathlib.Path, policy: str) -> dict[str, Any]:
+  """Returns how far the log tells what the policy would do."""
+  from dfiv_ope.datasets import log as log_lib
+  from dfiv_ope.evaluation import policy_overlap
   with console.progress('Comparing the policy with the log'):
-    question = questions.Question(
-        path, target_epsilon=0., out=path, policy=policy)
-    influence = question.evaluator.influence()
-    share, features = influence.effective_share, influence.features
-  description = question.description
-  found = description['overlap']
-  weights, coverage = found['weights'], found['coverage']
-  rows = [
-      ('policy', description['policy']),
-      ('logged actions it takes', f'{100 * found["agreement"]:.1f} %'),
-      ('decisions with near neighbours', f'{100 * coverage["share"]:.1f} %'),
-      ('effective sample size of rows', f'{100 * share:.1f} %')]
-  if weights:
-    rows.append((
-        'effective size',
-        f'{weights["effective_steps"]:,.0f} of {found["steps"]:,} steps, '
-        f'{weights["effective_episodes"]:,.1f} of '
-        f'{description["episodes"]:,} episodes'
-        + (' (with estimated probabilities)' if weights['estimated'] else '')))
-  console.card('Overlap', rows)
-  for words in (
-      overlap.verdict(overlap.worst(
-          found['grade'], overlap.share_grade(share))),
-      overlap.share_words(
-          share, features=features.random_features,
-          bandwidth_scale=features.bandwidth_scale, reduced=features.reduced,
-          cells=influence.cells),
-      *found['warnings']):
+    return policy_overlap.describe(log_lib.Log.open(path), policy)
+
+
+def _show_overlap(found: dict[str, Any]) -> None:
+  from dfiv_ope.evaluation import policy_overlap
+  console.card('Overlap', policy_overlap.card(found))
+  for words in found['sentences']:
     console.say(words)

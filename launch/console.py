@@ -3,25 +3,28 @@
 Everything that is printed goes through here as text: what came from a user (a
 label, a path, an error of foreign code) is never markup, holds no control
 characters that a terminal would obey, and is cut where it is very long.
+rich is imported with the first table or progress bar: a shell that completes a
+word, and an error that is written to a file, do not wait for it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 import contextlib
 import io
 import json
 import re
 import sys
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from rich import box
-from rich import console as rich_console
-from rich import progress as rich_progress
-from rich import table as rich_table
-from rich import text as rich_text
+if TYPE_CHECKING:
+  from rich import console as rich_console
+  from rich import text as rich_text
 
 # Results go to standard output, everything about the work to standard error.
-_OUTPUT = rich_console.Console()
-_NOTES = rich_console.Console(stderr=True)
+# None until something is printed.
+_OUTPUT: 'rich_console.Console | None' = None
+_NOTES: 'rich_console.Console | None' = None
+# Whether notes and progress are left out.
+_quiet = False
 
 # How often a log without a terminal hears of long work.
 _LOG_LINES = 5
@@ -31,6 +34,28 @@ _LONGEST = 2_000
 _CONTROL = re.compile(
     '[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069'
     '\ud800-\udfff]')
+
+
+def be_quiet(quiet: bool = True) -> None:
+  """Leaves out notes and progress from now on; never results or errors."""
+  global _quiet
+  _quiet = quiet
+
+
+def _output() -> 'rich_console.Console':
+  global _OUTPUT
+  if _OUTPUT is None:
+    from rich import console as rich_console
+    _OUTPUT = rich_console.Console()
+  return _OUTPUT
+
+
+def _notes() -> 'rich_console.Console':
+  global _NOTES
+  if _NOTES is None:
+    from rich import console as rich_console
+    _NOTES = rich_console.Console(stderr=True)
+  return _NOTES
 
 
 def accept_all_characters() -> None:
@@ -66,12 +91,13 @@ def _escape(found: re.Match[str]) -> str:
 
 def say(text: object) -> None:
   """Prints a line of the result."""
-  _print(_OUTPUT, text)
+  _print(_output(), text)
 
 
 def note(text: object) -> None:
-  """Prints a line about the work."""
-  _print(_NOTES, text)
+  """Prints a line about the work, unless it shall be quiet."""
+  if not _quiet:
+    _print(_notes(), text)
 
 
 def note_known(known: int, total: int, out: object) -> None:
@@ -81,28 +107,39 @@ def note_known(known: int, total: int, out: object) -> None:
          'again.')
 
 
-def _print(
-    console: rich_console.Console, text: object, style: str = '') -> None:
+def _print(console: 'rich_console.Console', text: object) -> None:
+  from rich import text as rich_text
   console.print(
-      rich_text.Text(visible(text), style=style), highlight=False,
-      soft_wrap=True)
+      rich_text.Text(visible(text)), highlight=False, soft_wrap=True)
 
 
 def say_json(text: str) -> None:
   """Prints JSON in ASCII, whole, so that programs can read it."""
+  from rich import text as rich_text
   ascii_only = re.sub(
       '[^\n -\x7f]', lambda found: json.dumps(found[0])[1:-1], text)
-  _OUTPUT.print(
+  _output().print(
       rich_text.Text(ascii_only.replace('\x7f', r'\u007f').rstrip('\n')),
       highlight=False, soft_wrap=True)
 
 
-def fail(sentence: object) -> None:
-  """Says what went wrong, on one line."""
-  _NOTES.print(
-      rich_text.Text.assemble(
-          ('Error:', 'bold red'), f' {visible(" ".join(str(sentence).split()))}'
-      ), highlight=False, soft_wrap=True)
+def say_lines(text: str) -> None:
+  """Prints many lines of a result, whole, so that programs can read them."""
+  _output().file.write(visible_lines(text))
+
+
+def fail(sentence: object, *, details: Iterable[object] = ()) -> None:
+  """Says what went wrong, on one line, after a line for each detail."""
+  for detail in details:
+    print(visible(detail), file=sys.stderr)
+  words = visible(' '.join(str(sentence).split()))
+  if _NOTES is None and not sys.stderr.isatty():
+    print(f'Error: {words}', file=sys.stderr)  # at once, and without colours
+    return
+  from rich import text as rich_text
+  _notes().print(
+      rich_text.Text.assemble(('Error:', 'bold red'), f' {words}'),
+      highlight=False, soft_wrap=True)
 
 
 class Table:
@@ -117,6 +154,8 @@ class Table:
       caption: stands below it.
       boxed: whether it has lines at its sides.
     """
+    from rich import box
+    from rich import table as rich_table
     style = {} if boxed else {
         'box': box.SIMPLE, 'padding': (0, 1, 0, 0), 'title_justify': 'left',
         'caption_justify': 'left'}
@@ -128,6 +167,7 @@ class Table:
       self, name: str, *, justify: Literal['left', 'right'] = 'left',
       no_wrap: bool = False, min_width: int | None = None) -> None:
     """Adds a column."""
+    from rich import text as rich_text
     self._table.add_column(
         rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap,
         min_width=min_width,
@@ -135,23 +175,27 @@ class Table:
 
   def add_row(self, *cells: str) -> None:
     """Adds a row, a cell for each column."""
+    from rich import text as rich_text
     self._table.add_row(*(rich_text.Text(visible(cell)) for cell in cells))
 
   def show(self) -> None:
     """Prints the table as a result."""
-    _OUTPUT.print(self._table, highlight=False)
+    _output().print(self._table, highlight=False)
 
 
-def _lines(text: str, style: str) -> rich_text.Text | None:
+def _lines(text: str, style: str) -> 'rich_text.Text | None':
   """Returns lines of ours, in which texts of others may stand."""
   if not text:
     return None
+  from rich import text as rich_text
   return rich_text.Text(
       '\n'.join(visible(line) for line in text.split('\n')), style=style)
 
 
 def card(title: str, rows: list[tuple[str, str]]) -> None:
   """Prints names and values below a title."""
+  from rich import table as rich_table
+  from rich import text as rich_text
   table = rich_table.Table(
       title=_lines(title, 'table.title'), title_justify='left',
       show_header=False, box=None, padding=(0, 2, 0, 0))
@@ -159,12 +203,12 @@ def card(title: str, rows: list[tuple[str, str]]) -> None:
   table.add_column(overflow='fold')
   for name, value in rows:
     table.add_row(*(rich_text.Text(visible(each)) for each in (name, value)))
-  _OUTPUT.print(table, highlight=False)
+  _output().print(table, highlight=False)
 
 
 def on_terminal() -> bool:
   """Returns whether notes are seen as they come, rather than written down."""
-  return _NOTES.is_terminal
+  return _notes().is_terminal
 
 
 @contextlib.contextmanager
@@ -173,6 +217,8 @@ def progress(
 ) -> Iterator[Callable[..., None]]:
   """Shows a progress bar on a terminal and a few log lines elsewhere.
 
+  Nothing is shown where it shall be quiet.
+
   Args:
     title: what is being done.
     total: the amount of work, if it is known.
@@ -180,16 +226,20 @@ def progress(
   Yields:
     A function `update(done, note='')`.
   """
+  if _quiet:
+    yield lambda done, note='': None
+    return
   if not on_terminal():
     yield _log_lines(title, total)
     return
+  from rich import progress as rich_progress
   with rich_progress.Progress(
       rich_progress.TextColumn(
           '{task.description}', style='bold', markup=False),
       rich_progress.BarColumn(), rich_progress.TaskProgressColumn(),
       rich_progress.TimeRemainingColumn(),
       rich_progress.TextColumn('{task.fields[note]}', markup=False),
-      console=_NOTES) as bar:
+      console=_notes()) as bar:
     task = bar.add_task(visible(title), total=total, note='')
     yield lambda done, note='': bar.update(
         task, completed=done, note=visible(note))

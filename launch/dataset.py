@@ -2,53 +2,31 @@
 
 import dataclasses
 import pathlib
-import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dfiv_ope.launch import (
-  checking,
-  console,
-  importing,
-  limits,
-  policy,
-  runtime,
-  workspace,
-)
+from dfiv_ope import atomic_output, envs, limits, overrides
+from dfiv_ope.agents.entries import dqn
+from dfiv_ope.datasets import finding
+from dfiv_ope.launch import console, options, runtime
 from dfiv_ope.policies import trained
 
-if TYPE_CHECKING:
-  import reverb
-
-  from dfiv_ope.datasets import spec as spec_lib
-
-app = typer.Typer(help='Make and inspect offline datasets.',
-                  no_args_is_help=True)
-app.command('import')(importing.import_log)
-app.command('export')(importing.export_log)
-app.command()(checking.check)
-
-# Enough for the bars of the evaluation, small enough for a laptop.
-TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
-
-# Where `serve` may listen, and how often it looks at what it serves.
+# Where `serve` may listen.
 _HERE, _EVERYWHERE = '127.0.0.1', '0.0.0.0'
-_WATCH_SECONDS = 5.
 
 DatasetPath = Annotated[pathlib.Path, typer.Argument(
     help='Directory of a dataset.', metavar='DATASET')]
 
 
-@app.command()
 def make(
-    task: policy.Task,
+    task: options.Task,
     out: Annotated[pathlib.Path, typer.Option(help='A new directory.')],
     target: Annotated[pathlib.Path | None, typer.Option(
         '--policy', help='Directory of a policy made by `policy train`. '
         'Without it one is trained first, with the same noise and seed.',
     )] = None,
-    action_noise: policy.ActionNoise = 0.2,
+    action_noise: options.ActionNoise = 0.2,
     epsilon: Annotated[float, typer.Option(
         help='Extra probability of a uniform action in the logged behaviour.',
     )] = 0.2,
@@ -60,8 +38,8 @@ def make(
     truth_episodes: Annotated[int, typer.Option(
         help='Simulate at most as many episodes for the true value.', min=2,
     )] = 40_000,
-    seed: policy.Seed = 0,
-    settings: policy.Set = None,
+    seed: options.Seed = 0,
+    settings: options.PolicySettings = None,
 ) -> None:
   """Make an offline dataset: policy, noisy environment, log, true value.
 
@@ -77,62 +55,57 @@ def make(
   limits.count(
       '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
   limits.count('--seed', seed, least=0, most=limits.SEED)
-  config = policy.configure(task, action_noise, settings)
+  envs.require(task)
+  envs.make(task, action_noise=action_noise, seed=0)  # refuses what is wrong
+  runtime.start()
+  config = overrides.apply(dqn.TUNED[task], settings or [])
+  from dfiv_ope.agents import training
+  from dfiv_ope.datasets import making
   from dfiv_ope.datasets import spec as spec_lib
   spec = spec_lib.Spec(
       task=task, action_noise=action_noise, epsilon=epsilon,
       discount=discount, seed=seed,
-      transitions=TRANSITIONS[task] if transitions is None else transitions)
+      transitions=(spec_lib.TRANSITIONS[task] if transitions is None
+                   else transitions))
   if target is not None:
     origin = trained.read_record(target)
   else:
-    from dfiv_ope.agents import training
     origin = training.request(task, action_noise, seed, config)
-  with workspace.building(
+  with atomic_output.building(
       out, record=spec_lib.METADATA,
       request={'spec': dataclasses.asdict(spec), 'policy': origin}):
     policy_path = out / 'trained'
     if target is None and not (policy_path / trained.RECORD).exists():
-      policy.train_into(
+      training.write(
           policy_path, task=task, action_noise=action_noise, seed=seed,
-          config=config)
-    make_into(
+          make_environment=envs.maker(task, action_noise=action_noise),
+          config=config, progress=console.progress)
+    metadata, seconds = making.make(
         out, spec=spec, policy_path=target or policy_path,
-        truth_episodes=truth_episodes, intermediate=policy_path)
+        truth_episodes=truth_episodes, intermediate=policy_path,
+        make_environment=envs.maker(task, action_noise=action_noise),
+        progress=console.progress)
+    console.note(
+        f'Collected and wrote {metadata.transitions:,} transitions in '
+        f'{seconds:.1f} CPU s, {metadata.transitions / seconds:,.0f} a second.')
   show(out)
 
 
-def make_into(
-    out: pathlib.Path, *, spec: 'spec_lib.Spec', policy_path: pathlib.Path,
-    truth_episodes: int, intermediate: pathlib.Path | None = None) -> None:
-  """Makes a dataset of a policy of a task, with progress bars."""
-  from dfiv_ope import envs
-  from dfiv_ope.datasets import making
-  metadata, seconds = making.make(
-      out, spec=spec, policy_path=policy_path, truth_episodes=truth_episodes,
-      make_environment=envs.maker(spec.task, action_noise=spec.action_noise),
-      intermediate=intermediate, progress=console.progress)
-  console.note(
-      f'Collected and wrote {metadata.transitions:,} transitions in '
-      f'{seconds:.1f} CPU s, {metadata.transitions / seconds:,.0f} a second.')
-
-
-@app.command()
 def show(
     path: DatasetPath,
-    as_json: Annotated[bool, typer.Option(
-        '--json', help='Print the whole record as JSON.')] = False,
+    as_json: options.Json = False,
 ) -> None:
   """Show what a dataset holds."""
+  finding.require(path)
+  from dfiv_ope.datasets import card
   from dfiv_ope.datasets import spec as spec_lib
-  from dfiv_ope.launch import dataset_card
+  metadata = spec_lib.read_metadata(path)
   if as_json:
-    console.say_json(spec_lib.read_metadata(path).to_json())
+    console.say_json(metadata.to_json())
   else:
-    dataset_card.show(path)
+    console.card(f'Dataset {path}', card.rows(metadata))
 
 
-@app.command()
 def serve(
     path: DatasetPath,
     port: Annotated[int, typer.Option(
@@ -154,6 +127,7 @@ def serve(
         f'--host must be {_HERE} or {_EVERYWHERE}, got {host!r}: Reverb '
         'listens on all interfaces, and only the loopback interface can be '
         'singled out.')
+  finding.require(path)
   runtime.start()
   from dfiv_ope.datasets import reading, serving
   dataset = reading.open_dataset(path)
@@ -173,33 +147,6 @@ def serve(
       + ('all interfaces' if host == _EVERYWHERE else 'this machine only')
       + '. Reverb has no authentication. Stop with Ctrl-C.')
   try:
-    _watch(server)
+    serving.watch(server)
   finally:
     server.stop()
-
-
-def _watch(
-    server: 'reverb.Server', *, seconds: float = _WATCH_SECONDS) -> None:
-  """Looks at the tables of a server until a client has changed one.
-
-  Raises:
-    ValueError: a table has other items than at first.
-  """
-  client = server.localhost_client()
-
-  def state() -> dict[str, tuple[int, int]]:
-    return {name: (info.current_size,
-                   info.rate_limiter_info.insert_stats.completed)
-            for name, info in client.server_info().items()}
-
-  expected = state()
-  while True:
-    time.sleep(seconds)
-    found = state()
-    for name, (size, _) in expected.items():
-      if found.get(name) != expected[name]:
-        raise ValueError(
-            f'A client has changed the served table {name}: it had {size:,} '
-            f'blocks and has {found.get(name, (0, 0))[0]:,}, so nobody is '
-            'served any more. The files of the dataset are untouched. Serve '
-            'it again, to clients that only read.')

@@ -1,22 +1,23 @@
 """`dfiv-ope evaluate`: what a policy is worth, by one method or by all."""
 
-from collections.abc import Callable
-import functools
+import dataclasses
 import pathlib
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dfiv_ope import agents, whole_files
-from dfiv_ope.launch import console, limits, overrides, runtime, workspace
-from dfiv_ope.launch import rows as rows_lib
+from dfiv_ope import agents, limits, overrides
+from dfiv_ope.agents import configured
+from dfiv_ope.launch import console, options
 
 if TYPE_CHECKING:
-  from dfiv_ope import results
-  from dfiv_ope.launch import cells, questions
+  from dfiv_ope.launch import runner
+  from dfiv_ope.launch.experiments import inputs, store
+  from dfiv_ope.results import rows
 
-PRESETS = ('default', 'paper')
-_AUTO = 'auto'
+# What runs without a --method: the closed forms and FQE, in about a minute.
+_DEFAULT = ('lstd', 'kiv', 'fqe')
+_DEFAULT_OUT = pathlib.Path('runs')
 # What auto chooses from. DeepIV takes as long as all others together.
 _CANDIDATES = tuple(name for name in agents.NAMES if name != 'deepiv')
 
@@ -24,161 +25,243 @@ _CANDIDATES = tuple(name for name in agents.NAMES if name != 'deepiv')
 def evaluate(
     dataset: Annotated[pathlib.Path, typer.Argument(
         help='Directory of a dataset.', metavar='DATASET')],
-    out: Annotated[pathlib.Path, typer.Option(
-        help='Directory of the result rows; a run that has its row there is '
-             'not run again.')],
-    method: Annotated[list[str] | None, typer.Option(
-        help=f'{", ".join(agents.NAMES)}, or all; may be repeated. '
-             f'{overrides.SYNTAX}. auto chooses by held-out episodes, among '
-             'those that are named beside it.')] = None,
-    seeds: Annotated[int, typer.Option(
-        help='Number of seeds (0, 1, 2, ...).', min=1)] = 3,
-    config: Annotated[str, typer.Option(
-        help="default: the best we know; paper: the paper's networks and "
-             'hyper-parameters.')] = 'default',
-    settings: Annotated[list[str] | None, typer.Option(
-        '--set', help="name=value of the method's config; may be repeated.",
-        metavar='NAME=VALUE')] = None,
-    policy: Annotated[str | None, typer.Option(
-        help='Another target policy than that of the dataset: a directory with '
-             'a SavedModel, an .onnx file, a Python function as '
-             'package.module:function, uniform, behaviour-clone, or columns '
-             '(target probabilities in the log).')] = None,
-    trust_policy: Annotated[bool, typer.Option(
-        '--trust-policy', help='Load a SavedModel even if its operations may '
-             'do more than compute, such as read or write files.')] = False,
-    interval: Annotated[float, typer.Option(
-        help='Level of the intervals: episodes are drawn anew, and the spread '
-             'of the seeds is added.')] = 0.95,
+    out: options.Out = _DEFAULT_OUT,
+    method: options.Methods = None,
+    seeds: options.Seeds = 3,
+    config: options.Preset = 'default',
+    settings: options.Settings = None,
+    policy: options.Policies = None,
+    trust_policy: options.TrustPolicy = False,
+    level: options.Level = 0.95,
     target_epsilon: Annotated[float, typer.Option(
         help='Evaluate the policy of the dataset with this probability of a '
-             'uniform action. The epsilon of the dataset gives the policy '
-             'that the log was made with.', min=0., max=1.)] = 0.,
+             'uniform action. The epsilon of the dataset gives the behaviour '
+             'policy.', min=0., max=1.)] = 0.,
     truth_episodes: Annotated[int, typer.Option(
         help='With --target-epsilon, simulate at most as many episodes for '
              'the true value.', min=2)] = 40_000,
+    workers: options.Workers = None,
+    ray: options.Ray = None,
+    as_json: options.Json = False,
 ) -> None:
-  """Estimate the value of a policy from a log, with an interval.
+  """Estimate the value of a policy from a log, with a confidence interval.
 
-  Each method prints its estimate, averaged over seeds, its interval, and the
-  naive answer, the average return of the log; beside them the true value,
-  where the dataset was simulated. Rows with learning curves, configs and
-  versions go to --out. A killed command goes on where it was when it is given
-  again, and gives the same numbers.
+  Without --method, the closed forms (lstd, kiv) and FQE are run, into ./runs
+  without --out. The table has each method's estimate, averaged over seeds, its
+  interval, and the naive answer, the average return of the log; beside them
+  the true value, where the dataset was simulated. Several --policy are
+  compared on the same log, with shared work. Rows with learning curves,
+  configs and versions go to --out. A killed command goes on where it was when
+  it is given again, and gives the same numbers.
 
-      dfiv-ope evaluate data/catch --method all --out runs/catch
+      dfiv-ope evaluate data/mine --policy mine:policy
 
-      dfiv-ope evaluate data/mine --policy mine:policy --method lstd --out runs
+      dfiv-ope evaluate data/mine --policy old=mine:old --policy new=mine:new
+
+      dfiv-ope evaluate data/catch --method all --workers 2 --out runs/catch
   """
-  if not method:
+  limits.share('--target-epsilon', target_epsilon)
+  limits.count(
+      '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
+  auto = options.AUTO in (method or [])
+  asked = _methods(method, settings or [])
+  policies = _named(policy or [])
+  if policies and target_epsilon:
     raise ValueError(
-        f'Name a --method: {", ".join(agents.NAMES)}, all, or auto.')
-  auto = _AUTO in method
-  named = [name for name in method if name != _AUTO]
+        '--target-epsilon changes the policy of a dataset, so it cannot go '
+        'with --policy.')
+  from dfiv_ope.datasets import finding
+  from dfiv_ope.policies import naming
+  finding.require(dataset)
+  for spec in policies.values():
+    naming.check(spec)
+  wanted = _wanted(asked, config)
+  from dfiv_ope.launch import runner
+  from dfiv_ope.launch.experiments import plan as plan_lib
+  from dfiv_ope.launch.experiments import store as store_lib
+  where = runner.Where(workers=workers or 1, ray=ray)
+  if not method:
+    console.note(
+        f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
+        f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
+        'all, or auto to select one.')
+  _check_memory(dataset, wanted)
+  problems = _problems(
+      dataset.resolve() if ray else dataset, policies,
+      trust_policy=trust_policy, target_epsilon=target_epsilon,
+      truth_episodes=truth_episodes)
+  have = store_lib.Store(store_lib.Places(out))
+  with have.exclusive():
+    planned, choices = [], []
+    for problem in problems:
+      chosen = wanted
+      if auto:
+        choices.append(_choose(problem, wanted, have, where))
+        chosen = _chosen(wanted, choices[-1])
+      planned += plan_lib.evaluation(problem, chosen, seeds=seeds)
+    finished = runner.run(list(planned), have, where, title='Evaluating')
+  finished = _called(finished, problems)
+  runner.answer(
+      finished, out, as_json=as_json,
+      show=lambda: _show(finished.rows, choices, level),
+      data=lambda: _data(finished.rows, choices, level))
+
+
+def _methods(
+    method: list[str] | None, settings: list[str]) -> list[overrides.Wanted]:
+  """Returns the methods that are asked for, with their changes.
+
+  Raises:
+    ValueError: a method is not known.
+  """
+  auto = options.AUTO in (method or [])
+  named = [name for name in method or [] if name != options.AUTO]
   asked = overrides.methods(
-      named or _CANDIDATES, agents.NAMES, settings or [])
+      named or (_CANDIDATES if auto else _DEFAULT), agents.NAMES, settings)
   if auto and len(asked) == 1:
     raise ValueError(
         'auto chooses between methods. Name at least two others beside it, '
         'such as --method auto --method lstd --method kiv, or none.')
-  if policy is not None and target_epsilon:
-    raise ValueError(
-        '--target-epsilon changes the policy of a dataset, so it cannot go '
-        'with --policy.')
-  limits.share('--interval', interval, open_ends=True)
-  limits.share('--target-epsilon', target_epsilon)
-  limits.count('--seeds', seeds, most=limits.SEEDS)
-  limits.count(
-      '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
-  if config not in PRESETS:
-    raise ValueError(
-        f'There is no config {config!r}. Choose one of {", ".join(PRESETS)}.')
-  runtime.start()
-  from dfiv_ope import results
-  from dfiv_ope.launch import answers, cells, questions
-  command = functools.partial(
-      rows_lib.command, dataset, out, preset=config,
-      target_epsilon=target_epsilon, truth_episodes=truth_episodes,
-      policy=policy, trust_policy=trust_policy)
-  wanted = _cells(asked, seeds, config, command)
-  _check_memory(dataset, wanted)
-  with workspace.exclusive(out):
-    results.known(out)  # Says at once if it cannot go on with them.
-    with console.progress('Opening the dataset'):
-      question = questions.Question(
-          dataset, target_epsilon=target_epsilon, out=out,
-          truth_episodes=truth_episodes, policy=policy,
-          trust_policy=trust_policy)
-    if auto:
-      from dfiv_ope.launch import choosing
-      chosen = choosing.choose(question, wanted, out=out)
-      wanted = [cell for cell in wanted if (
-          (cell.method, cell.config) == (chosen.method, chosen.config))]
-    naive = cells.log_row(
-        question, command(method=rows_lib.LOG, settings=(), seed=0))
-    keys = _run(question, naive, wanted, out)
-    rows = [row for row in results.latest(results.read(out))
-            if row.key in keys]
-  answers.print_table(rows, level=interval)
-  if any(row.failure for row in rows):
-    raise typer.Exit(1)
+  return asked
 
 
-def _cells(
-    asked: list[overrides.Wanted], seeds: int, preset: str,
-    command: Callable[..., str],
-) -> list['cells.Cell']:
-  """Returns the cells of methods and seeds."""
-  from dfiv_ope.launch import cells
-  result = []
-  for name, settings in asked:
-    config = overrides.apply(agents.load(name).CONFIGS[preset], settings)
-    result += [
-        cells.Cell(
-            method=name, config=config, seed=seed,
-            preset=rows_lib.preset(preset, settings),
-            command=command(method=name, settings=settings, seed=seed))
-        for seed in range(seeds)]
-  return result
+def _wanted(
+    asked: list[overrides.Wanted], preset: str,
+) -> list[configured.Configured]:
+  """Returns methods with their configs.
+
+  Raises:
+    ValueError: a setting is not known, or wrong.
+  """
+  return [
+      configured.configure(each.method, preset, each.settings)
+      for each in asked]
 
 
-def _check_memory(dataset: pathlib.Path, wanted: list['cells.Cell']) -> None:
+def _named(policies: list[str]) -> dict[str, str]:
+  """Returns the policies by what tables call them.
+
+  Raises:
+    ValueError: two have the same name.
+  """
+  named: dict[str, str] = {}
+  for text in policies:
+    name, equals, spec = text.partition('=')
+    if not equals or pathlib.Path(text).exists():
+      name, spec = text, text
+    if not name or not spec:
+      raise ValueError(f'--policy should be SPEC or NAME=SPEC, got {text!r}.')
+    if name in named:
+      raise ValueError(f'Two policies are called {name!r}. Name each once.')
+    named[name] = spec
+  return named
+
+
+def _problems(
+    dataset: pathlib.Path, policies: dict[str, str], *, trust_policy: bool,
+    target_epsilon: float, truth_episodes: int,
+) -> list['inputs.Simulated | inputs.OnLog']:
+  """Returns what is asked of the dataset.
+
+  Raises:
+    ValueError: a policy does not fit, or the log has none of its own.
+  """
+  from dfiv_ope.datasets import spec as spec_lib
+  from dfiv_ope.launch.experiments import inputs, opened_logs
+  from dfiv_ope.policies import identity, naming
+  metadata = spec_lib.read_metadata(dataset)
+  if not policies:
+    if metadata.policy is None or metadata.truth is None:
+      raise ValueError(
+          f'{dataset} is an imported log without a target policy. Name one '
+          f'with --policy. {naming.CHOICES}')
+    return [inputs.Simulated(
+        dataset=dataset, target_epsilon=target_epsilon,
+        truth_episodes=truth_episodes, trust_policy=trust_policy)]
+  return [
+      inputs.OnLog(
+          dataset=dataset, policy=spec, name='' if name == spec else name,
+          target=identity.identify(
+              spec, **opened_logs.of(dataset).for_policies()).digest,
+          trust_policy=trust_policy, directory=pathlib.Path.cwd())
+      for name, spec in policies.items()]
+
+
+def _check_memory(
+    dataset: pathlib.Path, wanted: list[configured.Configured]) -> None:
   """Refuses features that do not fit the memory, before any work."""
   from dfiv_ope.datasets import spec as spec_lib
-  from dfiv_ope.evaluation import influence
+  from dfiv_ope.evaluation import interval_settings
   metadata = spec_lib.read_metadata(dataset)
-  for cell in wanted:
-    influence.settings(
-        cell.config, metadata.num_actions, rows=metadata.transitions)
+  for each in wanted:
+    interval_settings.settings(
+        each.config, metadata.num_actions, rows=metadata.transitions)
 
 
-def _run(
-    question: 'questions.Question', naive: 'results.ResultRow',
-    wanted: list['cells.Cell'], out: pathlib.Path,
-) -> set[str]:
-  """Runs what has no row yet; returns the keys of all that was asked for."""
-  from dfiv_ope import results
-  from dfiv_ope.launch import cells
-  have = {
-      row.key for row in results.known(out)
-      if row.problem == question.description and not row.retry}
-  if naive.key not in have:
-    results.append(out, naive)
-  by_key = {cells.key_of(question, cell): cell for cell in wanted}
-  for key in have & set(by_key):
-    # A kill between the row and this leaves them behind.
-    whole_files.remove(rows_lib.checkpoints(out, key))
-  missing = [cell for key, cell in by_key.items() if key not in have]
-  console.note_known(len(by_key) - len(missing), len(by_key), out)
-  with console.progress('Evaluating', len(missing)) as update:
-    for done, cell in enumerate(missing):
-      name = f'{cell.method} seed {cell.seed}'
-      update(done, name)
+def _choose(
+    problem: 'inputs.Simulated | inputs.OnLog',
+    wanted: list[configured.Configured],
+    have: 'store.Store', where: 'runner.Where',
+) -> list['rows.Row']:
+  """Returns the rows of a selection, run if they are missing.
 
-      def report(
-          step: int, steps: int, note: str, done: int = done,
-          name: str = name) -> None:
-        update(done + (step / steps if steps else 1.), f'{name} {note}')
+  Raises:
+    ValueError: the selection failed.
+  """
+  from dfiv_ope.launch import runner
+  from dfiv_ope.launch.experiments import plan as plan_lib
+  finished = runner.run(
+      [plan_lib.choice(problem, wanted)], have, where, title='Choosing')
+  if finished.summary and finished.summary.failed:
+    raise ValueError(next(iter(finished.summary.failed.values())))
+  return finished.rows
 
-      cells.run(question, cell, out=out, progress=report)
-  return {naive.key, *by_key}
+
+def _chosen(
+    wanted: list[configured.Configured], scores: list['rows.Row'],
+) -> list[configured.Configured]:
+  """Returns the candidate that the tournament prefers."""
+  best = next(row for row in scores if row.metrics.get('chosen'))
+  return [each for each in wanted if (
+      best.method, best.config) == (each.method, each.encoded)]
+
+
+def _called(
+    finished: 'runner.Finished',
+    problems: list['inputs.Simulated | inputs.OnLog'],
+) -> 'runner.Finished':
+  """Returns rows whose policies have the names of this command.
+
+  They may have been written when the same policy was called otherwise.
+  """
+  from dfiv_ope.launch.experiments import inputs
+  from dfiv_ope.results import problems as problems_lib
+  names = {each.target: each.name for each in problems
+           if isinstance(each, inputs.OnLog) and each.name}
+  return dataclasses.replace(finished, rows=[
+      dataclasses.replace(row, problem=dataclasses.replace(
+          row.problem, policy=names[row.problem.target]))
+      if isinstance(row.problem, problems_lib.UserLog)
+      and row.problem.target in names else row
+      for row in finished.rows])
+
+
+def _show(
+    found: list['rows.Row'], choices: list[list['rows.Row']], level: float,
+) -> None:
+  """Prints what was chosen, and the answers."""
+  from dfiv_ope.launch.reporting import summary_table
+  if choices:  # The module waits for matplotlib.
+    from dfiv_ope.launch.reporting import selection_table
+    for each in choices:
+      selection_table.show(each)
+  summary_table.print_table(found, level=level)
+
+
+def _data(
+    found: list['rows.Row'], choices: list[list['rows.Row']], level: float,
+) -> dict[str, Any]:
+  """Returns what `_show` prints as JSON data."""
+  from dfiv_ope.launch.reporting import selection_table, summary_table
+  return {**summary_table.data(found, level=level),
+          'selections': [selection_table.data(each) for each in choices]}

@@ -9,19 +9,32 @@ def start() -> None:
 
   Commands call this before they import anything heavy. These networks are
   small: more threads cost more than they give, and sweeps run one process a
-  core. TensorFlow and Reverb write to file descriptor 2 from C++, so that is
-  pointed away while Python keeps the real standard error.
+  core.
   """
+  mute()
+  limit_threads()
+  import tensorflow as tf
+  tf.config.threading.set_intra_op_parallelism_threads(1)
+  tf.config.threading.set_inter_op_parallelism_threads(1)
+  # It warns of tracing a function for each of several learners, as it should.
+  tf.get_logger().setLevel('ERROR')
+
+
+def limit_threads() -> None:
+  """Makes numpy take one thread, if it was not imported before."""
   os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
-  os.environ.setdefault('OMP_NUM_THREADS', '1')  # numpy reads it once
+  os.environ.setdefault('OMP_NUM_THREADS', '1')
+
+
+def mute() -> None:
+  """Keeps native libraries from writing to the terminal.
+
+  TensorFlow and Reverb write to file descriptor 2 from C++, so that is pointed
+  away while Python keeps the real standard error.
+  """
   if sys.stderr.fileno() == 2:
     real = os.fdopen(
         os.dup(2), 'w', buffering=1, errors='backslashreplace')
     with open(os.devnull, 'w') as nowhere:  # noqa: PTH123
       os.dup2(nowhere.fileno(), 2)
     sys.stderr = real
-  import tensorflow as tf
-  tf.config.threading.set_intra_op_parallelism_threads(1)
-  tf.config.threading.set_inter_op_parallelism_threads(1)
-  # It warns of tracing a function for each of several learners, as it should.
-  tf.get_logger().setLevel('ERROR')

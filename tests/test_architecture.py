@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from dfiv_ope.launch import main
+
 _ROOT = pathlib.Path(__file__).parents[1]
 _MAPPED = ('agents', 'envs', 'datasets', 'launch')
 
@@ -18,22 +20,33 @@ _ARROWS = {
     'iv': {'top', 'nn'},
     'policies': {'top', 'nn'},
     'ope': {'top', 'nn', 'iv', 'policies'},
-    'envs': set(),
+    'envs': {'top'},
     'datasets': {'top', 'nn', 'ope', 'policies'},
     'agents': {'top', 'nn', 'iv', 'policies', 'ope'},
-    'evaluation': {'top', 'nn', 'iv', 'policies', 'ope', 'agents'},
-    'benchmarks': {'top', 'nn', 'iv'},
+    'results': {'top', 'ope'},
+    'evaluation': {'top', 'nn', 'iv', 'policies', 'ope', 'agents', 'results'},
+    'benchmarks': {'top', 'nn', 'iv', 'results'},
     'launch': {'top', 'nn', 'iv', 'policies', 'ope', 'envs', 'datasets',
-               'agents', 'evaluation', 'benchmarks'},
+               'agents', 'results', 'evaluation', 'benchmarks'},
     # The front door shows what it found as the command line does.
-    'front': {'top', 'ope', 'agents', 'evaluation', 'launch'},
+    'front': {'top', 'ope', 'agents', 'results', 'evaluation', 'launch'},
 }
 
-# Users of closed forms do not wait for these: neither the modules here nor
-# what they import at once may know them.
+# Neither these modules nor what they import at once may know what is heavy:
+# users of closed forms do not wait for it,
 _LIGHT = (
     'dfiv_ope', 'dfiv_ope.iv.estimators', 'dfiv_ope.iv.regressors',
     *(f'dfiv_ope.iv.methods.{name}' for name in ('two_sls', 'sieve', 'kiv')))
+# and a plan of an evaluation does not either.
+_PLANNING = (
+    'dfiv_ope.agents', 'dfiv_ope.iv.methods', 'dfiv_ope.benchmarks.settings',
+    'dfiv_ope.evaluation.interval_settings', 'dfiv_ope.policies.identity',
+    'dfiv_ope.datasets.spec', 'dfiv_ope.datasets.log',
+    'dfiv_ope.results.files', 'dfiv_ope.evaluation.result_rows',
+    'dfiv_ope.launch.runner', *(
+        f'dfiv_ope.launch.experiments.{name}' for name in (
+            'plan', 'store', 'sweep_spec', 'opened_logs', 'scheduler',
+            'worker')), 'dfiv_ope.launch.reporting.summary_table')
 _HEAVY = {'tensorflow', 'sonnet', 'acme', 'reverb', 'bsuite', 'matplotlib'}
 
 # Heavy or foreign packages that a room must not know.
@@ -44,6 +57,8 @@ _FORBIDDEN = {
     'iv': {'bsuite', 'reverb', 'acme', 'typer', 'ray', 'jinja2'},
     'policies': {'bsuite', 'reverb', *_COMMAND_LINE},
     'ope': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
+    'results': {'bsuite', 'reverb', 'acme', 'tensorflow', 'pandas',
+                *_COMMAND_LINE},
     'evaluation': {'bsuite', 'reverb', *_COMMAND_LINE},
     'benchmarks': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
     'envs': {'tensorflow', 'reverb', 'acme', *_COMMAND_LINE},
@@ -102,6 +117,33 @@ def test_imports_follow_the_arrows(name):
         f'{name} imports {imported}')
 
 
+def _commands(app=main.app):
+  """Returns the modules whose functions `main` registers as commands."""
+  found = {each.callback.__module__ for each in app.registered_commands}
+  for group in app.registered_groups:
+    found |= _commands(group.typer_instance)
+  return found
+
+
+@pytest.mark.parametrize('name', sorted(set(_FILES) - {'dfiv_ope.launch.main'}))
+def test_commands_are_imported_by_main_only(name):
+  assert {'dfiv_ope.launch.evaluate', 'dfiv_ope.launch.iv_fit'} <= _commands()
+  assert not _modules(name) & _commands()
+
+
+@pytest.mark.parametrize('folder, others', [
+    ('experiments', ('reporting', 'console')), ('reporting', ('experiments',))])
+def test_experiments_and_reports_do_not_know_each_other(folder, others):
+  names = [name for name in _FILES
+           if name.startswith(f'dfiv_ope.launch.{folder}')]
+  assert len(names) > 10
+  for name in names:
+    for imported in _modules(name):
+      assert not imported.startswith(tuple(
+          f'dfiv_ope.launch.{other}' for other in others)), (
+              f'{name} imports {imported}')
+
+
 def _at_once(name):
   """Yields what importing a module imports, outside of its functions."""
   waiting = ast.parse(_FILES[name].read_text(encoding='utf-8')).body[:]
@@ -117,8 +159,10 @@ def _at_once(name):
       waiting += ast.iter_child_nodes(node)
 
 
-def test_closed_forms_do_not_wait_for_tensorflow():
-  seen, waiting = set(), [(name, name) for name in _LIGHT]
+def _imported_at_once(names):
+  """Returns modules of ours that some import; fails where one is heavy."""
+  assert set(names) <= set(_FILES)
+  seen, waiting = set(), [(name, name) for name in names]
   while waiting:
     name, way = waiting.pop()
     assert name.split('.')[0] not in _HEAVY, f'{way}: {name}'
@@ -128,9 +172,23 @@ def test_closed_forms_do_not_wait_for_tensorflow():
       if each in _FILES and each not in seen:
         seen.add(each)
         waiting += [(found, f'{way} > {each}') for found in _at_once(each)]
+  return seen
+
+
+def test_closed_forms_do_not_wait_for_tensorflow():
+  seen = _imported_at_once(_LIGHT)
   assert {'dfiv_ope.iv.ridge', 'dfiv_ope.iv.storage', 'dfiv_ope.nn.scaling',
           'dfiv_ope.iv.diagnostics.fitted_model'} <= seen
   assert 'dfiv_ope.iv.differentiable' not in seen
+
+
+def test_plans_do_not_wait_for_tensorflow():
+  entries = {name for name in _FILES if '.entries.' in name}
+  assert len(entries) > 12
+  seen = _imported_at_once((*_PLANNING, *entries))
+  assert {'dfiv_ope.nn.layers', 'dfiv_ope.configs', 'dfiv_ope.ope.episodes',
+          'dfiv_ope.datasets.reading', 'dfiv_ope.policies.answers'} <= seen
+  assert 'dfiv_ope.agents.base' not in seen
 
 
 def test_no_module_imports_itself_through_others():

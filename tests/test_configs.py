@@ -8,18 +8,19 @@ import re
 import pytest
 
 from dfiv_ope import agents, configs
-from dfiv_ope.iv import dictionaries, methods
+from dfiv_ope.iv import bases, methods
 from dfiv_ope.iv.methods import sieve
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers as layers_lib
 
 
 def test_a_config_with_layers_and_bases_comes_back():
-  layers = (networks.Dense(8), networks.Dropout(0.5), networks.Dense(1, None))
+  layers = (layers_lib.Dense(8), layers_lib.Dropout(0.5),
+            layers_lib.Dense(1, None))
   text = json.dumps(configs.encode(layers))
   assert configs.decode(
-      json.loads(text), (networks.Dense, networks.Dropout)) == layers
-  config = sieve.Config(treatment_bases=(dictionaries.BSpline(5),))
-  known = (sieve.Config, dictionaries.BSpline, dictionaries.Hermite)
+      json.loads(text), (layers_lib.Dense, layers_lib.Dropout)) == layers
+  config = sieve.Config(treatment_bases=(bases.BSpline(5),))
+  known = (sieve.Config, bases.BSpline, bases.Hermite)
   assert configs.decode(
       json.loads(json.dumps(configs.encode(config))), known) == config
 
@@ -31,7 +32,7 @@ def test_what_json_cannot_hold_is_refused():
 
 def test_unknown_types_are_refused():
   with pytest.raises(ValueError, match="the type 'Dense'"):
-    configs.decode(configs.encode(networks.Dense(3)), ())
+    configs.decode(configs.encode(layers_lib.Dense(3)), ())
 
 
 def _explanations(config):

@@ -14,13 +14,13 @@ import tensorflow as tf
 
 from dfiv_ope import agents, testing, types
 from dfiv_ope.iv import methods
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman
 
 # Of hidden and last layers.
 _WIDTHS = {'psi': (5, 3), 'phi': (7, 4), 'xi': (6, 2)}
 _NETS = {
-    name: (networks.Dense(hidden, 'tanh'), networks.Dense(last, None))
+    name: (layers.Dense(hidden, 'tanh'), layers.Dense(last, None))
     for name, (hidden, last) in _WIDTHS.items()}
 _ROWS = 60
 # A rate at which nothing moves.

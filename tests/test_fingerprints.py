@@ -30,13 +30,22 @@ import tensorflow as tf
 from dfiv_ope import agents, envs, testing
 from dfiv_ope import types as types_lib
 from dfiv_ope.agents import base, fixed_features, memory
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.benchmarks import demand, dsprites, settings, trials
-from dfiv_ope.evaluation import inference, influence, runs, selection
+from dfiv_ope.evaluation import (
+  inference,
+  influence,
+  interval_settings,
+  result_rows,
+  runs,
+  selection,
+)
 from dfiv_ope.iv import methods
-from dfiv_ope.launch import cells, iv_runs, rows
-from dfiv_ope.nn import networks
+from dfiv_ope.launch.experiments import jobs
+from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman
 from dfiv_ope.policies import rollout, simulation
+from dfiv_ope.results import problems
 
 _FILE = pathlib.Path(__file__).with_name('fingerprints.json')
 _WRITE = 'python tests/test_fingerprints.py --write'
@@ -47,7 +56,7 @@ _EXACT, _ROUNDED = 1e-6, 1e-4
 
 Numbers = dict[str, list[float]]
 
-_LAYERS = (networks.Dense(8), networks.Dense(4, 'tanh'))
+_LAYERS = (layers.Dense(8), layers.Dense(4, 'tanh'))
 # Fields of an agent's configs that are changed besides its tiny settings.
 _SMALLER = {'dfiv': {'treatment_net': _LAYERS, 'instrument_net': _LAYERS}}
 # Fields of a method's default config that lead to other branches.
@@ -103,9 +112,9 @@ def _posed(
 
 
 def _agent(name: str) -> Numbers:
-  presets = agents.load(name).CONFIGS
+  presets = agents.ENTRIES[name].configs
   cases = [(preset, _log(), config) for preset, config in presets.items()]
-  if isinstance(presets['default'], fixed_features.Config):
+  if isinstance(presets['default'], random_features.Config):
     cases.append(('table', _table(), presets['default']))
   numbers = {}
   for run, log, config in cases:
@@ -156,7 +165,7 @@ def _intervals() -> Numbers:
   measured = influence.Influence(
       problem, memory.InMemory(table, batch_size=1, seed=0).parts,
       episodes=episodes, initial_observations=initial,
-      features=fixed_features.Settings(
+      features=random_features.Settings(
           random_features=10, bandwidth_scale=0.5, penalty=1e-8))
   effect = measured.measure(_Known())
   changes = inference.resample(effect.added)
@@ -172,7 +181,7 @@ def _intervals() -> Numbers:
       'effective_share': measured.effective_share,
       'heavy_share': measured.heavy_share,
       'default_features': [
-          influence.settings(None, count, rows=10 ** 6).random_features
+          interval_settings.settings(None, count, rows=10 ** 6).random_features
           for count in (2, 50)],
       'ends': [each for one in ends for each in (one.low, one.high)],
       'mean_interval': inference.mean_interval(1., 0.5, 30, level=0.9),
@@ -193,9 +202,12 @@ def _log_average() -> Numbers:
   mean = float(returns.mean())
   task = types.SimpleNamespace(log=types.SimpleNamespace(
       returns=returns, average_return=types.SimpleNamespace(mean=mean)))
-  row = cells.log_row(types.SimpleNamespace(
-      evaluator=runs.Evaluator(task), description={
-          'name': 'ope', 'log_return': mean, 'truth': 0.5}), command='')
+  row = result_rows.of_run(
+      problems.UserLog(
+          digest='', discount=0.9, actions=2, target='', log_return=mean,
+          truth=0.5),
+      result_rows.LOG, result_rows.LOG_CONFIG,
+      runs.Evaluator(task).log_average())
   return {**row.metrics, 'resamples': row.resamples[:5]}
 
 
@@ -239,16 +251,17 @@ def _subjects() -> dict[str, Subject]:
           _EXACT if name in exact else _ROUNDED)
          for name, entry in methods.ENTRIES.items()},
       'intervals': Subject(
-          f'{influence.__name__}.VERSION', influence.VERSION, _intervals),
+          f'{interval_settings.__name__}.VERSION',
+          interval_settings.VERSION, _intervals),
       'selection': Subject(
           f'{selection.__name__}.VERSION', selection.VERSION, _selection,
           _EXACT),
       'log': Subject(
-          f'{rows.__name__}.LOG_VERSION', rows.LOG_VERSION, _log_average,
-          _EXACT),
+          f'{result_rows.__name__}.LOG_VERSION', result_rows.LOG_VERSION,
+          _log_average, _EXACT),
       'lit_pixels': Subject(
-          f'{iv_runs.__name__}.LIT_PIXELS_VERSION',
-          iv_runs.LIT_PIXELS_VERSION, _lit_pixels, _EXACT),
+          f'{jobs.__name__}.LIT_PIXELS_VERSION',
+          jobs.LIT_PIXELS_VERSION, _lit_pixels, _EXACT),
       'simulation': Subject(
           f'{rollout.__name__}.VERSION', rollout.VERSION, _simulation,
           _EXACT)}

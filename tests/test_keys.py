@@ -13,17 +13,24 @@ import sys
 
 import pytest
 
-from dfiv_ope import agents, results
-from dfiv_ope.agents import memory
+from dfiv_ope import agents, overrides
+from dfiv_ope.agents import configured, memory
 from dfiv_ope.benchmarks import demand, dsprites
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.evaluation import inference, influence, selection
+from dfiv_ope.evaluation import (
+  inference,
+  influence,
+  interval_settings,
+  selection,
+)
 from dfiv_ope.iv import methods, ridge
-from dfiv_ope.launch import asked, coverage, grid, iv_runs, rows
+from dfiv_ope.launch.experiments import inputs, jobs, plan, store, sweep_spec
 from dfiv_ope.nn import descent
 from dfiv_ope.policies import episode_returns
+from dfiv_ope.results import rows
 
 _ROOT = pathlib.Path(__file__).parents[1]
+_PATH = pathlib.Path('data')
 _MOMENTS = episode_returns.MonteCarlo(
     mean=0.5, standard_error=0.1, episodes=9, mean_length=9.)
 _METADATA = spec_lib.Metadata(
@@ -37,23 +44,33 @@ _METADATA = spec_lib.Metadata(
 
 def keys() -> dict[str, str]:
   """Returns keys of all kinds of rows, and the file of a truth."""
-  plan = grid.expand(asked.parse(
+  swept = plan.sweep(sweep_spec.parse(
       {'tasks': 'catch', 'noises': 0.2, 'configs': 'default,paper'}))
   found = {
-      f'{job.method} {job.preset} {job.seed}': job.key(_METADATA)
-      for job in plan if isinstance(job, grid.CellJob)}
-  for name in methods.NAMES:
-    for cell in iv_runs.cells([demand.Demand(n=100)], name, seeds=1):
-      found[cell.note] = cell.key
-  for cell in iv_runs.cells([dsprites.DSprites(n=100)], 'kiv', seeds=1):
-    found[cell.note] = cell.key
-  for name in agents.NAMES:
-    found[f'coverage {name}'] = results.key(
-        coverage.describe(_METADATA, log=0, seeds=3, level=0.95), name, {}, 0,
-        version=rows.version(name), inference=rows.inference(name))
-  return {**found, 'truth': rows.truth_file(
-      pathlib.Path(), rows.describe(_METADATA, target_epsilon=0.2),
-      max_episodes=100).name}
+      f'{job.method} {job.preset} {job.seed}': job.key(
+          job.problem.problem(_METADATA)) for job in swept}
+  wanted = [overrides.Wanted(name, ()) for name in methods.NAMES]
+  kiv = [each for each in wanted if each.method == 'kiv']
+  for job in (*plan.designs([demand.Demand(n=100)], wanted, seeds=1),
+              *plan.designs([dsprites.DSprites(n=100)], kiv, seeds=1)):
+    found[job.label] = job.key(job.problem.design.problem)
+  simulated = inputs.Simulated(dataset=_PATH, target_epsilon=0.2)
+  drawn = inputs.NewLog(
+      dataset=_PATH, epsilon=0.2, log=0, seeds=3, level=0.95)
+  configs = [configured.configure(name) for name in agents.NAMES]
+  for each in configs:
+    job = jobs.Experiment(problem=drawn, seed=0, **each._asdict())
+    found[f'coverage {job.method}'] = job.key(drawn.problem(_METADATA))
+  choice = plan.choice(simulated, configs)
+  for candidate in choice.candidates:
+    found[f'selection {candidate.method}'] = choice.key(
+        simulated.problem(_METADATA), candidate)
+  named = inputs.OnLog(
+      dataset=_PATH, policy='uniform', target='t', directory=_PATH)
+  job = jobs.Experiment(problem=named, seed=0, **configs[0]._asdict())
+  return {
+      **found, 'own policy': job.key(named.problem(_METADATA)),
+      'truth': store.Places(_PATH).truth(simulated, _METADATA).name}
 
 
 @pytest.fixture
@@ -129,7 +146,7 @@ _CHANGES = [
      'return 0.6 * tf.reduce_mean(tf.square(self(decision) - target))',
      'agents/fqe', f"{agents.__name__}.ENTRIES['fqe'].version"),
     ('_TRAINING_DRAWS = 50', '_TRAINING_DRAWS = 40',
-     'intervals', f'{influence.__name__}.VERSION'),
+     'intervals', f'{interval_settings.__name__}.VERSION'),
     ('/ len(values)  # [C, C + 1]', '/ (len(values) - 1)  # [C, C + 1]',
      'selection', f'{selection.__name__}.VERSION'),
     ('config.bandwidth_scale * features.median_bandwidth(',
@@ -166,5 +183,5 @@ def test_another_number_needs_another_version_which_cannot_be_forgotten(copy):
 
 
 if __name__ == '__main__':
-  print(results.__file__)
+  print(rows.__file__)
   print(json.dumps(keys()))

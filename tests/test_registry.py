@@ -5,14 +5,16 @@ import textwrap
 import numpy as np
 import pytest
 
-from dfiv_ope import agents, registry, results
+from dfiv_ope import agents, registry
+from dfiv_ope.agents.entries import base
 from dfiv_ope.datasets import log as log_lib
-from dfiv_ope.evaluation import runs
+from dfiv_ope.evaluation import result_rows, runs
 from dfiv_ope.iv import methods
-from dfiv_ope.launch import asked, rows
+from dfiv_ope.launch.experiments import plan, sweep_spec
 from dfiv_ope.launch.reporting import figures, frames
 from dfiv_ope.ope import task
 from dfiv_ope.policies import finite
+from dfiv_ope.results import problems, rows
 
 _TOY = textwrap.dedent('''
     """The same value everywhere: sum(r) / sum(1 - gamma d)."""
@@ -21,13 +23,6 @@ _TOY = textwrap.dedent('''
 
     from dfiv_ope.agents import base
     from dfiv_ope.ope import bellman
-
-
-    class Config(base.Config):
-      """Has what every agent's has."""
-
-
-    CONFIGS = {'default': Config(), 'paper': Config()}
 
 
     class Toy(base.Agent):
@@ -55,7 +50,8 @@ _TOY = textwrap.dedent('''
       return Toy(config)
 ''')
 _ENTRY = registry.Entry(
-    version=3, quick=('updates=7',),
+    version=3, quick=('updates=7',), when='When values are all the same.',
+    configs={'default': base.Config(), 'paper': base.Config(updates=20)},
     style=registry.Style(
         label='Toy', family=registry.CLOSED_FORM, color='#123456', marker='v'),
     variants={'solve': {'whole': 'Toy', 'half': 'Half a toy'}})
@@ -69,13 +65,15 @@ def toy(tmp_path, monkeypatch):
   monkeypatch.setattr(agents, '__path__', [*agents.__path__, str(tmp_path)])
   monkeypatch.setattr(agents, 'ENTRIES', entries)
   monkeypatch.setattr(agents, 'NAMES', tuple(entries))
+  monkeypatch.setitem(sweep_spec._KNOWN, 'methods', tuple(entries))
 
 
 def _row(method, **config):
-  return results.ResultRow(
-      problem={'name': 'ope', 'digest': 'd'}, method=method,
-      config={'type': 'Config', **config}, seed=0, metrics={}, curves={},
-      cpu_seconds=0., versions={'dfiv-ope': '0'})
+  return rows.Row(
+      problem=problems.UserLog(
+          digest='d', discount=0.9, actions=2, target='t'),
+      method=method, config={'type': 'Config', **config}, seed=0, version=1,
+      versions={'dfiv-ope': '0'}, metrics={'estimate': 0.})
 
 
 def test_names_are_those_of_the_entries():
@@ -91,17 +89,21 @@ def test_a_new_estimator_is_run(toy):
       np.ones(150), ends, discount=0.5)
   evaluator = runs.Evaluator(
       task.EvaluationTask(log, finite.Uniform(num_actions=2)))
-  run = evaluator.run('toy', agents.load('toy').CONFIGS['default'], seed=0)
+  run = evaluator.run('toy', agents.ENTRIES['toy'].configs['default'], seed=0)
   # Four steps of five go on: 5 c = 5 + 4 * 0.5 c.
   assert run.metrics['estimate'] == pytest.approx(5. / 3.)
   assert run.resamples.shape == evaluator.log_average().resamples.shape
-  assert rows.version('toy') == 3
+  assert result_rows.version('toy') == 3
 
 
 def test_a_new_estimator_is_swept(toy):
-  request = asked.Request(methods=('lstd',), budget='quick')
-  assert request.changes('toy') == ('updates=7',)
-  assert request.changes('lstd') == ()
+  swept = plan.sweep(sweep_spec.SweepSpec(
+      tasks=('catch',), noises=(0.,), methods=('toy', 'lstd'), seeds=1,
+      configs=('paper',), budget='quick'))
+  assert [(job.method, job.custom) for job in swept] == [
+      ('log', False), ('toy', True), ('lstd', False)]
+  assert swept[1].config.updates == 7
+  assert swept[1].version == 3
 
 
 def test_a_new_estimator_stands_in_the_report(toy):
@@ -132,11 +134,11 @@ def test_a_method_looks_the_same_in_regression_and_evaluation():
 
 
 def test_an_unknown_family_is_refused():
-  with pytest.raises(ValueError, match="no family 'deep'. Choose one of clos"):
+  with pytest.raises(ValueError, match="no family 'deep'. Choose from clos"):
     registry.Style(label='It', family='deep', color='#000000')
 
 
 @pytest.mark.parametrize('room', [agents, methods])
 def test_an_unknown_method_is_refused(room):
-  with pytest.raises(ValueError, match="no method 'ols'. Choose one of"):
+  with pytest.raises(ValueError, match="no method 'ols'"):
     room.load('ols')

@@ -3,9 +3,13 @@
 from collections.abc import Callable
 import gzip
 import pathlib
+from typing import TYPE_CHECKING
 import zlib
 
-from dfiv_ope.datasets.formats import source
+from dfiv_ope import hints
+
+if TYPE_CHECKING:
+  from dfiv_ope.datasets.formats import source
 
 NAMES = ('csv', 'parquet', 'npz', 'minari', 'rlds', 'rl_unplugged')
 
@@ -43,7 +47,7 @@ def of_name(path: pathlib.Path) -> str | None:
   return _SUFFIXES.get(suffixes[-1].lower()) if suffixes else None
 
 
-def open_log(path: pathlib.Path, *, format_name: str) -> source.Source:
+def open_log(path: pathlib.Path, *, format_name: str) -> 'source.Source':
   """Opens a log.
 
   Raises:
@@ -51,9 +55,7 @@ def open_log(path: pathlib.Path, *, format_name: str) -> source.Source:
     ValueError: the format is unknown, or the file is not in it.
   """
   if format_name not in NAMES:
-    raise ValueError(
-        f'There is no format {format_name!r}. Choose one of '
-        f'{", ".join(NAMES)}.')
+    raise ValueError(hints.unknown('format', format_name, NAMES))
   if not path.exists():
     raise FileNotFoundError(f'There is no log {path}.')
   if path.is_dir() and format_name in ('csv', 'parquet', 'npz'):
@@ -62,7 +64,7 @@ def open_log(path: pathlib.Path, *, format_name: str) -> source.Source:
   return _maker(format_name)(path)
 
 
-def _maker(name: str) -> Callable[[pathlib.Path], source.Source]:
+def _maker(name: str) -> Callable[[pathlib.Path], 'source.Source']:
   """Returns what opens a format; nothing of the others is imported."""
   if name == 'csv':
     from dfiv_ope.datasets.formats import csv_file

@@ -15,11 +15,11 @@ paper's appendix: the outcome is not normalised and its noise has variance 1.
 from collections.abc import Callable, Iterable
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
 from dfiv_ope import types
+from dfiv_ope.results import problems
 
 # A structural function: (treatment [B, 1], covariate [B, 2]) -> [B, 1].
 Structural = Callable[[types.FloatArray, types.FloatArray], types.FloatArray]
@@ -136,9 +136,10 @@ class Demand:
     check(self.n, self.rho)
 
   @property
-  def problem(self) -> dict[str, Any]:
+  def problem(self) -> problems.IVDesign:
     """The design as a result row names it."""
-    return {'name': 'demand', 'n': self.n, 'rho': self.rho}
+    return problems.IVDesign(
+        name='demand', parameters={'n': self.n, 'rho': self.rho})
 
   def sample(self, seed: int) -> types.IVBatch:
     """Draws rows."""

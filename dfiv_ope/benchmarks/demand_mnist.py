@@ -12,12 +12,12 @@ sample and of the test pictures on the grid.
 
 from collections.abc import Callable
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.benchmarks import demand, mnist
+from dfiv_ope.results import problems
 
 # The covariate: time of the year float64 [B, 1], images float32 [B, 28, 28].
 Covariate = tuple[types.FloatArray, types.FloatArray]
@@ -47,9 +47,10 @@ class DemandMNIST:
     demand.check(self.n, self.rho)
 
   @property
-  def problem(self) -> dict[str, Any]:
+  def problem(self) -> problems.IVDesign:
     """The design as a result row names it."""
-    return {'name': 'demand_mnist', 'n': self.n, 'rho': self.rho}
+    return problems.IVDesign(
+        name='demand_mnist', parameters={'n': self.n, 'rho': self.rho})
 
   def sample(self, seed: types.Seed) -> types.IVBatch:
     """Draws n rows: those of `demand.sample` with pictures of the group.

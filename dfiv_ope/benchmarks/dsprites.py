@@ -24,12 +24,12 @@ estimator has an error of about 0.24, not 0.
 
 import dataclasses
 import functools
-from typing import Any
 
 import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.benchmarks import dsprites_outcomes, sprite_outlines, sprites
+from dfiv_ope.results import problems
 
 PIXEL_NOISE = 0.1
 OUTCOME_NOISE = 0.5
@@ -59,10 +59,11 @@ class DSprites:
     self._pictures()
 
   @property
-  def problem(self) -> dict[str, Any]:
+  def problem(self) -> problems.IVDesign:
     """The design as a result row names it."""
-    drawn = {'name': 'dsprites', 'n': self.n, 'outcome': self.outcome}
-    return drawn if self.archive is None else {**drawn, 'images': 'archive'}
+    return problems.IVDesign(name='dsprites', parameters={
+        'n': self.n, 'outcome': self.outcome,
+        **({} if self.archive is None else {'images': 'archive'})})
 
   def structural(self, images: np.ndarray) -> types.FloatArray:
     """Returns f of pictures [m, 64, 64]: [m, 1]."""

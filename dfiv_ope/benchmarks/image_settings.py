@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 import dataclasses
 from typing import Any
 
-from dfiv_ope.iv import methods
-from dfiv_ope.iv.methods import deepgmm, deepiv, dfiv, kiv
-from dfiv_ope.nn.networks import (
+from dfiv_ope.iv.methods.entries import deepgmm, deepiv, dfiv, kiv, two_sls
+from dfiv_ope.nn.layers import (
   BatchNorm,
   Branch,
   Conv,
@@ -53,8 +52,8 @@ _PAPER_TREATMENT = (
     _spectral(32, None), _norm('tanh'))
 
 
-def _dsprites_dfiv(problem: Mapping[str, Any]) -> dfiv.Config:
-  del problem
+def _dsprites_dfiv(parameters: Mapping[str, Any]) -> dfiv.Config:
+  del parameters
   return dfiv.Config(
       treatment_net=_SPRITE_FEATURES, instrument_net=_SMOOTH,
       stage1_penalty=0.1, stage2_penalty=1., instrument_steps=5,
@@ -62,44 +61,44 @@ def _dsprites_dfiv(problem: Mapping[str, Any]) -> dfiv.Config:
       candidate_penalties=_PENALTIES)
 
 
-def _dsprites_dfiv_paper(problem: Mapping[str, Any]) -> dfiv.Config:
-  del problem
+def _dsprites_dfiv_paper(parameters: Mapping[str, Any]) -> dfiv.Config:
+  del parameters
   return dataclasses.replace(
       dfiv.PAPER, treatment_net=_PAPER_TREATMENT,
       instrument_net=_PAPER_INSTRUMENT, stage1_penalty=0.01,
       stage2_penalty=0.01)
 
 
-def _dsprites_kiv(problem: Mapping[str, Any]) -> kiv.Config:
-  del problem
+def _dsprites_kiv(parameters: Mapping[str, Any]) -> kiv.Config:
+  del parameters
   return kiv.Config(
       random_features=600, treatment_pixels=_SPRITE_PIXELS, slack=1.)
 
 
-def _dsprites_kiv_paper(problem: Mapping[str, Any]) -> kiv.Config:
-  del problem
+def _dsprites_kiv_paper(parameters: Mapping[str, Any]) -> kiv.Config:
+  del parameters
   return dataclasses.replace(kiv.PAPER, treatment_pixels=_SPRITE_PIXELS)
 
 
-def _dsprites_deepgmm(problem: Mapping[str, Any]) -> deepgmm.Config:
-  del problem
+def _dsprites_deepgmm(parameters: Mapping[str, Any]) -> deepgmm.Config:
+  del parameters
   return deepgmm.Config(
       treatment_net=(*_SPRITE_FEATURES, Dense(1, None)),
       instrument_net=(*_SMOOTH, Dense(1, None)),
       batch_size=500, steps=500, checks=20)
 
 
-def _dsprites_deepgmm_paper(problem: Mapping[str, Any]) -> deepgmm.Config:
+def _dsprites_deepgmm_paper(parameters: Mapping[str, Any]) -> deepgmm.Config:
   # 100 epochs of one half.
-  steps = 100 * problem['n'] // 2 // deepgmm.PAPER.batch_size
+  steps = 100 * parameters['n'] // 2 // deepgmm.PAPER.batch_size
   return dataclasses.replace(
       deepgmm.PAPER, treatment_net=(*_PAPER_TREATMENT, Dense(1, None)),
       instrument_net=(*_PAPER_INSTRUMENT, Dense(1, None)),
       steps=max(steps, 20), checks=20)
 
 
-def _dsprites_deepiv(problem: Mapping[str, Any]) -> deepiv.Config:
-  del problem
+def _dsprites_deepiv(parameters: Mapping[str, Any]) -> deepiv.Config:
+  del parameters
   # A picture is no mixture of Gaussians of independent pixels; nothing to
   # tune here changes that.
   return deepiv.Config(
@@ -108,11 +107,10 @@ def _dsprites_deepiv(problem: Mapping[str, Any]) -> deepiv.Config:
       members=1)
 
 
-def _dsprites_two_sls(problem: Mapping[str, Any]) -> Any:
-  del problem
+def _dsprites_two_sls(parameters: Mapping[str, Any]) -> two_sls.Config:
+  del parameters
   # Three instruments cannot tell 4096 slopes: the least ones are taken.
-  return methods.load('two_sls').Config(
-      stage1_penalty=1e-6, stage2_penalty=1e-3)
+  return two_sls.Config(stage1_penalty=1e-6, stage2_penalty=1e-3)
 
 
 # Digits.
@@ -134,82 +132,82 @@ def _beside(picture: tuple[Layer, ...]) -> Branch:
   return Branch(_DIGIT_PIXELS, picture)
 
 
-def _demand_dfiv(problem: Mapping[str, Any]) -> dfiv.Config:
-  del problem
+def _demand_dfiv(parameters: Mapping[str, Any]) -> dfiv.Config:
+  del parameters
   body = (_beside(_SPARSE_DIGIT), Dense(64, 'silu'), Dense(64, 'silu'),
           Dense(32, None))
   return dfiv.Config(instrument_net=body, covariate_net=body, iterations=100)
 
 
-def _demand_dfiv_paper(problem: Mapping[str, Any]) -> dfiv.Config:
-  del problem
+def _demand_dfiv_paper(parameters: Mapping[str, Any]) -> dfiv.Config:
+  del parameters
   body = (_beside(_PAPER_DIGIT), Dense(32, None), _norm('relu'))
   return dataclasses.replace(
       dfiv.PAPER, instrument_net=body, covariate_net=body, batch_size=500)
 
 
-def _demand_kiv(problem: Mapping[str, Any]) -> kiv.Config:
-  del problem
+def _demand_kiv(parameters: Mapping[str, Any]) -> kiv.Config:
+  del parameters
   return kiv.Config(
       random_features=1000, treatment_pixels=_DIGIT_PIXELS,
       instrument_pixels=_DIGIT_PIXELS, slack=1.)
 
 
-def _demand_kiv_paper(problem: Mapping[str, Any]) -> kiv.Config:
-  del problem
+def _demand_kiv_paper(parameters: Mapping[str, Any]) -> kiv.Config:
+  del parameters
   return dataclasses.replace(
       kiv.PAPER, treatment_pixels=_DIGIT_PIXELS,
       instrument_pixels=_DIGIT_PIXELS)
 
 
-def _demand_deepiv(problem: Mapping[str, Any]) -> deepiv.Config:
-  del problem
+def _demand_deepiv(parameters: Mapping[str, Any]) -> deepiv.Config:
+  del parameters
   body = (_beside(_SPARSE_DIGIT), Dense(64, 'tanh'), Dense(32, 'tanh'))
   return deepiv.Config(
       instrument_net=body, treatment_net=(*body, Dense(1, None)), members=1)
 
 
-def _demand_deepiv_paper(problem: Mapping[str, Any]) -> deepiv.Config:
-  rate = Dropout(deepiv.dropout_rate(problem['n']))
+def _demand_deepiv_paper(parameters: Mapping[str, Any]) -> deepiv.Config:
+  rate = Dropout(deepiv.dropout_rate(parameters['n']))
   body = (_beside(_PAPER_DIGIT), Dense(32), rate)
   return dataclasses.replace(
-      deepiv.Config.paper(problem['n']), instrument_net=body,
+      deepiv.Config.paper(parameters['n']), instrument_net=body,
       treatment_net=(*body, Dense(1, None)))
 
 
-def _demand_deepgmm(problem: Mapping[str, Any]) -> deepgmm.Config:
-  del problem
+def _demand_deepgmm(parameters: Mapping[str, Any]) -> deepgmm.Config:
+  del parameters
   body = (_beside(_SPARSE_DIGIT), Dense(64), Dense(32), Dense(1, None))
   return deepgmm.Config(
       treatment_net=body, instrument_net=body, steps=1000, checks=20)
 
 
-def _demand_deepgmm_paper(problem: Mapping[str, Any]) -> deepgmm.Config:
-  del problem
+def _demand_deepgmm_paper(parameters: Mapping[str, Any]) -> deepgmm.Config:
+  del parameters
   body = (_beside(_PAPER_DIGIT), Dense(32), Dense(1, None))
   return dataclasses.replace(
       deepgmm.PAPER, treatment_net=body, instrument_net=body)
 
 
 def _mnist_nets(
-    problem: Mapping[str, Any],
+    parameters: Mapping[str, Any],
     treatment: Callable[..., tuple[Layer, ...]],
     instrument: Callable[..., tuple[Layer, ...]],
 ) -> dict[str, Any]:
   """Returns networks that see what a scenario shows as pictures."""
   bodies = (((Dense(64, 'silu'),), _DIGIT))
   return {
-      'treatment_net': treatment(*bodies['x' in problem['scenario']]),
+      'treatment_net': treatment(*bodies['x' in parameters['scenario']]),
       'instrument_net': instrument(
-          *bodies['z' in problem['scenario']], Dense(64, 'silu'))}
+          *bodies['z' in parameters['scenario']], Dense(64, 'silu'))}
 
 
-def _mnist_dfiv(problem: Mapping[str, Any]) -> dfiv.Config:
+def _mnist_dfiv(parameters: Mapping[str, Any]) -> dfiv.Config:
   # A number has few features to choose from, a picture has many.
-  shown = 'x' in problem['scenario']
+  shown = 'x' in parameters['scenario']
   return dfiv.Config(
       **_mnist_nets(
-          problem,
+          parameters,
           lambda *body: (*body, Dense(16, None), _norm('tanh')),
           lambda *body: (*body, Dense(32, None), _norm())),
       stage1_penalty=0.01, stage2_penalty=1. if shown else 0.1,
@@ -218,10 +216,10 @@ def _mnist_dfiv(problem: Mapping[str, Any]) -> dfiv.Config:
       batch_size=1000, candidate_penalties=_PENALTIES, slack=1.)
 
 
-def _mnist_deepgmm(problem: Mapping[str, Any]) -> deepgmm.Config:
+def _mnist_deepgmm(parameters: Mapping[str, Any]) -> deepgmm.Config:
   return deepgmm.Config(
       **_mnist_nets(
-          problem,
+          parameters,
           lambda *body: (*body, Dense(32), Dense(1, None)),
           lambda *body: (*body, Dense(32), Dense(1, None))),
       batch_size=256, steps=400, checks=20)

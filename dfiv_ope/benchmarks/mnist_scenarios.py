@@ -35,12 +35,12 @@ which is told the digits has 0.15 (0.07) at n = 20 000 with its best penalty.
 from collections.abc import Callable
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.benchmarks import mnist
+from dfiv_ope.results import problems
 
 # A structural function: treatment [B, 1] or images [B, 28, 28] -> [B] or
 # [B, 1].
@@ -74,9 +74,10 @@ class MNISTScenario:
       raise ValueError(f'n must be at least 1, got {self.n}.')
 
   @property
-  def problem(self) -> dict[str, Any]:
+  def problem(self) -> problems.IVDesign:
     """The scenario as a result row names it."""
-    return {'name': 'mnist', 'scenario': self.scenario, 'n': self.n}
+    return problems.IVDesign(
+        name='mnist', parameters={'scenario': self.scenario, 'n': self.n})
 
   def sample(self, seed: types.Seed) -> types.IVBatch:
     """Draws n rows with training pictures.

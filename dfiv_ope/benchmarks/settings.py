@@ -1,14 +1,16 @@
 """Which config a method has on which design: ours, and the paper's."""
 
-from collections.abc import Mapping
 from typing import Any
 
+from dfiv_ope import registry
 from dfiv_ope.benchmarks import image_settings
 from dfiv_ope.iv import methods
+from dfiv_ope.iv.methods.entries import deepiv
+from dfiv_ope.results import problems
 
 
 def config(
-    problem: Mapping[str, Any], method: str, *, paper: bool = False,
+    problem: problems.IVDesign, method: str, *, paper: bool = False,
 ) -> Any:
   """Returns the config of a method on a design.
 
@@ -20,25 +22,25 @@ def config(
   Raises:
     ValueError: there is no such setting.
   """
-  if problem['name'] == 'demand':
-    return _demand(problem['n'], method, paper)
+  if problem.name == 'demand':
+    return _demand(problem.parameters['n'], method, paper)
   tables = image_settings.PAPER if paper else image_settings.OURS
-  made = tables[problem['name']]
+  made = tables[problem.name]
   if method not in made:
     whose = 'The paper has' if paper else 'There is'
     known = f'Choose from {", ".join(made)}.' if made else 'Leave --paper out.'
     raise ValueError(
-        f'{whose} no setting for {method!r} on {problem["name"]!r}. {known}')
-  return made[method](problem)
+        f'{whose} no setting for {method!r} on {problem.name!r}. {known}')
+  return made[method](problem.parameters)
 
 
 def _demand(n: int, method: str, paper: bool) -> Any:
-  module = methods.load(method)
+  entry = registry.find(method, methods.ENTRIES)
   if not paper:
-    return module.Config()
+    return entry.configs['default']
   if method == 'deepiv':
-    return module.Config.paper(n)
-  if not hasattr(module, 'PAPER'):
+    return deepiv.Config.paper(n)
+  if 'paper' not in entry.configs:
     raise ValueError(
         f'The paper has no setting for {method!r}; run it without --paper.')
-  return module.PAPER
+  return entry.configs['paper']

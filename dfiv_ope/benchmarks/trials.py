@@ -12,8 +12,9 @@ import math
 import time
 from typing import Any, Protocol
 
-from dfiv_ope import configs, results, types, versions
+from dfiv_ope import configs, types, versions
 from dfiv_ope.iv import estimators, methods
+from dfiv_ope.results import problems, rows
 
 # A fitted structural function: predict(T) or predict(T, X).
 Predict = Callable[..., types.FloatArray]
@@ -23,8 +24,8 @@ class Design(Protocol):
   """A problem whose answer is known."""
 
   @property
-  def problem(self) -> dict[str, Any]:
-    """The design as a result row names it; 'name' and 'n' are among it."""
+  def problem(self) -> problems.IVDesign:
+    """The design as a result row names it; 'n' is a parameter."""
 
   def sample(self, seed: int) -> types.IVBatch:
     """Draws rows of both stages, each member as `IVEstimator.fit` takes it."""
@@ -43,9 +44,10 @@ def run(
     *,
     seed: int,
     preset: str = 'default',
+    custom: bool = False,
     watch: bool = False,
     progress: Callable[..., None] | None = None,
-) -> results.ResultRow:
+) -> rows.Row:
   """Fits a method to a sample and measures it against the truth.
 
   Args:
@@ -54,6 +56,7 @@ def run(
     config: its config.
     seed: seeds the sample and the fit.
     preset: where the config is from.
+    custom: whether it was changed.
     watch: whether the error is measured at each check of the training too;
       the curve 'watched_mse'. Nothing is chosen by it.
     progress: told of the fit's progress.
@@ -87,7 +90,7 @@ def run(
   return row(
       design, method, configs.encode(config), estimator.predict,
       version=methods.ENTRIES[method].version, seed=seed, preset=preset,
-      cpu_seconds=cpu_seconds,
+      custom=custom, cpu_seconds=cpu_seconds,
       metrics={'first_stage_r2': float(first.r2[0]),
                'held_out_index_f': float(first.held_out_index_f[0]),
                **({'effective_f': float(first.effective_f[0])}
@@ -106,15 +109,21 @@ def row(
     seed: int,
     cpu_seconds: float,
     preset: str = 'default',
+    custom: bool = False,
     metrics: Mapping[str, float] | None = None,
     curves: Mapping[str, Sequence[float]] | None = None,
-) -> results.ResultRow:
+) -> rows.Row:
   """Returns the row of a structural function, measured on its design."""
   measured = {**design.metrics(predict), **(metrics or {})}
   finite = math.isfinite(measured['mse'])
-  return results.ResultRow(
+  return rows.Row(
       problem=design.problem, method=method, config=config, seed=seed,
-      version=version, preset=preset, metrics=measured if finite else {},
-      failure='' if finite else 'diverged: its error is not finite',
-      curves={**design.curves(predict), **(curves or {})},
+      version=version, preset=preset, custom=custom,
+      metrics=measured if finite else {},
+      outcome=rows.FINISHED if finite else rows.DIVERGED,
+      reason='' if finite else 'its error is not finite',
+      curves={name: tuple(
+          float(each) if math.isfinite(each) else None for each in values)
+          for name, values in {
+              **design.curves(predict), **(curves or {})}.items()},
       cpu_seconds=cpu_seconds, versions=versions.versions())

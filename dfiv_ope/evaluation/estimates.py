@@ -107,6 +107,19 @@ def estimate(
     if progress is not None:
       progress(done, note)
     found.append(evaluator.run(method, config, seed=seed, progress=report))
+  return of_runs(evaluator, method, found)
+
+
+def of_runs(
+    evaluator: runs_lib.Evaluator, method: str, found: Sequence[runs_lib.Run],
+) -> Estimate:
+  """Returns what runs of an estimator say together.
+
+  Args:
+    evaluator: of the task.
+    method: name of the agent.
+    found: its runs, of several seeds.
+  """
   log = evaluator.task.log
   columns = max((run.metrics.get('columns', 0.) for run in found), default=0.)
   return Estimate(

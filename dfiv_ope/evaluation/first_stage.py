@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import differentiable, ridge
 from dfiv_ope.iv.diagnostics import spectrum, strength
 from dfiv_ope.ope import bellman, decisions
@@ -117,7 +118,7 @@ class LogFirstStage:
     """
     # Instruments and treatments are columns of one matrix.
     size = min(_SPECTRUM_FEATURES,
-               fixed_features.affordable(2 * self._problem.num_actions))
+               random_features.affordable(2 * self._problem.num_actions))
     if not size:
       return {}
     psi = fixed_features.make(

@@ -28,8 +28,8 @@ import numpy as np
 from scipy import stats
 
 from dfiv_ope import types
+from dfiv_ope.evaluation import interval_settings
 
-RESAMPLES = 200
 # Fewer episodes give no interval of a policy's value, and fewer than the second
 # number none of the average return of the log.
 FEWEST_EPISODES, FEWEST_RETURNS = 20, 5
@@ -86,7 +86,8 @@ def contributions(
 
 
 def resample(
-    added: types.FloatArray, *, count: int = RESAMPLES, seed: int = 0,
+    added: types.FloatArray, *, count: int = interval_settings.RESAMPLES,
+    seed: int = 0,
 ) -> types.FloatArray:
   """Returns changes of the value when episodes are drawn anew, [count].
 

@@ -8,22 +8,17 @@ interval is that of its own regression; trained methods share the default ones.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import configs, types
-from dfiv_ope.agents import base, fixed_features, lstd
-from dfiv_ope.evaluation import first_stage, inference
+from dfiv_ope import types
+from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.evaluation import first_stage, inference, interval_settings
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman
-
-# Of the numbers of intervals, here and in `inference`: raised when they
-# change, see `registry.Entry`.
-VERSION = 1
-# A longer log is thinned to about as many rows to solve for the weights.
-_DUAL_ROWS = 200_000
 
 
 class Effect(NamedTuple):
@@ -35,37 +30,6 @@ class Effect(NamedTuple):
   """
   added: types.FloatArray
   correction: float
-
-
-def settings(
-    config: base.Config | None, num_actions: int, *, rows: int,
-) -> fixed_features.Settings:
-  """Returns the features that a method's intervals are made of.
-
-  Args:
-    config: of the method; None for the default features.
-    num_actions: A; with many, the default features become fewer, to fit
-      `fixed_features.MEMORY_BUDGET`.
-    rows: of the log; with few, the default features become as many columns.
-
-  Raises:
-    ValueError: not even the fewest fit.
-  """
-  default = lstd.CONFIGS['default']
-  if isinstance(config, fixed_features.Config):
-    fixed_features.require(
-        num_actions, config.random_features, matrices=config.matrices)
-    return fixed_features.Settings(
-        random_features=config.random_features,
-        bandwidth_scale=config.bandwidth_scale,
-        penalty=getattr(config, 'penalty', default.penalty))
-  most = fixed_features.affordable(num_actions)
-  fixed_features.require(num_actions, max(most, 2))
-  most = min(most, max(2, (rows // num_actions - 1) // 2 * 2))
-  return fixed_features.Settings(
-      random_features=min(default.random_features, most),
-      bandwidth_scale=default.bandwidth_scale, penalty=default.penalty,
-      reduced=most < default.random_features)
 
 
 class Influence:
@@ -86,7 +50,7 @@ class Influence:
       *,
       episodes: types.FloatArray,
       initial_observations: tf.Tensor,
-      features: fixed_features.Settings,
+      features: random_features.Settings,
   ):
     """Solves for the weights.
 
@@ -112,7 +76,7 @@ class Influence:
     self._initial = problem.decide(initial_observations)
     value = tf.reduce_mean(psi(self._initial), axis=0)[:, None]  # v, [D, 1]
     sizes = [len(rows.outcome) for rows in parts()]
-    used = _pairs(range(len(sizes)), len(episodes), _DUAL_ROWS)
+    used = _pairs(range(len(sizes)), len(episodes), interval_settings.DUAL_ROWS)
     looked_at = _pairs(used, sum(sizes[index] for index in used),
                        first_stage.MOST_ROWS)
     others = sorted(set(used) - set(looked_at))
@@ -186,14 +150,3 @@ def _only(parts: base.Parts, chosen: Sequence[int]) -> base.Parts:
   wanted = set(chosen)
   return lambda: (
       rows for index, rows in enumerate(parts()) if index in wanted)
-
-
-def constants() -> dict[str, Any]:
-  """Returns what an interval depends on besides log, run and config.
-
-  They are part of the key of a result row, as JSON data.
-  """
-  return {'version': VERSION,
-          'features': configs.encode(lstd.CONFIGS['default']),
-          'memory': fixed_features.MEMORY_BUDGET,
-          'dual_rows': _DUAL_ROWS, 'resamples': inference.RESAMPLES}

@@ -17,8 +17,9 @@ from acme.utils import loggers
 import numpy as np
 
 from dfiv_ope import agents, types
-from dfiv_ope.agents import base, fixed_features, memory
-from dfiv_ope.evaluation import inference, influence
+from dfiv_ope.agents import base, checkpoints, memory
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.evaluation import inference, influence, interval_settings
 from dfiv_ope.ope import task as task_lib
 
 # Called as progress(updates done, updates in all, note).
@@ -55,7 +56,7 @@ class Evaluator:
   def __init__(self, task: task_lib.EvaluationTask):
     self.task = task
     self._influences: dict[
-        fixed_features.Settings, influence.Influence] = {}
+        random_features.Settings, influence.Influence] = {}
 
   def learner(
       self, method: str, config: base.Config, *, seed: int,
@@ -87,7 +88,7 @@ class Evaluator:
       config: of the method whose features it has; None for the default ones.
     """
     task = self.task
-    features = influence.settings(
+    features = interval_settings.settings(
         config, task.log.num_actions, rows=len(task.log))
     if features not in self._influences:
       self._influences[features] = influence.Influence(
@@ -108,6 +109,40 @@ class Evaluator:
     return self.finish(
         learner, seed=seed, cpu_seconds=time.process_time() - started)
 
+  def learned(
+      self, method: str, config: base.Config, *, seed: int,
+      saved: checkpoints.Series, progress: Progress | None = None,
+      rows: types.IVBatch | None = None,
+  ) -> tuple[base.OPELearner, float]:
+    """Returns a learner that has learned, and the CPU seconds it took.
+
+    A killed run goes on from its last checkpoint.
+
+    Args:
+      method: name of the agent.
+      config: its hyper-parameters.
+      seed: seeds the agent and its batches.
+      saved: checkpoints of this run, one at each evaluation point.
+      progress: told at each evaluation point.
+      rows: some of the task's; None for all.
+    """
+    learner = self.learner(
+        method, config, seed=seed, rows=rows, progress=progress)
+    saved.restore(learner)
+    spent = saved.state.get('cpu_seconds', 0.)
+    started = time.process_time()
+
+    def seconds() -> float:
+      return float(spent + time.process_time() - started)
+
+    while not learner.done:
+      learner.step()
+      if not learner.done:
+        saved.save(
+            learner, number=len(learner.history['updates']),
+            state={'cpu_seconds': seconds()})
+    return learner, seconds()
+
   def finish(
       self, learner: base.OPELearner, *, seed: int, cpu_seconds: float) -> Run:
     """Returns what a learner found, with the influence of the episodes.
@@ -118,7 +153,7 @@ class Evaluator:
       cpu_seconds: that it took.
     """
     curves = learner.history
-    failure = learner.divergence and f'diverged: {learner.divergence}'
+    failure = learner.divergence
     if failure:
       return Run(seed=seed, metrics={}, curves=curves, resamples=np.zeros(0),
                  failure=failure, cpu_seconds=cpu_seconds)

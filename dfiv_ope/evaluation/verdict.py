@@ -38,6 +38,11 @@ class Support(NamedTuple):
   warnings: Sequence[str] = ()
 
 
+def support(found: overlap.Overlap, labels: Sequence[str] = ()) -> Support:
+  """Returns what an overlap says; actions are numbers without labels."""
+  return Support(found.grade, found.warnings(labels))
+
+
 def collect(
     answers: Mapping[str, Answer], *, support: Support | None, level: float,
     notes: Sequence[str] = (),

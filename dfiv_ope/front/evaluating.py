@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import agents, types
-from dfiv_ope.agents import base
+from dfiv_ope import agents, registry, types
+from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import estimates, runs
 from dfiv_ope.front import result
 from dfiv_ope.ope import episodes
@@ -111,7 +111,7 @@ def configs_of(
         f'{", ".join(names)}.')
   made = {}
   for name in names:
-    default = agents.load(name).CONFIGS['default']
+    default = registry.find(name, agents.ENTRIES).configs['default']
     change = changes.get(name, {})
     if isinstance(change, base.Config):
       if type(change) is not type(default):

@@ -8,20 +8,20 @@ import math
 import pathlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from dfiv_ope import agents
 from dfiv_ope import configs as configs_lib
-from dfiv_ope import results
-from dfiv_ope.agents import base
+from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import estimates as estimates_lib
-from dfiv_ope.evaluation import inference, verdict
-from dfiv_ope.launch import rows as rows_lib
+from dfiv_ope.evaluation import inference, result_rows, verdict
 from dfiv_ope.ope import overlap
 from dfiv_ope.ope import task as task_lib
+from dfiv_ope.results import rows as rows_lib
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes
   import pandas as pd
 
-  from dfiv_ope.launch.reporting import cases
+  from dfiv_ope.launch.reporting import log_results
 
 
 class ConfidenceInterval(NamedTuple):
@@ -115,17 +115,16 @@ class Result:
   @functools.cached_property
   def warnings(self) -> list[str]:
     """What to beware of, in sentences; the paired differences among them."""
-    found = self.overlap
     diverged = [
-        f'{name} seed {run.seed}: {run.failure}; excluded from averages.'
+        f'{name} seed {run.seed}: diverged: {run.failure}; excluded from '
+        'averages.'
         for name, each in self.estimates.items()
         for run in each.runs if run.failure]
     return diverged + verdict.collect(
         {name: verdict.Answer(
             each.metrics, each.difference(self.log_average), each.missing)
          for name, each in self.estimates.items() if each.sound},
-        support=verdict.Support(
-            found.grade, found.warnings(self.task.log.action_labels)),
+        support=verdict.support(self.overlap, self.task.log.action_labels),
         level=0.95,
         notes=[note.sentence for note in self.task.log.notes])
 
@@ -154,17 +153,20 @@ class Result:
           'cpu_seconds': sum(run.cpu_seconds for run in each.runs)})
     return pd.DataFrame(lines).set_index('method')
 
-  def rows(self) -> list[results.ResultRow]:
+  def rows(self) -> list[rows_lib.Row]:
     """Returns the result rows that the command line would write."""
-    problem = rows_lib.describe_log(
+    problem = result_rows.user_log(
         self.task, target=self.digest, policy=self.policy)
     made = [
-        rows_lib.of_run(problem, rows_lib.LOG, rows_lib.LOG_CONFIG, run)
+        result_rows.of_run(
+            problem, result_rows.LOG, result_rows.LOG_CONFIG, run)
         for run in self.log_average.runs]
     for name, each in self.estimates.items():
       config = configs_lib.encode(self.configs[name])
+      custom = self.configs[name] != agents.ENTRIES[name].configs['default']
       made += [
-          rows_lib.of_run(problem, name, config, run) for run in each.runs]
+          result_rows.of_run(problem, name, config, run, custom=custom)
+          for run in each.runs]
     return made
 
   def plot(self, axes: 'mpl_axes.Axes | None' = None) -> 'mpl_axes.Axes':
@@ -180,7 +182,7 @@ class Result:
       _, axes = pyplot.subplots(
           figsize=(6., 1.2 + 0.45 * (len(self.estimates) + 1)),
           layout='constrained')
-    forest.draw(self._case, axes)
+    forest.draw(self._shown, axes)
     return axes
 
   def to_html(self, directory: str | pathlib.Path) -> pathlib.Path:
@@ -204,7 +206,7 @@ class Result:
     """Returns the table, the figure and the warnings, for a notebook."""
     from dfiv_ope.launch.reporting import forest
     table = self.to_frame().drop(columns=['cpu_seconds']).rename_axis(None)
-    drawn = forest.figure('result', self._case).inline()
+    drawn = forest.figure('result', [self._shown], wide=False).inline()
     said = ''.join(f'<li>{html.escape(each)}</li>' for each in self.warnings)
     return (
         f'<h4>Value of {html.escape(self.policy)}</h4>'
@@ -213,11 +215,12 @@ class Result:
         + f'<ul>{said}</ul>')
 
   @property
-  def _case(self) -> 'cases.Case':
-    from dfiv_ope.launch.reporting import cases, frames
-    made = results.latest(self.rows())
-    (case,) = cases.collect(frames.log(made), made)
-    return case
+  def _shown(self) -> 'log_results.LogResults':
+    """What reports show of the estimates."""
+    from dfiv_ope.launch.reporting import frames, log_results
+    rows = self.rows()
+    (found,) = log_results.collect(frames.log(rows), rows)
+    return found
 
   def _of(self, method: str | None) -> estimates_lib.Estimate:
     if method is not None and method not in self.estimates:

@@ -19,18 +19,6 @@ from dfiv_ope.iv import ridge, two_stage
 # Numbers of a fitted model by name, for a file.
 State = Mapping[str, types.FloatArray]
 
-# Candidates of both penalties for features of about unit norm.
-PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 0.25, 0.5))
-
-
-def check_candidates(config: Any) -> None:
-  """Raises a ValueError where a config's candidate penalties cannot be."""
-  for name in ('stage1_penalties', 'stage2_penalties'):
-    values = getattr(config, name)
-    if not values or not all(value > 0 for value in values):
-      raise ValueError(
-          f'{name} must be positive candidates, at least one, got {values}.')
-
 
 class FeatureMap(Protocol):
   """Features of rows; what it learned from them can be saved."""

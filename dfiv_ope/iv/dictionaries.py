@@ -5,46 +5,19 @@ columns by products, up to a given number of columns a product (an analysis of
 variance expansion):
 
     dictionary = Dictionary(
-        [BSpline(8), Hermite(2)], interaction=2, most_functions=100)
+        [bases.BSpline(8), bases.Hermite(2)], interaction=2, most_functions=100)
     dictionary.adapt(x)                            # knots from the rows
     dictionary(x)                                  # [B, size]
 """
 
 from collections.abc import Mapping, Sequence
-import dataclasses
 import itertools
 import math
 
 import numpy as np
 
 from dfiv_ope import types
-
-_DEGREE = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class Hermite:
-  """Normalised Hermite polynomials of degree 1 to `degree`."""
-  degree: int
-
-  def __post_init__(self) -> None:
-    if self.degree < 1:
-      raise ValueError(
-          f'Hermite.degree must be at least 1, got {self.degree}.')
-
-
-@dataclasses.dataclass(frozen=True)
-class BSpline:
-  """`size` cubic B-splines with knots at quantiles, constant outside."""
-  size: int
-
-  def __post_init__(self) -> None:
-    if self.size < _DEGREE + 1:
-      raise ValueError(
-          f'BSpline.size must be at least {_DEGREE + 1}, got {self.size}.')
-
-
-Basis = Hermite | BSpline
+from dfiv_ope.iv import bases as bases_lib
 
 
 class Dictionary:
@@ -52,7 +25,7 @@ class Dictionary:
 
   def __init__(
       self,
-      bases: Sequence[Basis],
+      bases: Sequence[bases_lib.Basis],
       *,
       interaction: int,
       most_functions: int,
@@ -121,8 +94,8 @@ class Dictionary:
 
   def _count(self, order: int) -> int:
     sizes = [
-        basis.degree if isinstance(basis, Hermite)
-        else max(len(knots) - _DEGREE - 1, 1)
+        basis.degree if isinstance(basis, bases_lib.Hermite)
+        else max(len(knots) - bases_lib.DEGREE - 1, 1)
         for basis, knots in zip(self._bases, self._knots, strict=True)]
     return sum(
         math.prod(sizes[index] for index in subset)
@@ -134,23 +107,24 @@ class Dictionary:
         for subset in itertools.combinations(range(len(self._bases)), count)]
 
 
-def _make_knots(basis: Basis, column: types.FloatArray) -> types.FloatArray:
+def _make_knots(
+    basis: bases_lib.Basis, column: types.FloatArray) -> types.FloatArray:
   distinct = np.unique(column)
-  if isinstance(basis, Hermite) or len(distinct) <= 2:
+  if isinstance(basis, bases_lib.Hermite) or len(distinct) <= 2:
     return np.zeros([0])
   # More functions than distinct values cannot be told apart.
-  size = max(_DEGREE + 1, min(basis.size, len(distinct)))
-  shares = np.linspace(0., 1., size - _DEGREE + 1)[1:-1]
+  size = max(bases_lib.DEGREE + 1, min(basis.size, len(distinct)))
+  shares = np.linspace(0., 1., size - bases_lib.DEGREE + 1)[1:-1]
   inner = np.unique(np.quantile(column, shares))
   inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
-  ends = np.repeat(distinct[[0, -1]], _DEGREE + 1)
+  ends = np.repeat(distinct[[0, -1]], bases_lib.DEGREE + 1)
   return np.sort(np.concatenate([inner, ends]))
 
 
 def _evaluate(
-    x: types.FloatArray, basis: Basis, knots: types.FloatArray,
+    x: types.FloatArray, basis: bases_lib.Basis, knots: types.FloatArray,
 ) -> types.FloatArray:
-  if isinstance(basis, Hermite):
+  if isinstance(basis, bases_lib.Hermite):
     return hermite(x, basis.degree)
   return b_splines(x, knots) if len(knots) else x[:, None]
 
@@ -176,7 +150,7 @@ def b_splines(
   inside = np.where(x < knots[-1], x, np.max(
       np.where(knots < knots[-1], knots, knots[0])))
   values = ((knots[:-1] <= inside) & (inside < knots[1:])).astype(x.dtype)
-  for degree in range(1, _DEGREE + 1):
+  for degree in range(1, bases_lib.DEGREE + 1):
     left, right = knots[:-degree], knots[degree:]
     rising = np.divide(
         x - left, right - left, out=np.zeros((len(x), len(left))),

@@ -13,9 +13,9 @@ import zipfile
 import numpy as np
 
 from dfiv_ope import configs, types, versions
-from dfiv_ope.iv import dictionaries, methods
+from dfiv_ope.iv import bases, methods
 from dfiv_ope.iv.diagnostics import strength
-from dfiv_ope.nn import scaling
+from dfiv_ope.nn import layers, scaling
 
 # Format 1 has one split and no names; up to 2 closed forms are checkpoints.
 _FORMAT, _READ = 3, (1, 2, 3)
@@ -138,9 +138,8 @@ def load(directory: pathlib.Path, classes: Mapping[str, type]) -> Any:
 def _parts(method: str) -> tuple[type, ...]:
   """Returns what configs of a method are made of."""
   if method in methods.CLOSED_FORMS:
-    return dictionaries.Hermite, dictionaries.BSpline
-  from dfiv_ope.nn import networks
-  return tuple(networks.LAYERS)
+    return bases.Hermite, bases.BSpline
+  return tuple(layers.LAYERS)
 
 
 def _checkpoint(model: Any) -> Any:

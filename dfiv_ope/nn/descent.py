@@ -13,7 +13,6 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import networks
 
 # Called with a model in training that can predict.
 Watch = Callable[[Any], None]
@@ -240,27 +239,3 @@ def sizes(batch: types.IVBatch) -> types.Sizes:
   return types.Sizes(
       batch.treatment.shape[1], batch.instrument.shape[1],
       0 if batch.covariate is None else batch.covariate.shape[1])
-
-
-def check_at_least(config: Any, least: int, *names: str) -> None:
-  """Raises a ValueError where an attribute of a config is too small."""
-  for name in names:
-    if not getattr(config, name) >= least:
-      raise ValueError(
-          f'{name} must be at least {least}, got {getattr(config, name)}.')
-
-
-def check_positive(config: Any, *names: str) -> None:
-  """Raises a ValueError where an attribute of a config is not positive."""
-  for name in names:
-    if not getattr(config, name) > 0:
-      raise ValueError(
-          f'{name} must be positive, got {getattr(config, name)}.')
-
-
-def check_output(name: str, layers: Sequence[networks.Layer]) -> None:
-  """Raises a ValueError where a network does not end in one linear output."""
-  last = layers[-1] if layers else None
-  if last != networks.Dense(1, None):
-    raise ValueError(
-        f'{name} must end in Dense(1, None), one linear output, got {last}.')

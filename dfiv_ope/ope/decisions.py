@@ -23,6 +23,7 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
+from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.nn import networks
 
 
@@ -56,7 +57,7 @@ class Joint(snt.Module):
 
   def __init__(
       self,
-      layers: Sequence[networks.Layer],
+      layers: Sequence[layers_lib.Layer],
       *,
       num_observations: int,
       num_actions: int,
@@ -161,7 +162,7 @@ class Heads(snt.Module):
   """A network of the state with one output an action."""
 
   def __init__(
-      self, layers: Sequence[networks.Layer], *, num_observations: int,
+      self, layers: Sequence[layers_lib.Layer], *, num_observations: int,
       num_actions: int, seed: types.Seed):
     """Initialises the network; the last of `layers` has A outputs."""
     super().__init__()

@@ -6,23 +6,13 @@ of a data frame, of a Minari dataset or of a directory.
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dfiv_ope import types
+from dfiv_ope.ope import log_notes
 from dfiv_ope.policies import episode_returns
-
-
-class Note(NamedTuple):
-  """Something about a log or a column of it.
-
-  Attributes:
-    sentence: what it is, and what to do.
-    doubt: whether it speaks against an estimate.
-  """
-  sentence: str
-  doubt: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +50,7 @@ class Episodes:
   categorical: tuple[int, ...] = ()
   behaviour_probabilities: types.FloatArray | None = None
   recorded_targets: tuple[np.ndarray, np.ndarray] | None = None
-  notes: tuple[Note, ...] = ()
+  notes: tuple[log_notes.Note, ...] = ()
 
   def __len__(self) -> int:
     """The number of transitions."""
@@ -82,6 +72,13 @@ class Episodes:
   def num_episodes(self) -> int:
     """E."""
     return len(self.initial_observations)
+
+  def for_policies(self) -> dict[str, Any]:
+    """Returns what `policies.identity.identify` is told of the log."""
+    return {
+        'num_actions': self.num_actions, 'transitions': self.transitions,
+        'episodes': self.episodes, 'action_labels': self.action_labels,
+        'recorded': self.recorded_targets, 'categorical': self.categorical}
 
   @functools.cached_property
   def average_return(self) -> episode_returns.MonteCarlo:

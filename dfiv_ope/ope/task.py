@@ -53,19 +53,20 @@ class EvaluationTask:
     """
     self.log = log
     self.policy = policy
-    if like is not None:
-      self.transitions = like.transitions
-      self.initial_observations = like.initial_observations
-      self.behaviour = like.behaviour
+    self._like = like
 
   @functools.cached_property
   def transitions(self) -> types.Transition:
     """The log's transitions as tensors, [N, ...]."""
+    if self._like is not None:
+      return self._like.transitions
     return types.Transition(*map(tf.constant, self.log.transitions))
 
   @functools.cached_property
   def initial_observations(self) -> tf.Tensor:
     """Raw observations that episodes start from, [E, D]."""
+    if self._like is not None:
+      return self._like.initial_observations
     return tf.constant(self.log.initial_observations)
 
   @functools.cached_property
@@ -91,6 +92,8 @@ class EvaluationTask:
   @functools.cached_property
   def behaviour(self) -> Propensities:
     """The behaviour policy's: as recorded, else of a clone."""
+    if self._like is not None:
+      return self._like.behaviour
     log = self.log
     if log.behaviour_probabilities is not None:
       return Propensities(log.behaviour_probabilities, estimated=False)
@@ -129,8 +132,5 @@ def find_policy(
     ValueError: it is not a policy, or not one for this log.
   """
   return resolve.resolve(
-      policy, num_observations=log.num_observations,
-      num_actions=log.num_actions, transitions=log.transitions,
-      episodes=log.episodes, action_labels=log.action_labels,
-      recorded=log.recorded_targets, trusted=trusted,
-      categorical=log.categorical)
+      policy, num_observations=log.num_observations, trusted=trusted,
+      **log.for_policies())

@@ -10,47 +10,16 @@ frequencies of the actions there; otherwise these are the policy.
 """
 
 from collections.abc import Sequence
-import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import descent, encoding, networks, optimizers
+from dfiv_ope.nn import descent, encoding, layers, networks, optimizers
+from dfiv_ope.policies import clone_config
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
-  """Hyper-parameters of the classifier.
-
-  Attributes:
-    hidden: widths of its hidden layers.
-    learning_rate: of Adam; it falls to zero, by half a cosine.
-    decay: weight decay.
-    updates: steps of Adam.
-    batch_size: rows of a step.
-    checks: how often the held-out loss is looked at.
-    held_out: share of the episodes that are held out.
-    floor: share of the actions' frequencies in all probabilities, so that no
-      logged action has probability zero.
-  """
-  hidden: tuple[int, ...] = (64, 64)
-  learning_rate: float = 3e-3
-  decay: float = 1e-5
-  updates: int = 6_000
-  batch_size: int = 512
-  checks: int = 20
-  held_out: float = 0.1
-  floor: float = 1e-3
-
-  def __post_init__(self) -> None:
-    descent.check_positive(self, 'learning_rate')
-    descent.check_at_least(self, 1, 'updates', 'batch_size', 'checks')
-    for name in ('held_out', 'floor'):
-      if not 0. < getattr(self, name) < 1.:
-        raise ValueError(
-            f'{name} must lie in (0, 1), got {getattr(self, name)}.')
+Config = clone_config.Config  # Known before this module is loaded.
 
 
 class Clone(NamedTuple):
@@ -138,8 +107,8 @@ def clone(
       observations[~held_out], observations, categorical=categorical)
   policy = ClonedPolicy(
       networks.Network(
-          (*(networks.Dense(size) for size in config.hidden),
-           networks.Dense(num_actions, None)),
+          (*(layers.Dense(size) for size in config.hidden),
+           layers.Dense(num_actions, None)),
           input_size=states.size, seed=seed),
       states=states, frequencies=frequencies, floor=config.floor)
   s, a = states.apply(observations), tf.constant(actions)

@@ -151,10 +151,7 @@ def load(path: pathlib.Path, *, num_observations: int,
     ValueError: it is not a policy, one for other observations or actions, or
       one that may do more than compute.
   """
-  if not (path / 'saved_model.pb').is_file():
-    raise FileNotFoundError(
-        f'{path} holds no policy (no saved_model.pb). Make one with '
-        '`dfiv-ope policy train`.')
+  saved_models.require(path)
   foreign = [] if trusted else saved_models.foreign_operations(path)
   if foreign:
     raise ValueError(

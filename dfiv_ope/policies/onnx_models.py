@@ -9,8 +9,8 @@ import numpy as np
 
 def load(
     path: pathlib.Path, *, num_observations: int,
-) -> tuple[bytes, Callable[[np.ndarray], Any]]:
-  """Returns the content of a model, and a function that asks it.
+) -> Callable[[np.ndarray], Any]:
+  """Returns a function that asks a model.
 
   Args:
     path: of the model.
@@ -65,4 +65,4 @@ def load(
     return session.run(
         [name], {inputs[0].name: observation.astype(np.float32)})[0]
 
-  return content, run
+  return run

@@ -13,9 +13,11 @@ from collections.abc import Iterator
 import contextlib
 import pathlib
 import tempfile
+from typing import TYPE_CHECKING
 
-from tensorflow.core.framework import node_def_pb2
-from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+if TYPE_CHECKING:
+  from tensorflow.core.framework import node_def_pb2
+  from tensorflow.core.protobuf import meta_graph_pb2
 
 FILE = 'saved_model.pb'
 _INIT = '__saved_model_init_op'
@@ -70,6 +72,18 @@ _SAVES = frozenset({
     'StaticRegexFullMatch', 'StringJoin'})
 
 
+def require(path: pathlib.Path) -> None:
+  """Refuses a directory without a SavedModel.
+
+  Raises:
+    FileNotFoundError: there is none.
+  """
+  if not (path / FILE).is_file():
+    raise FileNotFoundError(
+        f'{path} holds no policy (no {FILE}). Make one with '
+        '`dfiv-ope policy train`.')
+
+
 def foreign_operations(path: pathlib.Path) -> list[str]:
   """Returns what a SavedModel holds beside operations that only compute.
 
@@ -83,6 +97,7 @@ def foreign_operations(path: pathlib.Path) -> list[str]:
     FileNotFoundError: there is no SavedModel.
     ValueError: its file cannot be read.
   """
+  from tensorflow.core.protobuf import saved_model_pb2
   try:
     content = (path / FILE).read_bytes()
     graphs = saved_model_pb2.SavedModel.FromString(content).meta_graphs
@@ -97,7 +112,7 @@ def foreign_operations(path: pathlib.Path) -> list[str]:
   return sorted(set(_foreign(graphs[0])))
 
 
-def _foreign(graph: meta_graph_pb2.MetaGraphDef) -> Iterator[str]:
+def _foreign(graph: 'meta_graph_pb2.MetaGraphDef') -> Iterator[str]:
   called = _called(graph)
   for function in graph.graph_def.library.function:
     allowed = _COMPUTES if function.signature.name in called else (
@@ -109,7 +124,7 @@ def _foreign(graph: meta_graph_pb2.MetaGraphDef) -> Iterator[str]:
   yield from _initialisers(graph)
 
 
-def _called(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
+def _called(graph: 'meta_graph_pb2.MetaGraphDef') -> set[str]:
   """Returns the functions that what is loaded may call."""
   library = graph.graph_def.library
   result = set(graph.object_graph_def.concrete_functions)
@@ -123,14 +138,14 @@ def _called(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
   return result
 
 
-def _functions(node: node_def_pb2.NodeDef) -> Iterator[str]:
+def _functions(node: 'node_def_pb2.NodeDef') -> Iterator[str]:
   for value in node.attr.values():
     if value.HasField('func'):
       yield value.func.name
     yield from (each.name for each in value.list.func)
 
 
-def _initialisers(graph: meta_graph_pb2.MetaGraphDef) -> Iterator[str]:
+def _initialisers(graph: 'meta_graph_pb2.MetaGraphDef') -> Iterator[str]:
   """Yields what would run on loading and does something."""
   kinds = {node.name: node.op for node in graph.graph_def.node}
   names = [] if _INIT not in graph.signature_def else [

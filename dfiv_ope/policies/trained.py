@@ -50,3 +50,19 @@ def load(
   return finite.load(
       path / SAVED_MODEL, num_observations=num_observations,
       num_actions=num_actions, trusted=trusted)
+
+
+def card(record: dict[str, Any]) -> list[tuple[str, str]]:
+  """Returns what a person wants to know of a policy: names and values."""
+  value, uniform = record['value'], record['uniform_value']
+  return [
+      ('task', record['task']),
+      ('action noise', f'{record["action_noise"]:g}'),
+      ('seed', str(record['seed'])),
+      ('value', f'{value["mean"]:.3f} ± {value["standard_error"]:.3f} '
+       f'({value["episodes"]} episodes, discount {record["discount"]:g})'),
+      ('uniform policy', f'{uniform["mean"]:.3f} ± '
+       f'{uniform["standard_error"]:.3f}'),
+      ('training', f'{record["dqn"]["transitions"]:,} transitions, '
+       f'{record["cpu_seconds"]:.0f} CPU s'),
+  ]

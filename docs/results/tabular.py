@@ -99,7 +99,7 @@ def estimates(made, policy, methods, *, num_actions, categorical):
   rows = problem.rows(transitions)
   for method in methods:
     module = agents.load(method)
-    config = module.CONFIGS['default']
+    config = agents.ENTRIES[method].configs['default']
     weights = influence.Influence(
         problem, memory.InMemory(rows, batch_size=1, seed=0).parts,
         episodes=episodes, initial_observations=first,

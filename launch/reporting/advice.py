@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from dfiv_ope.evaluation import verdict
 from dfiv_ope.iv.diagnostics import messages
-from dfiv_ope.launch.reporting import cases, details, tables
+from dfiv_ope.launch.reporting import details, log_results, tables
 from dfiv_ope.ope import overlap
+from dfiv_ope.results import problems
 
 # Fewer episodes than this say little of how much they differ.
 _FEW_EPISODES = 50
@@ -40,14 +41,14 @@ class Advice(NamedTuple):
   remedy: str
 
 
-def collect(case: cases.Case) -> list[Advice]:
+def collect(case: log_results.LogResults) -> list[Advice]:
   """Returns what the rules say of a case, the gravest first."""
   found = [*_support(case), *_columns(case), *_agreement(case), *_methods(case),
            *_first_stage(case), *_size(case)]
   return sorted(found, key=lambda each: -each.doubt)
 
 
-def next_steps(case: cases.Case) -> list[str]:
+def next_steps(case: log_results.LogResults) -> list[str]:
   """Returns what to do next, a sentence or two each."""
   steps = [f'{each.finding} {each.remedy}'.strip() for each in collect(case)]
   if _doubt(case) == Doubt.NONE and case.preferred:
@@ -57,7 +58,7 @@ def next_steps(case: cases.Case) -> list[str]:
   return steps
 
 
-def headline(case: cases.Case) -> str:
+def headline(case: log_results.LogResults) -> str:
   """Returns the answer, what to compare it with, and how far to trust it."""
   policy, best = case.policy, case.preferred
   mean, low, high = case.log
@@ -91,7 +92,7 @@ def headline(case: cases.Case) -> str:
       order, trusted) if words)
 
 
-def trust(case: cases.Case) -> str:
+def trust(case: log_results.LogResults) -> str:
   """Returns one word or two on how far an estimate can be trusted."""
   return {Doubt.NONE: 'yes', Doubt.SOME: 'with care', Doubt.GRAVE: 'no'}[
       _doubt(case)]
@@ -104,7 +105,7 @@ def _explained(variant: str, share: float, what: str, weak: str) -> str:
           + (f', which is weak: {weak}.' if weak else '.'))
 
 
-def first_stage(case: cases.Case) -> list[str]:
+def first_stage(case: log_results.LogResults) -> list[str]:
   """Returns what is known of the first stage, in plain words."""
   words = []
   for result in case.methods:
@@ -150,13 +151,13 @@ def _index_f(metrics: Mapping[str, float]) -> str:
   return '' if known is None else f' (F of the held-out index {known:,.0f})'
 
 
-def _open(case: cases.Case) -> bool:
+def _open(case: log_results.LogResults) -> bool:
   """Whether the log does not tell which of policy and log is better."""
   found = case.preferred and case.preferred.difference
   return not found or found.low <= 0. <= found.high
 
 
-def _narrower(result: cases.Result) -> str:
+def _narrower(result: log_results.MethodResult) -> str:
   """Returns what makes an interval narrower."""
   share = result.interval.data_share if result.interval else math.nan
   return 'The interval of the difference of policy and log holds 0. ' + (
@@ -166,14 +167,13 @@ def _narrower(result: cases.Result) -> str:
       'interval.')
 
 
-def _doubt(case: cases.Case) -> Doubt:
+def _doubt(case: log_results.LogResults) -> Doubt:
   return max((each.doubt for each in collect(case)), default=Doubt.NONE)
 
 
-def _support(case: cases.Case) -> Iterator[Advice]:
+def _support(case: log_results.LogResults) -> Iterator[Advice]:
   """Does the log hold what the policy does?"""
-  stored = case.problem.get('overlap')
-  grade = stored.get('grade') if isinstance(stored, Mapping) else None
+  grade = case.problem.overlap.grade if case.problem.overlap else ''
   share = case.effective_share
   if share < overlap.THIN_SHARE:
     poor = share < overlap.POOR_SHARE
@@ -187,14 +187,15 @@ def _support(case: cases.Case) -> Iterator[Advice]:
         f'Overlap of the log and the policy is {grade}.', _CLOSER)
 
 
-def _columns(case: cases.Case) -> Iterator[Advice]:
+def _columns(case: log_results.LogResults) -> Iterator[Advice]:
   """Are the observations what they seem?"""
-  for note in case.problem.get('columns', ()):
-    if note['doubt']:
-      yield Advice(Doubt.SOME, note['sentence'], '')
+  if isinstance(case.problem, problems.UserLog):
+    for note in case.problem.notes:
+      if note.doubt:
+        yield Advice(Doubt.SOME, note.sentence, '')
 
 
-def _agreement(case: cases.Case) -> Iterator[Advice]:
+def _agreement(case: log_results.LogResults) -> Iterator[Advice]:
   """Do families of estimators say the same?"""
   medians = details.medians(case.frame)
   widest = max((each.width for each in case.methods if each.interval),
@@ -208,7 +209,7 @@ def _agreement(case: cases.Case) -> Iterator[Advice]:
         'Distrust all of them, and collect more data near the policy.')
 
 
-def _methods(case: cases.Case) -> Iterator[Advice]:
+def _methods(case: log_results.LogResults) -> Iterator[Advice]:
   """Is something wrong with a method?"""
   for each in case.methods:
     if each.contradicted and each.interval:
@@ -238,7 +239,7 @@ def _methods(case: cases.Case) -> Iterator[Advice]:
         'much training changes the estimate.', 'Run it with --seeds 3.')
 
 
-def _first_stage(case: cases.Case) -> Iterator[Advice]:
+def _first_stage(case: log_results.LogResults) -> Iterator[Advice]:
   """Do states and actions say what follows?"""
   named = {each.variant: each.metrics for each in case.methods}
   weak = _weak(named)
@@ -266,9 +267,9 @@ def _first_stage(case: cases.Case) -> Iterator[Advice]:
           'Leave out observations that repeat others.')
 
 
-def _size(case: cases.Case) -> Iterator[Advice]:
+def _size(case: log_results.LogResults) -> Iterator[Advice]:
   """Is the log large enough?"""
-  episodes = case.problem.get('episodes')
+  episodes = case.problem.episodes
   best = case.preferred
   if best and best.interval is None and best.missing:
     yield Advice(Doubt.GRAVE, best.missing, 'The estimate may be far off.')

@@ -9,8 +9,8 @@ from typing import Any
 import markupsafe
 import pandas as pd
 
-from dfiv_ope import results
 from dfiv_ope.launch.reporting import designs, frames, page, svg, tables
+from dfiv_ope.results import rows as rows_lib
 
 _ERRORS = (
     'Mean squared error of every seed{}; bars are medians. A cross at the '
@@ -29,7 +29,7 @@ _CAPTIONS = {
 # Points of the curves of effects.
 _POINTS = 20
 
-Rows = list[results.ResultRow]
+Rows = list[rows_lib.Row]
 
 
 def title(names: Iterable[str]) -> str:
@@ -135,8 +135,7 @@ def shown_lines(name: str, lines: pd.DataFrame) -> pd.DataFrame:
               panels, lines[[*numbers]].astype(object).to_numpy(),
               strict=True)],
       panel=panels, base_method=lines.method, method=lines.variant,
-      mse=lines.mse.replace(math.inf, math.nan), cpu=lines.cpu_seconds,
-      outcome=lines.failed.map({True: 'failed', False: 'finished'}))
+      mse=lines.mse.replace(math.inf, math.nan), cpu=lines.cpu_seconds)
 
 
 def _learned(part: pd.DataFrame) -> pd.Series:
@@ -190,7 +189,7 @@ def _pictures(
   files: dict[str, bytes] = {}
   if not wanted:
     return shown, files
-  from dfiv_ope.launch import iv_figures
+  from dfiv_ope.launch.reporting import iv_figures
   with tempfile.TemporaryDirectory() as scratch:
     for name, rows in wanted.items():
       for path in iv_figures.draw(name, rows, pathlib.Path(scratch)):

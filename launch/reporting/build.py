@@ -1,228 +1,184 @@
 """Makes all files of a report from result rows."""
 
+from collections.abc import Iterable
 import dataclasses
-import math
-import pathlib
 
 import pandas as pd
 
-from dfiv_ope import results
 from dfiv_ope.launch.reporting import (
-  benchmarks,
-  cases,
-  choices,
-  designs,
-  details,
   figures,
   frames,
   log,
+  log_results,
   page,
-  plots,
-  ranking,
+  selection_table,
+  simulated,
   spreadsheet,
   tables,
 )
+from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
 
-# Problems that a report can show.
-PROBLEMS = ('ope', 'log', 'selection', *designs.DESIGNS)
-
-Rows = list[results.ResultRow]
+Rows = list[rows_lib.Row]
 
 
-def files(rows: Rows, runs: pathlib.Path | str) -> dict[str, bytes]:
+@dataclasses.dataclass
+class _Report:
+  """What kinds of rows add to a report, in the order of the page.
+
+  Attributes:
+    titles: of the page; the first one counts.
+    headlines: sentences on top of it.
+    sections: parts of the page.
+    files: figures, by their path inside the report.
+    parts: frames with columns that the page and the CSV show, and their rows.
+  """
+  titles: list[str] = dataclasses.field(default_factory=list)
+  headlines: list[str] = dataclasses.field(default_factory=list)
+  sections: list[page.Section] = dataclasses.field(default_factory=list)
+  files: dict[str, bytes] = dataclasses.field(default_factory=dict)
+  parts: list[tuple[pd.DataFrame, Rows]] = dataclasses.field(
+      default_factory=list)
+
+  def draw(self, drawn: Iterable[figures.Figure]) -> None:
+    """Adds the files of figures."""
+    for figure in drawn:
+      self.files.update(figure.files())
+
+
+def files(rows: Rows, source: str) -> dict[str, bytes]:
   """Returns the files of the report by their path inside it.
 
   Args:
-    rows: result rows, of which the last with the same key counts.
-    runs: where they are from, to say so.
+    rows: result rows of any kind, of which the last with the same key counts.
+    source: where they are from, to say so.
 
   Raises:
-    ValueError: a row is of a problem that no report knows.
+    ValueError: a row is of a design that no report knows.
   """
-  rows = results.latest(rows)
-  unknown = sorted({
-      repr(row.problem.get('name')) for row in rows
-      if row.problem.get('name') not in PROBLEMS})
-  if unknown:
-    raise ValueError(
-        f'{runs} holds rows of the problem {", ".join(unknown)}, which no '
-        f'report knows. Known are {", ".join(PROBLEMS)}.')
-  content: dict[str, bytes] = {}
-  sections: list[page.Section] = []
-  headlines: list[str] = []
-  parts: list[tuple[pd.DataFrame, Rows]] = []
-  ope = [row for row in rows if row.problem['name'] == 'ope']
-  if ope:
-    frame = frames.ope(ope)
-    # Errors at two discounts are those of two problems: nothing averages them.
-    for number, (label, part) in enumerate(
-        frame.groupby(frames.discounts(frame)), start=1):
-      ours = [ope[index] for index in part.index]
-      made = _ope_sections(
-          part.reset_index(drop=True), ours, content, label=label,
-          mark=f'-at-{number}' if label else '')
-      headlines.append(_headline(part, made, label))
-      sections += made
-    parts.append((_ope_lines(frame), ope))
-  asked = [row for row in rows if row.problem['name'] in ('log', 'selection')]
-  if asked:
-    frame = frames.log(asked)
-    found = cases.collect(frame, asked)
-    answered, drawn = log.sections(found)
-    sections += answered + choices.sections(frame, asked, found, ope)
-    for figure in drawn:
-      content.update(figure.files())
-    headlines.append(log.headline(found))
-    parts.append((log.lines(frame), asked))
-  present = [name for name in designs.DESIGNS if any(
-      row.problem['name'] == name for row in rows)]
-  for name in present:
-    iv = [row for row in rows if row.problem['name'] == name]
-    frame = designs.frame(name, iv)
-    made, files_of_figures = benchmarks.sections(name, frame, iv)
-    sections += made
-    content.update(files_of_figures)
-    headlines.append(benchmarks.headline(name, frame))
-    parts.append((benchmarks.shown_lines(name, frame), iv))
-  for section in sections:
+  rows = rows_lib.latest(rows)
+  coverage = _of(rows, problems.Coverage)
+  report = _Report()
+  _add_simulated(
+      report, _of(rows, problems.SimulatedTask), coverage=coverage)
+  _add_logs(
+      report, _of(rows, problems.UserLog, problems.Selection),
+      simulated_rows=_of(rows, problems.SimulatedTask), coverage=coverage)
+  _add_designs(report, _of(rows, problems.IVDesign), source)
+  _add_coverage(report, coverage)
+  content = report.files
+  for section in report.sections:
     for table in section.grids:
       stem = _unused(f'tables/{table.name}', content)
       content[f'{stem}.md'] = tables.markdown(table).encode()
       content[f'{stem}.tex'] = tables.latex(table).encode()
-  content['results.csv'] = spreadsheet.csv(parts)
+  content['results.csv'] = spreadsheet.csv(report.parts)
   content['index.html'] = page.render(
-      title='Off-policy evaluation: which estimator to trust' if ope
-      else 'What a policy is worth' if asked
-      else benchmarks.title(present),
-      facts=_facts(rows, runs), headline=' '.join(headlines),
-      sections=sections, rows=page.data(parts)).encode()
+      title=report.titles[0] if report.titles else 'Result rows',
+      facts=_facts(rows, source), headline=' '.join(report.headlines),
+      sections=report.sections, rows=page.data(report.parts)).encode()
   return content
 
 
-def _ope_sections(
-    frame: pd.DataFrame, rows: Rows, content: dict[str, bytes], *,
-    label: str, mark: str,
-) -> list[page.Section]:
-  """Returns the sections of one discount; adds the files of figures.
-
-  Args:
-    frame: of `frames.ope`.
-    rows: those it was made of.
-    content: files of the report.
-    label: what tells the discount from others, if there are others.
-    mark: the same, for names.
-  """
-  styles = figures.styles(
-      frame.variant, dict(zip(frame.variant, frame.method, strict=True)))
-  sections = []
-
-  def add(
-      name: str, title: str, text: str,
-      drawn: list[figures.Figure | None], made: list[tables.Table | None],
-  ) -> None:
-    shown = [dataclasses.replace(figure, name=f'{figure.name}{mark}')
-             for figure in drawn if figure and figure.panels]
-    for figure in shown:
-      content.update(figure.files())
-    sections.append(page.Section(
-        name=f'{name}{mark}', title=f'{title}{label}', text=text,
-        pictures=[page.picture(figure) for figure in shown],
-        grids=[_marked(table, frame, label=label, mark=mark)
-               for table in made if table]))
-
-  if frame.relative_error.notna().any():
-    add('summary', 'Summary',
-        'Errors are made comparable by the absolute true value. An estimator '
-        'earns its place where it beats the average return of the log.', [],
-        [ranking.best(frame), ranking.methods(frame)])
-    add('error', 'Error against action noise', '',
-        [plots.error_figure(frame, styles, relative=False)],
-        [*details.errors(frame, relative=False)])
-    add('relative', 'Relative error', '',
-        [plots.error_figure(frame, styles, relative=True)],
-        [*details.errors(frame, relative=True)])
-    add('improvement', 'Probability of improvement', '', [],
-        [ranking.improvement(frame)])
-  policies = ranking.policies(frame)
-  if policies:
-    add('policies', 'Ranking of policies', '', [], [policies])
-  if (frame.relative_error.notna() & (frame.cpu_seconds > 0.)).any():
-    add('time', 'CPU time', '', [plots.time_figure(frame, styles)], [])
-  curves = plots.curves_figure(frame, rows, styles)
-  if curves:
-    add('curves', 'Learning curves', '', [curves], [])
-  add('families', 'Agreement of families', '', [], [details.families(frame)])
-  add('datasets', 'Datasets and diagnostics', '', [],
-      [details.datasets(frame), details.held_out(frame, rows)])
-  failed = details.divergences(frame, rows)
-  add('divergences', 'Divergences',
-      '' if failed.rows else f'None of the {len(frame)} runs diverged.', [],
-      [failed if failed.rows else None])
-  return sections
+def _of(rows: Rows, *kinds: type[problems.Problem]) -> Rows:
+  """Returns the rows of some kinds of problems."""
+  return [row for row in rows if isinstance(row.problem, kinds)]
 
 
-def _marked(
-    table: tables.Table, frame: pd.DataFrame, *, label: str, mark: str,
-) -> tables.Table:
-  """Returns a table that says its discount, if there are others."""
-  if not label:
-    return table
-  discount = frame.discount.iloc[0]
-  return dataclasses.replace(
-      table, name=f'{table.name}{mark}',
-      caption=f'{label.removeprefix(", ").capitalize()}. {table.caption}',
-      links=[link and (link if math.isnan(discount) else
-                       {**link, 'discount': discount})
-             for link in table.links])
+def _add_simulated(report: _Report, rows: Rows, *, coverage: Rows) -> None:
+  """Adds simulated tasks."""
+  if not rows:
+    return
+  frame = frames.ope(rows)
+  ends = []
+  # Errors at two discounts are those of two problems: nothing averages them.
+  for number, (label, part) in enumerate(
+      frame.groupby(frames.discounts(frame)), start=1):
+    lines = part.reset_index(drop=True)
+    ours = [rows[index] for index in part.index]
+    found = log_results.collect(lines, ours)
+    ends.append(log_results.ends(found, lines.index).set_axis(part.index))
+    made, drawn = simulated.sections(
+        lines, ours, found, coverage=coverage, label=label,
+        mark=f'-at-{number}' if label else '')
+    report.headlines.append(simulated.headline(lines, found, label))
+    report.sections += made
+    report.draw(drawn)
+  report.titles.append('Off-policy evaluation: which estimator to trust')
+  report.parts.append((simulated.lines(frame).join(pd.concat(ends)), rows))
 
 
-def _headline(
-    frame: pd.DataFrame, sections: list[page.Section], label: str) -> str:
-  failed = int(frame.failed.sum())
-  ending = (f'{failed} of {len(frame)} runs diverged.' if failed
-            else f'None of {len(frame)} runs diverged.')
-  best = [table for section in sections for table in section.grids
-          if table.name.startswith('best')]
-  if not best:
-    return (
-        f'No true value is known{label}, so there are estimates but no errors: '
-        f'see whether the families of estimators agree. {ending}')
-  scope, first, error, _, _, _, log = [
-      cell.text for cell in best[0].rows[-1]]
-  naive = '' if log == '–' else f', where the log itself is off by {log}'
-  return (
-      f'Smallest relative error on {scope}{label}: {first}, {error} '
-      f'(interquartile mean{", 95 % interval" * ("[" in error)}){naive}. '
-      f'{ending}')
+def _add_logs(
+    report: _Report, rows: Rows, *, simulated_rows: Rows, coverage: Rows,
+) -> None:
+  """Adds users' logs, and selections on any dataset."""
+  if not rows:
+    return
+  frame = frames.log(rows)
+  found = log_results.collect(frame, rows)
+  made, drawn = log.sections(found, coverage)
+  report.sections += made + selection_table.sections(
+      frame, rows, found, simulated_rows)
+  report.draw(drawn)
+  report.titles.append('What a policy is worth')
+  report.headlines.append(log.headline(found))
+  report.parts.append((log.lines(frame).join(
+      log_results.ends(found, frame.index)), rows))
 
 
-def _facts(rows: Rows, runs: pathlib.Path | str) -> list[tuple[str, str]]:
+def _add_designs(report: _Report, rows: Rows, source: str) -> None:
+  """Adds designs of instrumental-variable regression."""
+  if not rows:
+    return
+  from dfiv_ope.launch.reporting import benchmarks, designs
+  by_name: dict[str, Rows] = {name: [] for name in designs.DESIGNS}
+  for row in rows:
+    assert isinstance(row.problem, problems.IVDesign)
+    if row.problem.name not in by_name:
+      raise ValueError(
+          f'{source} holds rows of the design {row.problem.name!r}, which no '
+          f'report knows. Known are {", ".join(by_name)}.')
+    by_name[row.problem.name].append(row)
+  present = {name: part for name, part in by_name.items() if part}
+  for name, part in present.items():
+    frame = designs.frame(name, part)
+    made, drawn = benchmarks.sections(name, frame, part)
+    report.sections += made
+    report.files.update(drawn)
+    report.headlines.append(benchmarks.headline(name, frame))
+    report.parts.append((benchmarks.shown_lines(name, frame), part))
+  report.titles.append(benchmarks.title(present))
+
+
+def _add_coverage(report: _Report, rows: Rows) -> None:
+  """Adds studies of interval coverage."""
+  if not rows:
+    return
+  from dfiv_ope.launch.reporting import coverage, coverage_page
+  studies = coverage.studies(rows)
+  made, drawn = coverage_page.sections(studies)
+  report.sections += made
+  report.draw(drawn)
+  report.titles.append(coverage_page.TITLE)
+  report.headlines.append(coverage_page.headline(studies))
+  report.parts.append(coverage_page.lines(studies))
+
+
+def _facts(rows: Rows, source: str) -> list[tuple[str, str]]:
   versions = sorted({row.versions.get('dfiv-ope', '?') for row in rows})
-  digests = {
-      str(row.problem['digest']) for row in rows if 'digest' in row.problem}
-  discounts = sorted({
-      frames.number(row.problem.get('discount')) for row in rows
-      if row.problem.get('discount') is not None})
-  facts = [
+  known = [each for row in rows if (each := frames.on_dataset(row.problem))]
+  digests = {each.digest for each in known}
+  discounts = sorted({each.discount for each in known})
+  return [
       ('rows', f'{len(rows):,}'),
-      ('datasets', f'{len(digests):,}'),
+      *([('datasets', f'{len(digests):,}')] if digests else []),
       *([('discounts', ', '.join(f'{each:.10g}' for each in discounts))]
         if len(discounts) > 1 else []),
-      ('methods', str(len({row.method for row in rows}))),
+      ('methods', str(len({row.method for row in rows if frames.family(
+          row.method) != frames.NAIVE}))),
       ('seeds', str(len({row.seed for row in rows}))),
-      ('failed', str(sum(bool(row.failure) for row in rows))),
-      ('dfiv-ope', ', '.join(map(str, versions))), ('from', str(runs))]
-  return [fact for fact in facts if fact != ('datasets', '0')]
-
-
-def _ope_lines(frame: pd.DataFrame) -> pd.DataFrame:
-  """Returns the frame with the columns that the page and the CSV show."""
-  return frame.assign(
-      problem=frame.dataset, noise=frame.action_noise,
-      base_method=frame.method, method=frame.variant,
-      relative=frame.relative_error.replace(math.inf, math.nan),
-      error=frame.error.replace(math.inf, math.nan), cpu=frame.cpu_seconds,
-      outcome=frame.failed.map({True: 'diverged', False: 'finished'}))
+      ('failed', str(sum(row.failed for row in rows))),
+      ('dfiv-ope', ', '.join(versions)), ('from', source)]
 
 
 def _unused(stem: str, content: dict[str, bytes]) -> str:

@@ -1,14 +1,15 @@
 """The designs of the IV benchmarks: their names, and their rows as a frame."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import math
 from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import results
 from dfiv_ope.launch.reporting import frames
+from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
 
 # The method of pictures that learns nothing: shown, but never the best.
 REFERENCE = 'lit_pixels'
@@ -42,18 +43,19 @@ class Design:
     """The columns of a frame that tell one setting from another."""
     return ['case', *self.numbers] if self.case else [*self.numbers]
 
-  def missing(self, problem: Mapping[str, Any]) -> list[str]:
-    """Returns the parameters that a problem does not say."""
+  def missing(self, parameters: Mapping[str, Any]) -> list[str]:
+    """Returns the names of parameters that are not there."""
     unsaid = [name for name in self.numbers
-              if not math.isfinite(frames.number(problem.get(name)))]
-    if self.case and not problem.get(self.case):
+              if not math.isfinite(frames.number(parameters.get(name)))]
+    if self.case and not parameters.get(self.case):
       unsaid.insert(0, self.case)
     return unsaid
 
-  def label(self, problem: Mapping[str, Any]) -> str:
+  def label(self, parameters: Mapping[str, Any]) -> str:
     """Returns the case of a problem, with where its pictures are from."""
-    case = str(problem[self.case]) if self.case else ''
-    return f'{case} ({problem["images"]})' if 'images' in problem else case
+    case = str(parameters[self.case]) if self.case else ''
+    return (f'{case} ({parameters["images"]})' if 'images' in parameters
+            else case)
 
 
 DESIGNS = {
@@ -90,7 +92,19 @@ DESIGNS = {
 }
 
 
-def frame(name: str, rows: list[results.ResultRow]) -> pd.DataFrame:
+def of(name: str, rows: Iterable[rows_lib.Row]) -> list[rows_lib.Row]:
+  """Returns the rows of a design."""
+  return [row for row in rows if isinstance(row.problem, problems.IVDesign)
+          and row.problem.name == name]
+
+
+def parameters(row: rows_lib.Row) -> Mapping[str, Any]:
+  """Returns the parameters of the design of a row."""
+  assert isinstance(row.problem, problems.IVDesign)
+  return row.problem.parameters
+
+
+def frame(name: str, rows: list[rows_lib.Row]) -> pd.DataFrame:
   """Returns rows of a design as a frame, one line a row.
 
   A row that failed, or has no finite error, is `failed` and its errors are
@@ -106,24 +120,25 @@ def frame(name: str, rows: list[results.ResultRow]) -> pd.DataFrame:
   design = DESIGNS[name]
   lines = []
   for row, variant in zip(rows, frames.variants(rows), strict=True):
-    missing = design.missing(row.problem)
+    said = parameters(row)
+    missing = design.missing(said)
     if missing:
       raise ValueError(
           f'A row of {row.method} on {design.words} does not say its '
           f'{", ".join(missing)}, so it was written by another version. Run '
           'it again into a new directory.')
     mse = frames.number(row.metrics.get('mse'))
-    failure = row.failure or (
-        '' if math.isfinite(mse) else 'The row has no finite error.')
+    failed = row.failed or not math.isfinite(mse)
     lines.append({
         'variant': variant, 'method': row.method, 'preset': row.preset,
-        'case': design.label(row.problem),
-        **{each: _KINDS[each](row.problem[each]) for each in design.numbers},
-        'seed': row.seed, 'mse': math.inf if failure else mse,
-        'standardised': math.inf if failure else frames.number(
+        'case': design.label(said),
+        **{each: _KINDS[each](said[each]) for each in design.numbers},
+        'seed': row.seed, 'mse': math.inf if failed else mse,
+        'standardised': math.inf if failed else frames.number(
             row.metrics.get('mse_standardised')),
-        'failed': bool(failure), 'failure': failure,
-        'cpu_seconds': frames.number(row.cpu_seconds)})
+        'failed': failed, 'outcome': row.outcome, 'reason': row.reason or (
+            'The error is not finite.' if failed else ''),
+        'cpu_seconds': row.cpu_seconds})
   return pd.DataFrame(lines)
 
 

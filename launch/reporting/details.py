@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import registry, results
+from dfiv_ope import registry
 from dfiv_ope.launch.reporting import frames, tables
+from dfiv_ope.results import rows as rows_lib
 
 # Families that are compared; the average return of the log is none of them.
 _FAMILIES = tuple(
@@ -36,11 +37,13 @@ def errors(frame: pd.DataFrame, *, relative: bool) -> list[tables.Table]:
           tables.text('standard error of the truth'),
           *(tables.number(truths[noise]) for noise in noises)])
     made.append(tables.Table(
-        name=f'{column.replace("_", "-")}-{_stem(panel)}',
+        name=f'{column.replace("_", "-")}-{stem(panel)}',
         caption=(
             f'{kind} error on {panel} by action noise, target policy with '
-            f'epsilon {part.target_epsilon.min():g}: mean ± standard '
-            'deviation of the runs that did not diverge, and how many did.'),
+            f'epsilon {part.target_epsilon.min():g}: '
+            + ('one run each.' if single_runs(part) else
+               'mean ± standard deviation of the runs that did not diverge, '
+               'and how many did.')),
         columns=['method', *(f'noise {noise:g}' for noise in noises)],
         rows=lines,
         links=[{'method': name, 'panel': panel} for name in names]
@@ -123,7 +126,7 @@ def datasets(frame: pd.DataFrame) -> tables.Table:
 
 
 def held_out(
-    frame: pd.DataFrame, rows: list[results.ResultRow],
+    frame: pd.DataFrame, rows: list[rows_lib.Row],
 ) -> tables.Table | None:
   """Returns medians of the rows' own diagnostics; None if there are none."""
   extra = pd.DataFrame(
@@ -146,7 +149,8 @@ def held_out(
   return tables.Table(
       name='held-out',
       caption=(
-          'Diagnostics that need no truth: medians over runs of held-out '
+          'Diagnostics that need no truth: '
+          f'{"" if single_runs(frame) else "medians over runs of "}held-out '
           'losses, stage-1 R² and singular-value decay, where rows have '
           'them.'),
       columns=['method', 'task', 'noise',
@@ -158,7 +162,7 @@ def held_out(
 
 
 def divergences(
-    frame: pd.DataFrame, rows: list[results.ResultRow],
+    frame: pd.DataFrame, rows: list[rows_lib.Row],
 ) -> tables.Table:
   """Returns every run that failed, and why."""
   failed = [(line, row) for (_, line), row in zip(
@@ -172,10 +176,20 @@ def divergences(
       rows=[[
           tables.text(line.variant), tables.text(line.dataset),
           tables.text(line.task), tables.number(line.action_noise),
-          tables.count(row.seed), tables.text(line.failure)]
+          tables.count(row.seed), tables.text(line.reason)]
           for line, row in failed],
       links=[{'method': line.variant, 'digest': line.digest,
               'panel': line.panel} for line, _ in failed])
+
+
+def single_runs(frame: pd.DataFrame) -> bool:
+  """Returns whether no method was run twice on any problem.
+
+  Then nothing tells how much an estimate changes with the training, nor which
+  method is best.
+  """
+  runs = frame[frame.family != frames.NAIVE].groupby(['variant', 'cell']).size()
+  return bool((runs == 1).all())
 
 
 def paper_policy(frame: pd.DataFrame) -> pd.DataFrame:
@@ -199,6 +213,6 @@ def _error(part: Any, column: str, relative: bool) -> tables.Cell:
       cell.value if len(sound) else math.inf)
 
 
-def _stem(words: str) -> str:
+def stem(words: str, longest: int = 40) -> str:
   """Returns words as part of a file's name."""
-  return re.sub(r'[^a-z0-9_]+', '-', words.lower())[:40]
+  return re.sub(r'[^a-z0-9_]+', '-', words.lower())[:longest]

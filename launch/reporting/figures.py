@@ -25,8 +25,7 @@ _OTHER_COLORS = ('#a6761d', '#7570b3', '#b3446c', '#4d9221')
 # First, second, third ... variant of a method.
 _DASHES = ('-', '--', ':', '-.')
 # Inches; fixed margins, as a layout engine takes longer than all the rest.
-_WIDTH = 4.
-_LEFT, _RIGHT, _BOTTOM, _TOP = 0.82, 0.12, 0.5, 0.45
+_RIGHT, _BOTTOM = 0.12, 0.5
 _LEGEND_LINE = 0.28
 _DPI = 110
 _SETTINGS: dict[Any, Any] = {
@@ -73,6 +72,9 @@ class Figure:
 
   Attributes:
     height: of a panel, in inches.
+    width: of a panel.
+    left: width of what stands left of the axes.
+    top: height of what stands above them: the title, unless it is empty.
   """
   name: str
   caption: str
@@ -80,21 +82,24 @@ class Figure:
   styles: list[Style]
   columns: int = 3
   height: float = 3.
+  width: float = 4.
+  left: float = 0.82
+  top: float = 0.45
 
   def files(self) -> dict[str, bytes]:
     """Returns the figure as SVG and PNG."""
     columns = min(self.columns, len(self.panels))
     rows = math.ceil(len(self.panels) / columns)
     entries = max(1, min(len(self.styles), 2 * columns))
-    legend = _LEGEND_LINE * math.ceil(len(self.styles) / entries) + 0.1
+    legend = 0. if not self.styles else (
+        _LEGEND_LINE * math.ceil(len(self.styles) / entries) + 0.1)
     with settings():
       figure = mpl_figure.Figure(
-          figsize=(_WIDTH * columns, self.height * rows + legend))
+          figsize=(self.width * columns, self.height * rows + legend))
       for index, panel in enumerate(self.panels):
         row, column = divmod(index, columns)
-        _draw(
-            figure, panel, column,
-            legend + (rows - 1 - row) * self.height, self.height)
+        self._draw(
+            figure, panel, column, legend + (rows - 1 - row) * self.height)
       figure.legend(loc='lower center', frameon=False, ncols=entries, handles=[
           lines.Line2D([], [], color=style.color, marker=style.marker,
                        label=style.label, linestyle=style.dash)
@@ -108,12 +113,25 @@ class Figure:
     made = []
     with settings():
       for index, panel in enumerate(self.panels):
-        figure = mpl_figure.Figure(figsize=(_WIDTH, self.height))
-        _draw(figure, panel, 0, 0., self.height)
+        figure = mpl_figure.Figure(figsize=(self.width, self.height))
+        self._draw(figure, panel, 0, 0.)
         made.append(svg.inline(
             _save(figure, 'svg').decode(), f'{self.name}{index}',
             panel.alternative))
     return made
+
+  def _draw(
+      self, figure: Any, panel: Panel, column: int, below: float) -> None:
+    """Draws a panel in its column, so far from the lower edge."""
+    width, height = figure.get_size_inches()
+    axes = figure.add_axes((
+        (column * self.width + self.left) / width,
+        (below + _BOTTOM) / height,
+        (self.width - self.left - _RIGHT) / width,
+        (self.height - _BOTTOM - self.top) / height))
+    panel.draw(axes)
+    # A title that is told its place does not look for one.
+    axes.set_title(panel.title, loc='left', y=1., pad=14.)
 
 
 def styles(variants: Any, methods: dict[str, str]) -> dict[str, Style]:
@@ -165,20 +183,6 @@ def write(figure: Any, name: str, out: pathlib.Path) -> list[pathlib.Path]:
     figure.savefig(path, bbox_inches='tight', dpi=150, metadata=(
         {'Date': None} if path.suffix == '.svg' else None))
   return paths
-
-
-def _draw(
-    figure: Any, panel: Panel, column: int, below: float, high: float,
-) -> None:
-  """Draws a panel so high, in its column, so far from the lower edge."""
-  width, height = figure.get_size_inches()
-  axes = figure.add_axes((
-      (column * _WIDTH + _LEFT) / width,
-      (below + _BOTTOM) / height,
-      (_WIDTH - _LEFT - _RIGHT) / width, (high - _BOTTOM - _TOP) / height))
-  panel.draw(axes)
-  # A title that is told its place does not look for one.
-  axes.set_title(panel.title, loc='left', y=1., pad=14.)
 
 
 @contextlib.contextmanager

@@ -13,8 +13,9 @@ import jinja2
 import markupsafe
 import pandas as pd
 
-from dfiv_ope import results
 from dfiv_ope.launch.reporting import figures, frames, tables
+from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
 
 # Columns of the table of rows: name in a frame, heading, kind.
 _COLUMNS = (
@@ -30,11 +31,21 @@ _COLUMNS = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Picture:
-  """SVGs that belong together; `wide` ones need the whole width."""
+  """SVGs that belong together.
+
+  Attributes:
+    caption: what they show.
+    drawings: the SVGs.
+    styles: for the legend.
+    wide: whether they scroll sideways on a narrow screen.
+    narrow: what takes their place on a narrow screen; then the drawings are as
+      wide as the page.
+  """
   caption: str
   drawings: list[markupsafe.Markup]
   styles: list[figures.Style] = dataclasses.field(default_factory=list)
   wide: bool = False
+  narrow: list[markupsafe.Markup] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,15 +59,23 @@ class Section:
   grids: list[tables.Table] = dataclasses.field(default_factory=list)
 
 
-def picture(figure: figures.Figure) -> Picture:
-  """Returns a figure for the page."""
+def picture(
+    figure: figures.Figure, narrow: figures.Figure | None = None) -> Picture:
+  """Returns a figure for the page.
+
+  Args:
+    figure: the figure.
+    narrow: what takes its place on a narrow screen, under another name.
+  """
   return Picture(
       caption=figure.caption, styles=figure.styles,
-      drawings=[markupsafe.Markup(each) for each in figure.inline()])
+      drawings=[markupsafe.Markup(each) for each in figure.inline()],
+      narrow=[markupsafe.Markup(each) for each in (
+          narrow.inline() if narrow else ())])
 
 
 def data(
-    parts: list[tuple[pd.DataFrame, list[results.ResultRow]]],
+    parts: list[tuple[pd.DataFrame, list[rows_lib.Row]]],
 ) -> dict[str, Any]:
   """Returns all rows as compact JSON data: what repeats is stored once.
 
@@ -86,10 +105,10 @@ def data(
     for index, row in enumerate(rows):
       lines.append([
           *(_clean(values[name][index]) for name, _, _ in present),
-          panels[index], place('problems', dict(row.problem)),
+          panels[index], place('problems', problems.encode(row.problem)),
           place('configs', dict(row.config)),
-          place('versions', dict(row.versions)), row.key, row.preset,
-          row.command, row.failure, _clean(frames.diagnostics(row.metrics))])
+          place('versions', dict(row.versions)), row.key, frames.preset(row),
+          row.command, row.reason, _clean(frames.diagnostics(row.metrics))])
   return {
       'columns': [list(column) for column in present], 'rows': lines,
       **{name: [json.loads(text) for text in pool]
@@ -98,7 +117,8 @@ def data(
 
 def render(
     *, title: str, facts: list[tuple[str, str]], headline: str,
-    sections: list[Section], rows: dict[str, Any],
+    sections: list[Section], rows: dict[str, Any] | None,
+    footer: str = '',
 ) -> str:
   """Returns the page.
 
@@ -107,7 +127,8 @@ def render(
     facts: names and values below the title.
     headline: what came out, in a sentence or two.
     sections: what the page shows.
-    rows: the rows of `data`.
+    rows: the rows of `data`; None for a page that is not of result rows.
+    footer: the last line of a page without rows.
   """
   environment = jinja2.Environment(
       loader=jinja2.PackageLoader('dfiv_ope.launch.reporting'),
@@ -124,7 +145,7 @@ def render(
   template = environment.get_template('report.html.j2')
   return template.render(
       title=title, facts=facts, headline=headline, sections=sections,
-      rows=rows, source=source)
+      rows=rows, footer=footer, source=source)
 
 
 def _clean(value: Any) -> Any:

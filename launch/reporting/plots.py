@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dfiv_ope import results
 from dfiv_ope.launch.reporting import details, figures
+from dfiv_ope.results import rows as rows_lib
 
 Styles = dict[str, figures.Style]
 
@@ -24,6 +24,9 @@ def error_figure(
   column = 'relative_error' if relative else 'error'
   main = details.paper_policy(frame[frame[column].notna()])
   kind = 'relative' if relative else 'absolute'
+  runs = ('one run of each method' if details.single_runs(frame) else
+          'mean over the runs that did not diverge, band from the least to the '
+          'largest')
   panels = [
       figures.Panel(
           panel, _error_panel(part, column, styles),
@@ -33,8 +36,7 @@ def error_figure(
   return figures.Figure(
       name=column.replace('_', '-'),
       caption=(
-          f'{kind.capitalize()} error against action noise: mean over the runs '
-          'that did not diverge, band from the least to the largest. A cross '
+          f'{kind.capitalize()} error against action noise: {runs}. A cross '
           'at the upper edge counts runs that diverged. Inside the grey band '
           'an error is less than two standard errors of the simulated truth.'),
       panels=panels, styles=_used(main, styles))
@@ -49,9 +51,13 @@ def time_figure(frame: pd.DataFrame, styles: Styles) -> figures.Figure:
           f'{panel}: median relative error of each method against its median '
           'CPU time. The numbers are in the table of methods.')
       for panel, part in known.groupby('panel')]
+  problems = known.cell.nunique()
   return figures.Figure(
       name='time',
       caption=(
+          'CPU seconds of the one run of each method against its relative '
+          'error. A run that diverged stands at the upper edge.'
+          if problems == 1 and details.single_runs(known) else
           'CPU seconds of a run against its relative error: medians over all '
           'noise levels, bars over the middle half of the runs. A method '
           'whose median run diverged stands at the upper edge.'),
@@ -59,7 +65,7 @@ def time_figure(frame: pd.DataFrame, styles: Styles) -> figures.Figure:
 
 
 def curves_figure(
-    frame: pd.DataFrame, rows: list[results.ResultRow], styles: Styles,
+    frame: pd.DataFrame, rows: list[rows_lib.Row], styles: Styles,
 ) -> figures.Figure | None:
   """Returns learning curves, one dataset for each panel and noise.
 
@@ -88,11 +94,13 @@ def curves_figure(
   return figures.Figure(
       name='curves',
       caption=(
-          'Estimates over training on one dataset for each noise level: '
-          'median over seeds, band from the least to the largest. The black '
-          'line is the truth with two standard errors, the dotted line the '
-          'return of the log; a method without updates is a mark at the right '
-          f'edge. Curves that leave the panel are cut off.{cut}'),
+          'Estimates over training on one dataset for each noise level'
+          + ('' if details.single_runs(main) else
+             ': median over seeds, band from the least to the largest')
+          + '. The black line is the truth with two standard errors, the '
+          'dotted line the return of the log; a method without updates is a '
+          'mark at the right edge. Curves that leave the panel are cut '
+          f'off.{cut}'),
       panels=shown, styles=_used(main, styles), columns=min(noises, 6))
 
 
@@ -173,7 +181,7 @@ def _time_panel(
   return draw
 
 
-def _curve(row: results.ResultRow) -> tuple[Any, Any]:
+def _curve(row: rows_lib.Row) -> tuple[Any, Any]:
   """Returns the share of updates done and the estimates there."""
   steps = np.asarray(row.curves.get('updates', ()), np.float64)
   values = np.asarray(row.curves.get('estimate', ()), np.float64)
@@ -187,7 +195,7 @@ def _curve(row: results.ResultRow) -> tuple[Any, Any]:
 
 
 def _curves_panel(
-    part: pd.DataFrame, rows: list[results.ResultRow], styles: Styles,
+    part: pd.DataFrame, rows: list[rows_lib.Row], styles: Styles,
 ) -> Callable[[Any], None]:
   grid = np.linspace(0., 100., _POINTS)
 

@@ -6,9 +6,10 @@ import json
 import pathlib
 from typing import Any
 
-from dfiv_ope import results, whole_files
-from dfiv_ope.launch import console, workspace
+from dfiv_ope import atomic_output, whole_files
+from dfiv_ope.launch import console
 from dfiv_ope.launch.reporting import build
+from dfiv_ope.results import rows as rows_lib
 
 # Says that a directory is a report, and which files of it are ours.
 _RECORD = 'report.json'
@@ -18,14 +19,13 @@ _PICTURE = '.png'
 
 
 def publish(
-    rows: list[results.ResultRow], runs: pathlib.Path | str,
-    out: pathlib.Path,
+    rows: list[rows_lib.Row], source: str, out: pathlib.Path,
 ) -> pathlib.Path:
   """Makes the report of result rows.
 
   Args:
     rows: the result rows.
-    runs: where they are from, to say so.
+    source: where they are from, to say so.
     out: directory of the report; new, empty, or an older report.
 
   Returns:
@@ -37,12 +37,12 @@ def publish(
   old = claimed(out)
   rows = [dataclasses.replace(row, **{
       name: _encodable(getattr(row, name)) for name in (
-          'problem', 'config', 'failure', 'preset', 'command', 'versions')})
+          'problem', 'config', 'reason', 'command', 'versions')})
           for row in rows]
   _write(out, {
       name: content if name.endswith(_PICTURE) else
       console.visible_lines(content.decode()).encode()
-      for name, content in build.files(rows, runs).items()}, old)
+      for name, content in build.files(rows, source).items()}, old)
   return out / 'index.html'
 
 
@@ -51,7 +51,14 @@ def _encodable(value: Any) -> Any:
   if isinstance(value, str):
     return value.encode('utf-8', 'backslashreplace').decode()
   if isinstance(value, Mapping):
-    return {name: _encodable(each) for name, each in value.items()}
+    return {_encodable(name): _encodable(each)
+            for name, each in value.items()}
+  if isinstance(value, list | tuple):
+    return type(value)(map(_encodable, value))
+  if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    return dataclasses.replace(value, **{
+        field.name: _encodable(getattr(value, field.name))
+        for field in dataclasses.fields(value)})
   return value
 
 
@@ -82,7 +89,7 @@ def _write(
   The record comes first and names old and new files, so that a report that
   was killed half way is still known as one.
   """
-  with workspace.exclusive(out):
+  with atomic_output.exclusive(out):
     whole_files.write(out / _RECORD, _record([*old, *content]))
     for name, data in content.items():
       path = out / name

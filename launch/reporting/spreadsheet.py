@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from dfiv_ope import results
 from dfiv_ope.launch.reporting import frames
+from dfiv_ope.results import rows as rows_lib
 
 
-def csv(parts: list[tuple[pd.DataFrame, list[results.ResultRow]]]) -> bytes:
+def csv(parts: list[tuple[pd.DataFrame, list[rows_lib.Row]]]) -> bytes:
   """Returns every row with all that is needed to run it again."""
   made = []
   for lines, rows in parts:
@@ -23,12 +23,14 @@ def csv(parts: list[tuple[pd.DataFrame, list[results.ResultRow]]]) -> bytes:
               'log_standard_error', 'overlap', 'case', 'n', 'rho')
           if name in line}
       made.append({
-          'key': row.key, **known, 'method': line['base_method'],
-          'variant': line['method'], 'preset': row.preset, 'seed': row.seed,
+          'key': row.key, 'kind': row.problem.kind, **known,
+          'method': line['base_method'], 'variant': line['method'],
+          'preset': row.preset, 'custom': row.custom, 'seed': row.seed,
           **{name: line[name] for name in (
-              'estimate', 'error', 'relative_error', 'mse') if name in line},
-          'outcome': line['outcome'], 'failure': line['failure'],
-          'cpu_seconds': line['cpu_seconds'],
+              'estimate', 'low', 'high', 'error', 'relative_error', 'mse')
+             if name in line},
+          'outcome': row.outcome, 'reason': row.reason,
+          'cpu_seconds': row.cpu_seconds,
           **frames.diagnostics(row.metrics), 'command': row.command,
           'config': json.dumps(row.config, sort_keys=True),
           'versions': json.dumps(row.versions, sort_keys=True)})

@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from dfiv_ope import agents, testing, types
 from dfiv_ope.agents import base, memory
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman
 
 DISCOUNT = 0.9
 POLICY = np.array([0.3, 0.7])
 
-_LINEAR = (networks.Dense(5, None),)
+_LINEAR = (layers.Dense(5, None),)
 
 # Fields of the default config that a test of a few seconds needs changed.
 _TRAINED = {'updates': 6, 'checks': 3, 'batch_size': 64}
@@ -25,7 +25,7 @@ QUICK = {name: {**entry.tiny, **(_TRAINED if entry.trained else {})}
          for name, entry in agents.ENTRIES.items()}
 QUICK['dfiv'].update(treatment_net=_LINEAR, instrument_net=_LINEAR)
 
-_TWO_LAYERS = (networks.Dense(32, 'silu'), networks.Dense(32, 'silu'))
+_TWO_LAYERS = (layers.Dense(32, 'silu'), layers.Dense(32, 'silu'))
 
 # What finds the Q-function of `curve` within seconds. psi of DFIV is narrow:
 # random features are not enough, and the closed form cannot mend that. Others
@@ -35,8 +35,8 @@ LEARNING = collections.defaultdict(dict, {
        if not entry.trained},
     'dfiv': {
         'updates': 1000, 'checks': 4, 'batch_size': 256,
-        'treatment_net': (*_TWO_LAYERS, networks.Dense(3, None)),
-        'instrument_net': (networks.Dense(32, 'silu'), networks.Dense(8, None)),
+        'treatment_net': (*_TWO_LAYERS, layers.Dense(3, None)),
+        'instrument_net': (layers.Dense(32, 'silu'), layers.Dense(8, None)),
         'treatment_learning_rate': 5e-3},
     'fqe': {
         'updates': 1500, 'checks': 5, 'batch_size': 128, 'hidden': (32, 32),
@@ -47,7 +47,7 @@ LEARNING = collections.defaultdict(dict, {
         'treatment_rate': 5e-3, 'average_rate': 0.02},
     'deepiv': {
         'updates': 2000, 'checks': 5, 'batch_size': 128, 'components': 3,
-        'density_net': (networks.Dense(32, 'silu'),),
+        'density_net': (layers.Dense(32, 'silu'),),
         'value_net': _TWO_LAYERS, 'response_rate': 5e-3},
 })
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from dfiv_ope import types
 from dfiv_ope.agents import base, deepgmm, memory
 from dfiv_ope.iv.methods import deepgmm_update
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman, decisions
 
 # A walk through three states. Action 0 ends it; action 1 goes on, or stays
@@ -78,7 +78,7 @@ def test_the_values_of_a_chain_with_chance_are_found(problem, critic_steps):
 def _structural(mean=0.5):
   return deepgmm.Structural(
       decisions.Heads(
-          (networks.Dense(2, None),), num_observations=3, num_actions=2,
+          (layers.Dense(2, None),), num_observations=3, num_actions=2,
           seed=0), mean)
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from dfiv_ope import types
 from dfiv_ope.agents import deepiv
 from dfiv_ope.iv.methods import deepiv_mixture
-from dfiv_ope.nn import encoding, networks, scaling
+from dfiv_ope.nn import encoding, layers, scaling
 from dfiv_ope.ope import bellman, decisions
 from dfiv_ope.policies import finite
 
@@ -133,7 +133,7 @@ def test_the_density_learns_a_known_step(predict_change):
           (later[:, None], tf.float32)))))
   agent = make_agent(
       dataclasses.replace(
-          LINEAR, density_net=(networks.Dense(16),), density_rate=2e-2,
+          LINEAR, density_net=(layers.Dense(16),), density_rate=2e-2,
           predict_change=predict_change, min_scale=0.01,
           components=1),  # Each step is one Gaussian; spare ones stray.
       problem)

@@ -10,7 +10,7 @@ from dfiv_ope import types
 from dfiv_ope.agents import dfiv, memory
 from dfiv_ope.iv import ridge
 from dfiv_ope.iv.methods import dfiv_algorithm
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman
 
 PENALTY = 1e-3
@@ -72,8 +72,8 @@ def _predicted(rows, *, included, others=None):
 @pytest.fixture(scope='module')
 def agent(case):
   return case.learner(
-      'dfiv', treatment_net=(networks.Dense(5, None),),
-      instrument_net=(networks.Dense(5, None),)).agent
+      'dfiv', treatment_net=(layers.Dense(5, None),),
+      instrument_net=(layers.Dense(5, None),)).agent
 
 
 @pytest.mark.parametrize('included', [False, True])
@@ -156,7 +156,7 @@ def test_other_rows_judge_both_stages(solve):
 def test_the_solves_agree_on_a_table(case):
   # Every function of state and action is a feature, so each solve meets the
   # Bellman equation in every cell of the table.
-  linear = (networks.Dense(5, None),)
+  linear = (layers.Dense(5, None),)
   config = dataclasses.replace(
       dfiv.Config(), treatment_net=linear, instrument_net=linear)
   values = []
@@ -181,7 +181,7 @@ def test_the_paper_has_its_own_form():
 
 @pytest.mark.parametrize('change, message', [
     ({'solve': 'two-stage'},
-     "no solve 'two-stage'. Choose one of plug-in, moment, lstd."),
+     "no solve 'two-stage'. Choose from plug-in, moment, lstd."),
     ({'solve_penalty': 0.}, 'solve_penalty must be positive, got 0.0.'),
     ({'treatment_steps': 0}, 'treatment_steps must be at least 1, got 0.'),
     ({'refinements': -1}, 'refinements must be at least 0, got -1.')])

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from dfiv_ope import testing
 from dfiv_ope.agents import base, fixed_features, memory
-from dfiv_ope.evaluation import first_stage, influence
+from dfiv_ope.evaluation import first_stage, influence, interval_settings
 from dfiv_ope.iv import ridge
 from dfiv_ope.ope import bellman, decisions
 
@@ -42,7 +42,7 @@ def _examine(process, count=20_000, repeat=1):
       problem, memory.InMemory(rows, batch_size=1, seed=0).parts,
       episodes=np.repeat(np.arange(count), repeat),
       initial_observations=tf.repeat(tf.eye(5), count // 5, axis=0),
-      features=influence.settings(None, 2, rows=len(rows.outcome)))
+      features=interval_settings.settings(None, 2, rows=len(rows.outcome)))
   table = process.q_values(np.tile(POLICY, (5, 1)), DISCOUNT)
   return found.first_stage, _Known(problem, table), table
 
@@ -149,7 +149,7 @@ def test_singular_values_are_those_of_the_exact_operator(process):
 def test_a_long_log_is_thinned(process, monkeypatch):
   whole, agent, _ = _examine(process)
   monkeypatch.setattr(first_stage, 'MOST_ROWS', 10_000)
-  monkeypatch.setattr(influence, '_DUAL_ROWS', 10_000)
+  monkeypatch.setattr(interval_settings, 'DUAL_ROWS', 10_000)
   thinned, _, _ = _examine(process)
   assert len(list(thinned._parts())) < len(list(whole._parts()))
   assert len(thinned._episodes) == sum(

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from dfiv_ope import agents
 from dfiv_ope.agents import fixed_features, memory
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import features, ridge
 from dfiv_ope.ope import bellman
 
@@ -82,7 +83,7 @@ def test_a_billion_features_are_refused_with_their_memory(method):
 
 def test_what_is_affordable_fits_and_two_more_do_not():
   for actions in (2, 9, 25, 300):
-    most = fixed_features.affordable(actions)
-    fixed_features.require(actions, most)
+    most = random_features.affordable(actions)
+    random_features.require(actions, most)
     with pytest.raises(ValueError, match='columns'):
-      fixed_features.require(actions, most + 2)
+      random_features.require(actions, most + 2)

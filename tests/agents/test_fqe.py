@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, fqe, memory
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman, decisions
 
 # A walk through four states; action 1 pays 1 and goes on, action 0 pays
@@ -94,7 +94,7 @@ def test_two_hot_keeps_the_mean_and_sums_to_one():
 def test_the_categorical_value_is_the_mean_of_the_probabilities():
   atoms = np.array([-1., 1., 3.])
   joint = decisions.Joint(
-      (networks.Dense(8), networks.Dense(3, None)), num_observations=2,
+      (layers.Dense(8), layers.Dense(3, None)), num_observations=2,
       num_actions=2, seed=0)
   observation = tf.constant([[0.3, -1.], [2., 0.5]])
   network = fqe.Categorical(joint, atoms)
@@ -185,7 +185,7 @@ def test_updates_in_one_graph_equal_updates_one_by_one():
 
 def test_the_paper_config_has_the_network_of_the_paper():
   config = fqe.CONFIGS['paper']
-  assert config.layers == (networks.Dense(50), networks.Dense(50))
+  assert config.layers == (layers.Dense(50), layers.Dense(50))
   transitions, _ = _chain()
   problem = bellman.pose(
       transitions, _Coin(), discount=_DISCOUNT, num_actions=2)

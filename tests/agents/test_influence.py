@@ -7,11 +7,12 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import agents
-from dfiv_ope.agents import fixed_features, memory
-from dfiv_ope.evaluation import inference, influence
+from dfiv_ope.agents import memory
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.evaluation import inference, influence, interval_settings
 
 _EPISODES = 500
-_FEATURES = influence.settings(None, 2, rows=20_000)
+_FEATURES = interval_settings.settings(None, 2, rows=20_000)
 
 
 @pytest.fixture(scope='module')
@@ -68,7 +69,7 @@ def test_a_policy_like_the_log_rests_on_all_rows(found):
 
 
 def test_a_long_log_may_be_thinned(case, found, monkeypatch):
-  monkeypatch.setattr(influence, '_DUAL_ROWS', 5_000)
+  monkeypatch.setattr(interval_settings, 'DUAL_ROWS', 5_000)
   whole, episodes, starts = found
   thinned = influence.Influence(
       case.problem, memory.InMemory(case.rows, batch_size=1, seed=0).parts,
@@ -80,18 +81,18 @@ def test_a_long_log_may_be_thinned(case, found, monkeypatch):
 
 
 def test_weights_are_made_of_the_features_of_the_method():
-  default = influence.settings(
+  default = interval_settings.settings(
       agents.load('fqe').CONFIGS['default'], 2, rows=20_000)
-  assert default == influence.settings(None, 2, rows=20_000)
+  assert default == interval_settings.settings(None, 2, rows=20_000)
   assert (default.random_features, default.bandwidth_scale) == (300, 0.5)
   for name in ('lstd', 'kiv'):
     config = dataclasses.replace(
         agents.load(name).CONFIGS['default'], random_features=40,
         bandwidth_scale=0.1)
-    found = influence.settings(config, 2, rows=20_000)
+    found = interval_settings.settings(config, 2, rows=20_000)
     assert (found.random_features, found.bandwidth_scale) == (40, 0.1)
   penalised = agents.load('lstd').Config(penalty=1e-3)
-  assert influence.settings(penalised, 2, rows=20_000).penalty == 1e-3
+  assert interval_settings.settings(penalised, 2, rows=20_000).penalty == 1e-3
 
 
 def test_other_features_have_weights_of_their_own(case, found):
@@ -99,7 +100,7 @@ def test_other_features_have_weights_of_their_own(case, found):
   other = influence.Influence(
       case.problem, memory.InMemory(case.rows, batch_size=1, seed=0).parts,
       episodes=episodes, initial_observations=starts,
-      features=influence.settings(agents.load('lstd').Config(
+      features=interval_settings.settings(agents.load('lstd').Config(
           random_features=4, bandwidth_scale=5.), 2, rows=20_000))
   assert other.features.random_features == 4
   assert not np.allclose(other.weights, found[0].weights, rtol=0.05)
@@ -107,13 +108,13 @@ def test_other_features_have_weights_of_their_own(case, found):
 
 def test_many_actions_leave_trained_methods_fewer_features():
   fqe = agents.load('fqe').CONFIGS['default']
-  found = influence.settings(fqe, 25, rows=46_000)
+  found = interval_settings.settings(fqe, 25, rows=46_000)
   assert found.reduced and found.random_features == (
-      fixed_features.affordable(25)) == 132
+      random_features.affordable(25)) == 132
   # And few rows as many columns as there are rows.
-  assert influence.settings(fqe, 25, rows=800).random_features == 30
+  assert interval_settings.settings(fqe, 25, rows=800).random_features == 30
   with pytest.raises(ValueError, match='2000 actions x 3 features = 6,000 c'):
-    influence.settings(fqe, 2_000, rows=46_000)
+    interval_settings.settings(fqe, 2_000, rows=46_000)
 
 
 def test_one_enormous_reward_has_a_large_share(case, found):

@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import agents
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers
 
-_LINEAR = (networks.Dense(5, None),)
+_LINEAR = (layers.Dense(5, None),)
 
 _TRAINED = {'updates': 4000, 'checks': 2, 'batch_size': 512}
 # Few features, and networks that are linear in the one-hot state: tables.

@@ -5,7 +5,8 @@ import pytest
 
 from dfiv_ope.benchmarks import demand, settings, trials
 from dfiv_ope.iv import methods
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers as layers_lib
+from dfiv_ope.results import problems, rows
 
 
 def test_structural_function_at_points_worked_out_by_hand():
@@ -69,7 +70,7 @@ def test_effects_of_the_true_function_are_the_exact_ones():
 
 def test_paper_networks_are_the_tables_of_the_appendix():
   sizes = lambda layers: [  # noqa: E731
-      layer.size for layer in layers if isinstance(layer, networks.Dense)]
+      layer.size for layer in layers if isinstance(layer, layers_lib.Dense)]
   paper = lambda method: settings.config(  # noqa: E731
       demand.Demand(n=5000, rho=0.5).problem, method, paper=True)
   dfiv = paper('dfiv')
@@ -96,6 +97,23 @@ def test_a_run_is_a_row_with_its_error_and_curves():
   assert len(row.curves['ate']) == len(row.curves['cate']) == 20
   again = trials.run(design, 'two_sls', config, seed=1)
   assert (again.key, again.metrics) == (row.key, row.metrics)
+  assert row.problem == problems.IVDesign(
+      name='demand', parameters={'n': 1000, 'rho': 0.5})
+  assert rows.decode(rows.encode(row)) == row
+
+
+def test_an_error_that_is_not_finite_is_a_divergence():
+  row = trials.row(
+      demand.Demand(n=10), 'kiv', {'type': 'Config'},
+      lambda treatment, covariate: np.full((len(treatment), 1), np.nan),
+      version=1, seed=0, cpu_seconds=0., preset='paper', custom=True,
+      curves={'loss': [1., np.inf]})
+  assert row.failed and row.outcome == 'diverged'
+  assert row.reason == 'its error is not finite'
+  assert (row.metrics, row.preset, row.custom) == ({}, 'paper', True)
+  assert row.curves['loss'] == (1., None)
+  assert row.curves['ate'] == (None,) * 20
+  assert rows.decode(rows.encode(row)) == row
 
 
 @pytest.mark.parametrize('n, rho, message', [

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope.benchmarks import demand, demand_mnist, mnist
+from dfiv_ope.results import problems
 
 _REAL = pathlib.Path(__file__).parents[3] / 'shared/data/mnist'
 
@@ -79,7 +80,8 @@ def test_who_reads_the_digit_has_no_error_and_a_constant_its_own():
 
 def test_a_row_names_the_design_without_its_directory():
   design = demand_mnist.DemandMNIST(n=10, rho=0.1, mnist='/some/where')
-  assert design.problem == {'name': 'demand_mnist', 'n': 10, 'rho': 0.1}
+  assert design.problem == problems.IVDesign(
+      name='demand_mnist', parameters={'n': 10, 'rho': 0.1})
 
 
 @pytest.mark.parametrize('values, message', [

@@ -11,6 +11,7 @@ from dfiv_ope.benchmarks import (
   sprite_outlines,
   sprites,
 )
+from dfiv_ope.results import problems
 
 _AUTHORS = (pathlib.Path(__file__).parents[2].parent
             / 'shared/data/dsprites/projection_matrix.npy')
@@ -207,8 +208,8 @@ def test_the_baseline_solves_the_paper_outcome_and_not_the_second():
 
 
 def test_the_problem_names_the_design_and_no_path(tmp_path, monkeypatch):
-  assert dsprites.DSprites(n=7).problem == {
-      'name': 'dsprites', 'n': 7, 'outcome': 'area'}
+  assert dsprites.DSprites(n=7).problem == problems.IVDesign(
+      name='dsprites', parameters={'n': 7, 'outcome': 'area'})
 
   class Blank:
     def __init__(self, path):
@@ -220,9 +221,8 @@ def test_the_problem_names_the_design_and_no_path(tmp_path, monkeypatch):
   monkeypatch.setattr(sprites, 'Archive', Blank)
   design = dsprites.DSprites(
       n=7, outcome='orientation', archive=str(tmp_path / 'a.npz'))
-  assert design.problem == {
-      'name': 'dsprites', 'n': 7, 'outcome': 'orientation',
-      'images': 'archive'}
+  assert design.problem == problems.IVDesign(name='dsprites', parameters={
+      'n': 7, 'outcome': 'orientation', 'images': 'archive'})
   # The pictures are those of the archive: blank ones, with noise in a sample.
   assert np.abs(design.sample(seed=0).treatment).max() < 0.6
   images, truth = design.grid()

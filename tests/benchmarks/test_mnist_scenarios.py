@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope.benchmarks import mnist, mnist_scenarios
+from dfiv_ope.results import problems
 
 _REAL = pathlib.Path(__file__).parents[3] / 'shared/data/mnist'
 
@@ -141,7 +142,8 @@ def test_who_knows_the_function_has_the_least_error():
 
 def test_a_row_names_the_scenario_without_its_directory():
   design = mnist_scenarios.MNISTScenario(scenario='z', n=7, mnist='/some/where')
-  assert design.problem == {'name': 'mnist', 'scenario': 'z', 'n': 7}
+  assert design.problem == problems.IVDesign(
+      name='mnist', parameters={'scenario': 'z', 'n': 7})
 
 
 @pytest.mark.parametrize('values, message', [

@@ -9,6 +9,7 @@ from dfiv_ope.benchmarks import (
   settings,
 )
 from dfiv_ope.iv import methods
+from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.nn import networks
 
 SPRITES = dsprites.DSprites().problem
@@ -17,7 +18,7 @@ DEMAND = demand_mnist.DemandMNIST(mnist='unused').problem
 
 def dense(layers):
   return [(layer.size, layer.spectral) for layer in layers
-          if isinstance(layer, networks.Dense)]
+          if isinstance(layer, layers_lib.Dense)]
 
 
 def test_networks_of_dsprites_are_those_of_the_tables():
@@ -52,8 +53,8 @@ def test_what_a_scenario_shows_is_read_as_a_picture(
     scenario, treatment, instrument, method):
   problem = mnist_scenarios.MNISTScenario(scenario=scenario).problem
   config = settings.config(problem, method)
-  assert networks.has_pictures(config.treatment_net) is treatment
-  assert networks.has_pictures(config.instrument_net) is instrument
+  assert layers_lib.has_pictures(config.treatment_net) is treatment
+  assert layers_lib.has_pictures(config.instrument_net) is instrument
 
 
 @pytest.mark.parametrize('problem, names', [

@@ -1,8 +1,12 @@
 """Categorical observations from the file to the record and back."""
 
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 
+from dfiv_ope import typed_json
 from dfiv_ope.datasets import (
   categories,
   column_notes,
@@ -14,6 +18,7 @@ from dfiv_ope.datasets import (
 )
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
+from dfiv_ope.ope import log_notes
 
 _LOG = '''episode,obs_place,obs_x,action,reward,terminated
 0,north,0.25,0,1,0
@@ -142,6 +147,19 @@ def test_outliers_that_flatten_a_column_are_counted():
   (note,) = _notes(x, names=['x'])
   assert note.doubt
   assert note.sentence.startswith('3 of 5,000 values of observation x lie')
+  assert note.numbers == {
+      'far': 3, 'rows': 5_000, 'ranges': 100., 'sampled': 0.}
+
+
+def test_notes_are_plain_numbers_that_rows_can_keep():
+  x = _GENERATOR.normal(size=5_000)
+  x[5] = 1e12
+  found = _notes(
+      x, 1.7e12 + 3. * _GENERATOR.normal(size=5_000), np.full(5_000, 3.))
+  kept = json.loads(json.dumps([dataclasses.asdict(note) for note in found]))
+  assert typed_json.build(tuple[log_notes.Note, ...], kept) == tuple(found)
+  assert [note.kind for note in found] == [
+      log_notes.OUTLIERS, log_notes.PRECISION, log_notes.CONSTANT]
 
 
 def test_states_that_are_numbers_look_categorical():

@@ -109,7 +109,8 @@ FILES = {
     'npz of actions in vectors': (
         'log.npz', lambda: _npz(action=np.ones((2, 2))), 'one whole number'),
     'npz of continuous actions': (
-        'log.npz', lambda: _npz(action=np.array([.5, 1.])), 'row 1: action is'),
+        'log.npz', lambda: _npz(action=np.array([.5, 1.])),
+        'row 1 (episode 0): action is 0.5, but'),
     'npz of rewards in vectors': (
         'log.npz', lambda: _npz(reward=np.ones((2, 3))),
         'log.npz: reward has 3 entries a row (shape (2, 3)), but one is'),
@@ -132,7 +133,7 @@ FILES = {
         'action holds pickled objects'),
     'npz of labels that differ by blanks': (
         'log.npz', lambda: _npz(action=np.array(['a', 'a '])),
-        "row 2: the labels 'a' and 'a ' differ only by blanks"),
+        "row 2 (episode 0): the labels 'a' and 'a ' differ only by blanks"),
     'npz of many arrays': (
         'log.npz', lambda: _zip(**dict.fromkeys(
             map(str, range(20_001)), b'')), 'holds 20,001 arrays'),
@@ -162,7 +163,7 @@ FILES = {
         'reward holds values of type list'),
     'parquet of text': (
         'log.parquet', lambda: _parquet(reward=['1', 'two']),
-        "row 2: reward is 'two'"),
+        "row 2 (episode 0): reward is 'two'"),
     'parquet with a gap': (
         'log.parquet', lambda: _parquet(reward=[1, None]),
         'row 2 (episode 0): reward is empty'),

@@ -1,5 +1,7 @@
 """What is exported and imported again is the same dataset."""
 
+import dataclasses
+
 import minari
 import numpy as np
 import pytest
@@ -135,8 +137,9 @@ def test_minari_itself_reads_what_is_exported(imported, tmp_path):
 
 def test_actions_that_the_rows_do_not_tell_are_noticed(imported, tmp_path):
   assert exporting.inferred(imported)
-  more = imported._replace(annotations={}, metadata=imported.metadata.__class__(
-      **{**vars(imported.metadata), 'num_actions': 4, 'action_labels': ()}))
+  more = dataclasses.replace(
+      imported, annotations={}, metadata=dataclasses.replace(
+          imported.metadata, num_actions=4, action_labels=()))
   assert not exporting.inferred(more)
 
 
@@ -154,7 +157,8 @@ def test_other_formats_are_refused(imported, tmp_path):
 def test_what_a_log_cannot_say_is_refused(imported, tmp_path):
   discount = imported.steps.discount.copy()
   discount[0] = 0.5
-  odd = imported._replace(steps=imported.steps._replace(discount=discount))
+  odd = dataclasses.replace(
+      imported, steps=imported.steps._replace(discount=discount))
   with pytest.raises(ValueError, match='other than 0 or 1'):
     exporting.export(odd, tmp_path / 'log.csv', format_name='csv')
   assert list(tmp_path.iterdir()) == []

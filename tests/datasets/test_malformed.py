@@ -61,21 +61,22 @@ CSV = {
     'labels twice': (rows(*GOOD), {'actions': '0,1,1'}, "'1' occurs twice"),
     'labels that differ by blanks': (
         rows('0,0,.1,.2,a,1,0,0', '0,1,.1,.2,b,1,0,0', '0,2,.1,.2,a ,1,1,0'),
-        {}, "log.csv, row 4: the labels 'a' and 'a ' differ only by blanks"),
+        {}, "row 4 (episode 0): the labels 'a' and 'a ' differ only by blanks"),
     'labels that differ by blanks and are known': (
         rows('0,0,.1,.2,a,1,0,0', '0,1,.1,.2, a,1,1,0'), {'actions': 'a,b'},
-        "row 3: the labels ' a' and 'a' differ only by blanks"),
+        "row 3 (episode 0): the labels ' a' and 'a' differ only by blanks"),
     'labels of episodes that differ by blanks': (
         rows('p,0,.1,.2,a,1,1,0', 'p ,0,.1,.2,b,1,1,0'), {},
-        "row 3: the labels 'p' and 'p ' differ only by blanks"),
+        "row 3 (episode p): the labels 'p' and 'p ' differ only by blanks"),
     'a label with a command for the terminal': (
         rows('0,0,.1,.2,a,1,0,0', '0,1,.1,.2,\033[31mb,1,1,0'), {},
-        r"row 3: the label '\x1b[31mb' has a control character"),
+        r"row 3 (episode 0): the label '\x1b[31mb' has a control character"),
     'a label of two lines': (
         rows('0,0,.1,.2,a,1,0,0', '0,1,.1,.2,"b\nc",1,1,0'), {},
         r"the label 'b\nc' has a control character"),
     'an episode with a command for the terminal': (
-        rows('\033[2J,0,.1,.2,a,1,0,0'), {}, 'row 2: the label'),
+        rows('\033[2J,0,.1,.2,a,1,0,0'), {},
+        r"row 2 (episode '\x1b[2J'): the label"),
     'more actions than there are': (
         rows(*GOOD), {'actions': 300_000_000},
         'at most 10,000 actions, got 300000000'),
@@ -90,13 +91,16 @@ CSV = {
         b'a,' * 2**23 + b'b\n', {}, 'a first row of more than 16,777,216'),
     'mixed types': (
         rows(*GOOD, '1,1,abc,.6,1,1,1,0'), {},
-        "log.csv, row 5: obs_0 is 'abc', which is not a number"),
+        "log.csv, row 5 (episode 1): obs_0 is 'abc', which is not a number"),
     'words for a reward': (
-        rows('0,0,.1,.2,1,high,1,0'), {}, "row 2: reward is 'high'"),
+        rows('0,0,.1,.2,1,high,1,0'), {},
+        "row 2 (episode 0): reward is 'high', which is not a number"),
     'a flag that is none': (
-        rows('0,0,.1,.2,1,1,maybe,0'), {}, "row 2: terminated is 'maybe'"),
+        rows('0,0,.1,.2,1,1,maybe,0'), {},
+        "row 2 (episode 0): terminated is 'maybe'"),
     'a flag that is a number': (
-        rows('0,0,.1,.2,1,1,2,0'), {}, "row 2: terminated is '2'"),
+        rows('0,0,.1,.2,1,1,2,0'), {},
+        "row 2 (episode 0): terminated is '2'"),
     'duplicate step': (
         rows(*GOOD, '1,0,.1,.2,1,1,1,0'), {},
         'row 5 (episode 1): the same step is there twice'),
@@ -166,7 +170,7 @@ CSV = {
     'observation empty': (rows('0,0,.1,,1,1,1,0'), {}, 'obs_1 is empty'),
     'continuous actions': (
         rows(*GOOD, '1,1,.1,.2,0.37,1,1,0'), {},
-        'row 5: action is 0.37, but actions must be whole numbers'),
+        'row 5 (episode 1): action is 0.37, but actions must be whole numbers'),
     'an action that is not said': (
         rows(*GOOD), {'actions': '1,2'}, 'action is not one of 1, 2'),
     'probability 0 of a taken action': (

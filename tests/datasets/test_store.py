@@ -1,5 +1,6 @@
 """What is written comes back; what is damaged is refused with a sentence."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -91,7 +92,8 @@ def test_checks_name_what_is_wrong(written, field, row, value, message):
   dataset = reading.open_dataset(written)
   array = getattr(dataset.steps, field).copy()
   array[row] = value
-  broken = dataset._replace(steps=dataset.steps._replace(**{field: array}))
+  broken = dataclasses.replace(
+      dataset, steps=dataset.steps._replace(**{field: array}))
   with pytest.raises(AssertionError, match=message):
     assert not checks.problems(broken), ' '.join(checks.problems(broken))
 

@@ -1,7 +1,6 @@
 """The front door: a value with an interval in three lines of Python."""
 
 import dataclasses
-import json
 import math
 import subprocess
 import sys
@@ -12,9 +11,9 @@ import numpy as np
 import pytest
 
 import dfiv_ope
-from dfiv_ope import results
 from dfiv_ope.agents import fqe, lstd
 from dfiv_ope.ope import task as task_lib
+from dfiv_ope.results import files
 
 mpl.use('agg')
 
@@ -172,12 +171,14 @@ def test_the_report_is_that_of_the_command_line(answer, tmp_path):
 
 def test_rows_are_those_that_the_command_line_writes(answer, tmp_path):
   for row in answer.rows():
-    results.append(tmp_path, row)
-  back = results.read(tmp_path)
+    files.append(tmp_path, row)
+  back = files.read(tmp_path)
   assert [row.method for row in back] == ['log', 'lstd', 'lstd', 'fqe', 'fqe']
   assert back[1].metrics['estimate'] == pytest.approx(
       answer.estimates['lstd'].runs[0].metrics['estimate'])
-  assert json.loads(json.dumps(back[1].problem))['discount'] == 0.8
+  assert back[1].problem == answer.rows()[1].problem
+  assert back[1].problem.discount == 0.8
+  assert [row.custom for row in back] == [False, True, True, True, True]
 
 
 @pytest.mark.parametrize('arguments, message', [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import interpolate
 
-from dfiv_ope.iv import dictionaries
+from dfiv_ope.iv import bases, dictionaries
 
 
 def adapted(basis, x, interaction=1, most_functions=1000):
@@ -19,7 +19,7 @@ def adapted(basis, x, interaction=1, most_functions=1000):
 
 def test_b_splines_equal_scipy():
   x = np.random.default_rng(0).uniform(-2., 3., (300, 1))
-  values = adapted(dictionaries.BSpline(9), x)(x)
+  values = adapted(bases.BSpline(9), x)(x)
   shares = np.linspace(0., 1., 7)[1:-1]
   knots = np.concatenate([
       [x.min()] * 4, np.quantile(x, shares), [x.max()] * 4])
@@ -29,7 +29,7 @@ def test_b_splines_equal_scipy():
 
 def test_b_splines_are_constant_outside_the_rows():
   x = np.linspace(0., 1., 50)[:, None]
-  dictionary = adapted(dictionaries.BSpline(6), x)
+  dictionary = adapted(bases.BSpline(6), x)
   np.testing.assert_allclose(
       dictionary(np.array([[-5.], [9.]])), dictionary(x[[0, -1]]))
   np.testing.assert_allclose(np.sum(dictionary(x), axis=1), 1.)
@@ -37,7 +37,7 @@ def test_b_splines_are_constant_outside_the_rows():
 
 def test_hermite_polynomials_equal_numpy():
   x = np.linspace(-2., 2., 7)[:, None]
-  values = adapted(dictionaries.Hermite(4), x)(x)
+  values = adapted(bases.Hermite(4), x)(x)
   for degree in range(1, 5):
     coefficients = np.zeros(degree + 1)
     coefficients[degree] = 1. / math.sqrt(math.factorial(degree))
@@ -48,7 +48,7 @@ def test_hermite_polynomials_equal_numpy():
 
 def test_interactions_are_products_of_columns():
   x = np.array([[2., 3., 5.]])
-  dictionary = adapted(dictionaries.Hermite(1), x, interaction=2)
+  dictionary = adapted(bases.Hermite(1), x, interaction=2)
   np.testing.assert_allclose(
       dictionary(x), [[2., 3., 5., 6., 10., 15.]])
   assert dictionary.size == 6
@@ -57,14 +57,14 @@ def test_interactions_are_products_of_columns():
 def test_interactions_stop_at_the_most_functions():
   x = np.array([[2., 3., 5.]])
   dictionary = adapted(
-      dictionaries.Hermite(1), x, interaction=2, most_functions=5)
+      bases.Hermite(1), x, interaction=2, most_functions=5)
   np.testing.assert_allclose(dictionary(x), x)
 
 
 def test_columns_may_have_different_bases():
   x = np.random.default_rng(0).normal(size=(50, 2))
   dictionary = dictionaries.Dictionary(
-      [dictionaries.Hermite(2), dictionaries.BSpline(5)], interaction=2,
+      [bases.Hermite(2), bases.BSpline(5)], interaction=2,
       most_functions=100)
   dictionary.adapt(x)
   assert dictionary(x).shape == (50, 2 + 5 + 10)
@@ -73,17 +73,17 @@ def test_columns_may_have_different_bases():
 
 def test_a_column_of_two_values_stays_a_line():
   x = np.array([[0.], [1.], [1.], [0.]])
-  np.testing.assert_array_equal(adapted(dictionaries.BSpline(8), x)(x), x)
+  np.testing.assert_array_equal(adapted(bases.BSpline(8), x)(x), x)
 
 
 def test_no_more_functions_than_distinct_values():
   x = np.tile(np.arange(7.), 20)[:, None]
-  assert adapted(dictionaries.BSpline(24), x)(x).shape[1] <= 7
+  assert adapted(bases.BSpline(24), x)(x).shape[1] <= 7
 
 
 @pytest.mark.parametrize('make, message', [
-    (lambda: dictionaries.Hermite(0), 'at least 1, got 0'),
-    (lambda: dictionaries.BSpline(3), 'at least 4, got 3')])
+    (lambda: bases.Hermite(0), 'at least 1, got 0'),
+    (lambda: bases.BSpline(3), 'at least 4, got 3')])
 def test_bad_bases_are_refused(make, message):
   with pytest.raises(ValueError, match=message):
     make()

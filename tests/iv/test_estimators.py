@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from sklearn import base
 
-from dfiv_ope.iv import dictionaries, estimators, methods
+from dfiv_ope.iv import bases, estimators, methods
 from dfiv_ope.iv.diagnostics import strength
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers as layers_lib
 
 # A small, fast sieve.
 SMALL_SIEVE = {
-    'treatment_bases': (dictionaries.Hermite(2),),
-    'covariate_bases': (dictionaries.Hermite(1),),
+    'treatment_bases': (bases.Hermite(2),),
+    'covariate_bases': (bases.Hermite(1),),
 }
 
 
@@ -194,7 +194,8 @@ def test_verbose_draws_a_bar(capsys):
     (estimators.TwoSLS, {}), (estimators.SieveIV, {}), (estimators.KIV, {}),
     (estimators.KIV, {'random_features': 50}),
     (estimators.DFIV, {'iterations': 2, 'checks': 1, 'instrument_net': (
-        networks.Dense(4), networks.Dropout(0.1), networks.Dense(3, None))})])
+        layers_lib.Dense(4), layers_lib.Dropout(0.1),
+        layers_lib.Dense(3, None))})])
 def test_a_saved_estimator_predicts_the_same(kind, parameters, tmp_path):
   outcome, treatment, z, x = data(rows=200)
   model = kind(**parameters).fit(outcome, treatment, Z=z, X=x)
@@ -363,7 +364,8 @@ def test_blocks_stand_side_by_side_each_with_its_scale():
 
 def test_a_convolution_reads_pictures_and_survives_saving(tmp_path):
   outcome, images, instrument = pictures()
-  layers = (networks.Image(2, 2), networks.Conv(3, 2), networks.Dense(2, None))
+  layers = (layers_lib.Image(2, 2), layers_lib.Conv(3, 2),
+            layers_lib.Dense(2, None))
   model = estimators.DFIV(
       treatment_net=layers, iterations=30, checks=2).fit(
           outcome, images, Z=instrument)

@@ -7,15 +7,15 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import dictionaries, estimators
+from dfiv_ope.iv import bases, estimators
 from dfiv_ope.iv.diagnostics import fitted_model, strength
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers
 
 # Every method, in a second.
 _QUICK = {
     'two_sls': {},
-    'sieve': {'treatment_bases': (dictionaries.Hermite(2),),
-              'covariate_bases': (dictionaries.Hermite(1),)},
+    'sieve': {'treatment_bases': (bases.Hermite(2),),
+              'covariate_bases': (bases.Hermite(1),)},
     'kiv': {'random_features': 50},
     'deepiv': {'members': 1, 'density_steps': 5, 'response_steps': 5,
                'checks': 1},
@@ -186,7 +186,7 @@ def test_learned_features_of_a_picture_are_used():
   _, pictures, z, latent = _pictures()
   model = estimators.DFIV(
       iterations=20, checks=1,
-      instrument_net=(networks.Dense(8, None),)).fit(
+      instrument_net=(layers.Dense(8, None),)).fit(
           latent + z, latent, Z=pictures)
   assert model.first_stage_.r2[0] > 0.95
 

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from dfiv_ope.iv import dictionaries, estimators, identification
+from dfiv_ope.iv import bases, estimators, identification
 
 KIV = estimators.KIV(random_features=20, n_splits=1)
 
@@ -159,8 +159,8 @@ def test_a_sieve_takes_a_basis_that_its_instrument_identifies():
   outcome = np.square(treatment) + noise
   model = estimators.SieveIV(n_splits=1).fit(outcome, treatment, Z=z)
   # Two values of z tell no more than a line.
-  assert model.model_.config.treatment_bases == (dictionaries.Hermite(1),)
-  for basis in (dictionaries.Hermite(2), dictionaries.BSpline(5)):
+  assert model.model_.config.treatment_bases == (bases.Hermite(1),)
+  for basis in (bases.Hermite(2), bases.BSpline(5)):
     with pytest.raises(ValueError, match='no treatment basis has as few func'):
       estimators.SieveIV(treatment_bases=(basis,), n_splits=1).fit(
           outcome, treatment, Z=z)
@@ -172,18 +172,18 @@ def test_a_sieve_with_three_values_of_z_identifies_two_functions():
   treatment = z + generator.normal(size=400)
   outcome = np.square(treatment)
   two = estimators.SieveIV(
-      treatment_bases=(dictionaries.Hermite(2),), n_splits=1)
+      treatment_bases=(bases.Hermite(2),), n_splits=1)
   two.fit(outcome, treatment, Z=z)
   with pytest.raises(ValueError, match='Not identified'):
     estimators.SieveIV(
-        treatment_bases=(dictionaries.BSpline(5),), n_splits=1).fit(
+        treatment_bases=(bases.BSpline(5),), n_splits=1).fit(
             outcome, treatment, Z=z)
 
 
 def test_a_sieve_with_covariates_checks_their_products_too():
   outcome, treatment, z, x = data()
-  small = {'treatment_bases': (dictionaries.Hermite(2),), 'n_splits': 1,
-           'covariate_bases': (dictionaries.Hermite(1),)}
+  small = {'treatment_bases': (bases.Hermite(2),), 'n_splits': 1,
+           'covariate_bases': (bases.Hermite(1),)}
   estimators.SieveIV(**small).fit(outcome, treatment[:, 0], Z=z[:, 0], X=x)
   with pytest.raises(ValueError, match='Not identified'):
     # One function of z and the products with x, for two of the treatment.

@@ -8,7 +8,7 @@ import pytest
 from sklearn import base
 import tensorflow as tf
 
-from dfiv_ope.iv import dictionaries, estimators, splits
+from dfiv_ope.iv import bases, estimators, splits
 
 QUICK = {'iterations': 2, 'checks': 1}
 
@@ -104,7 +104,7 @@ def test_the_mean_over_splits_has_a_smaller_error_and_spread():
 
 @pytest.mark.parametrize('model', [
     estimators.KIV(n_splits=2), estimators.SieveIV(
-        n_splits=2, treatment_bases=(dictionaries.Hermite(2),)),
+        n_splits=2, treatment_bases=(bases.Hermite(2),)),
     estimators.DFIV(**QUICK, n_splits=2)])
 def test_all_splits_are_saved(model, tmp_path):
   Y, T, Z = data()

@@ -1,13 +1,23 @@
 """Runs the real command in a real process."""
 
+import dataclasses
 import hashlib
+import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from dfiv_ope import results
+from dfiv_ope import agents
+from dfiv_ope.launch import main
+from dfiv_ope.ope import neighbours, overlap
+from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
 
 # Seconds; only to end a test that hangs.
 _LIMIT = 300
@@ -79,34 +89,202 @@ def dataset(command, policy, tmp_path_factory):
 
 
 TRUTHS = {'catch': 0.5, 'mountain_car': -80., 'cartpole': 100.}
+# The middle 95 % of these changes are -1.9 to 1.9, their deviation is 1.16.
+CHANGES = tuple(np.linspace(-2., 2., 201).tolist())
+VERSIONS = {'dfiv-ope': '0.1.0'}
+GOOD_OVERLAP = overlap.Overlap(
+    steps=5000, agreement=0.6, unseen={},
+    coverage=neighbours.Coverage(
+        share=0.94, near=0.5, queries=2000, references=5000),
+    weights=overlap.Weights(
+        effective_steps=2500., effective_episodes=20., largest=4.,
+        largest_share=0.01, mean=1., mean_error=0.01, estimated=True))
+
+
+def make_task_row(
+    method='kiv', task='catch', noise=0.2, seed=0, *, relative=0.01,
+    problem=None, **fields):
+  """Returns a row of a simulated task, of a given relative error."""
+  dataset = f'{task}-noise-{noise:g}-epsilon-0p2-20000-seed-0'
+  truth = TRUTHS[task]
+  made = problems.SimulatedTask(**{
+      'dataset': dataset, 'digest': hashlib.sha256(
+          dataset.encode()).hexdigest(),
+      'discount': 0.99, 'actions': 3, 'target': 'a1' * 8,
+      'transitions': 20_007, 'episodes': 2_223, 'log_return': 1.2 * truth,
+      'log_standard_error': 0.01, 'truth': truth,
+      'truth_standard_error': 0.001 * abs(truth),
+      'overlap': overlap.Overlap(steps=20_007, agreement=0.87, unseen={}),
+      'task': task, 'action_noise': noise, 'epsilon': 0.2,
+      'target_epsilon': 0., 'size': 20_000, **(problem or {})})
+  return rows_lib.Row(**{
+      'problem': made, 'method': method,
+      'config': {'type': 'Config', 'width': 50}, 'seed': seed, 'version': 1,
+      'versions': VERSIONS, 'metrics': {
+          'estimate': truth + relative * abs(truth),
+          'error': relative * abs(truth), 'relative_error': relative},
+      'cpu_seconds': 2.,
+      'command': f'dfiv-ope evaluate data/{task} --method {method}', **fields})
+
+
+def make_log_row(
+    method='lstd', seed=0, *, estimate=10., correction=0., share=0.5, scale=1.,
+    metrics=None, problem=None, **fields):
+  """Returns a row of a method on a user's log; its interval is known."""
+  # The log's own return goes with the estimate, at half of its size.
+  changes = tuple(
+      (0.5 if method == 'log' else scale) * each for each in CHANGES)
+  made = problems.UserLog(**{
+      'dataset': 'shop', 'digest': 'd' * 64, 'discount': 0.95, 'actions': 2,
+      'target': 'a1', 'transitions': 5000, 'episodes': 400, 'log_return': 8.,
+      'log_standard_error': 0.25, 'overlap': GOOD_OVERLAP,
+      'policy': 'the Python function offers:generous', **(problem or {})})
+  return rows_lib.Row(**{
+      'problem': made, 'method': method, 'config': {'type': 'Config'},
+      'seed': seed, 'version': 1, 'versions': VERSIONS,
+      'metrics': {'estimate': estimate} if method == 'log' else {
+          'estimate': estimate, 'correction': correction,
+          'data_error': float(np.std(changes)), 'effective_share': share,
+          **(metrics or {})},
+      'cpu_seconds': 2., 'resamples': changes,
+      'command': f'dfiv-ope evaluate data/shop --method {method}', **fields})
+
+
+def make_selection_row(
+    asked, tournament=1., projected=1., chosen=1., *, candidates='c0'):
+  """Returns the row of a candidate, made of a row of the problem it is for."""
+  return dataclasses.replace(
+      asked, problem=problems.Selection(
+          asked=asked.problem, candidates=candidates,
+          judge=problems.Judge(version=1, rows=30_000, features=100)),
+      metrics={'tournament': tournament, 'projected_bellman_error': projected,
+               'chosen': chosen},
+      resamples=(), outcome='finished', reason='')
+
+
+def make_coverage_row(of, log, covered, *, problem=None):
+  """Returns the row of an interval on a new log, by the method of a row."""
+  return dataclasses.replace(
+      of, seed=0, resamples=(), problem=problems.Coverage(**{
+          'dataset': 'catch', 'task': 'catch', 'action_noise': 0.2,
+          'epsilon': 0.2, 'discount': 0.99, 'actions': 3, 'target': 'a1',
+          'simulation': 1, 'first_seed': 1_000_000, 'log': log, 'seeds': 3,
+          'level': 0.95, 'truth': 0.5, **(problem or {})}),
+      metrics={'estimate': 0.5, 'low': 0.4, 'high': 0.6, 'data_error': 0.05,
+               'covered': float(covered)})
 
 
 @pytest.fixture(scope='session')
 def ope_row():
-  """Makes a row of off-policy evaluation of a given relative error."""
+  return make_task_row
 
-  def make(
-      method='kiv', task='catch', noise=0.2, seed=0, *, relative=0.01,
-      target_epsilon=0., problem=None, **fields):
-    dataset = f'{task}-noise-{noise:g}-epsilon-0p2-20000-seed-0'
-    truth = TRUTHS[task]
-    estimate = truth + relative * abs(truth)
-    return results.ResultRow(**{
-        'problem': {
-            'name': 'ope', 'dataset': dataset,
-            'digest': hashlib.sha256(dataset.encode()).hexdigest(),
-            'task': task, 'action_noise': noise, 'epsilon': 0.2,
-            'target_epsilon': target_epsilon, 'discount': 0.99,
-            'transitions': 20_007, 'episodes': 2_223, 'truth': truth,
-            'truth_standard_error': 0.001 * abs(truth),
-            'log_return': 1.2 * truth, 'log_standard_error': 0.01,
-            'overlap': 0.87, **(problem or {})},
-        'method': method, 'config': {'type': 'Config', 'width': 50},
-        'seed': seed, 'metrics': {
-            'estimate': estimate, 'error': relative * abs(truth),
-            'relative_error': relative},
-        'curves': {}, 'cpu_seconds': 2., 'versions': {'dfiv-ope': '0.1.0'},
-        'command': f'dfiv-ope evaluate data/{task} --method {method}',
-        **fields})
 
-  return make
+@pytest.fixture(scope='session')
+def log_row():
+  return make_log_row
+
+
+@pytest.fixture(scope='session')
+def selection_row():
+  return make_selection_row
+
+
+@pytest.fixture(scope='session')
+def coverage_row():
+  return make_coverage_row
+
+
+def _sales(n=500):
+  """A confounded linear design: the slope of the price is 3."""
+  generator = np.random.default_rng(0)
+  cost, demand, age, rest = generator.normal(size=(4, n))
+  price = cost + demand + 0.5 * age + 0.1 * rest
+  return pd.DataFrame({
+      'shop': [f'shop {i}' for i in range(n)],
+      'sales': 3. * price - age - 3. * demand, 'price': price, 'cost': cost,
+      'age': age, 'promotion': (cost + demand > 0.).astype(int)})
+
+
+@pytest.fixture(scope='session')
+def sales_rows():
+  """Makes rows for `iv fit`."""
+  return _sales
+
+
+@pytest.fixture(scope='module')
+def sales(tmp_path_factory):
+  """A directory with such rows as CSV and Parquet."""
+  path = tmp_path_factory.mktemp('sales')
+  _sales().to_csv(path / 'sales.csv', index=False)
+  _sales().to_parquet(path / 'sales.parquet')
+  return path
+
+
+@pytest.fixture
+def iv_run(capfd, monkeypatch, sales):
+  """Runs `dfiv-ope iv` there, in this process; returns what it prints."""
+  monkeypatch.chdir(sales)
+  monkeypatch.delenv('DFIV_OPE_DEBUG', raising=False)
+  before = signal.getsignal(signal.SIGINT)
+
+  def run(*arguments, code=0):
+    monkeypatch.setattr(sys, 'argv', ['dfiv-ope', 'iv', *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+      main.main()
+    output, errors = capfd.readouterr()
+    assert (ended.value.code or 0) == code, errors
+    return output, errors
+
+  yield run
+  signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def iv_summary(iv_run):
+  """Runs `iv fit` and returns its summary."""
+  return lambda *arguments: json.loads(iv_run('fit', *arguments, '--json')[0])
+
+
+@pytest.fixture
+def iv_refuses(iv_run, sales):
+  """Expects a sentence, and nothing written; returns the sentence."""
+
+  def refuses(*arguments):
+    before = sorted(sales.rglob('*'))
+    output, errors = iv_run(*arguments, code=2)
+    assert not output
+    assert 'Traceback' not in errors
+    line = errors.splitlines()[-1]  # A fit may have begun.
+    assert line.startswith('Error: ')
+    assert sorted(sales.rglob('*')) == before
+    return line
+
+  return refuses
+
+
+@pytest.fixture
+def fitted(iv_run, sales):
+  """A directory of a fit with a covariate."""
+  out = sales / 'fitted'
+  shutil.rmtree(out, ignore_errors=True)
+  iv_run('fit', 'sales.csv', '--outcome', 'sales', '--treatment', 'price',
+         '--instrument', 'cost', '--covariate', 'age', '--out', 'fitted')
+  return out
+
+
+@pytest.fixture(scope='session')
+def demo():
+  """One task, one noise, one run of each method, a quick budget."""
+  changes = tuple(np.linspace(-0.1, 0.1, 201).tolist())
+  made = [make_task_row('log', relative=0.2, cpu_seconds=0.)]
+  for method, error in (('lstd', 0.01), ('dfiv', 0.02), ('fqe', -0.04),
+                        ('deepiv', 0.9)):
+    quick = dict(
+        change.split('=') for change in agents.ENTRIES[method].quick)
+    row = make_task_row(
+        method, relative=error, resamples=changes, custom=bool(quick), config={
+            'type': 'Config', **{name: int(value)
+                                 for name, value in quick.items()}})
+    made.append(dataclasses.replace(
+        row, metrics={**row.metrics, 'correction': 0.}))
+  return made

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-import tensorflow as tf
 
-from dfiv_ope.launch import benchmark, products
+from dfiv_ope.agents import costs as costs_lib
+from dfiv_ope.launch import benchmark
 
 TINY = ('--updates', '3', '--batch-size', '16', '--observations', '4',
         '--actions', '2', '--rows', '100')
@@ -49,37 +49,16 @@ def test_a_closed_form_is_timed_by_its_solve(costs):
 
 def test_the_table_names_learners_and_ways(capsys):
   benchmark._print_table([
-      benchmark.Cost(
+      costs_lib.Cost(
           learner='fqe', unit='ms/update', one_graph=1.25, call_each=2.5,
           bare_products=0.5, megaflop=32.),
-      benchmark.Cost(
+      costs_lib.Cost(
           learner='lstd', unit='s/solve', one_graph=3., call_each=None,
           bare_products=1., megaflop=1e3)], 1024)
   text = capsys.readouterr().out
   for part in ('batches of 1024', 'one graph', 'a call each', 'bare products',
                'fqe', '1.25', '2.50', '0.50', '32.0', 's/solve', '1000.0'):
     assert part in text
-
-
-def test_products_of_gradients_are_recorded():
-  weights = tf.Variable(tf.ones([3, 5]))
-
-  def run():
-    with tf.GradientTape() as tape:
-      loss = tf.reduce_sum(tf.matmul(tf.ones([7, 3]), weights))
-    return tape.gradient(loss, weights)
-
-  assert products.record(tf.function(run)) == {
-      products.Product('float32', (7, 3), (3, 5), False, False): 1,
-      products.Product('float32', (7, 3), (7, 5), True, False): 1}
-
-
-def test_flops_of_a_product_are_those_of_its_three_sizes():
-  for product in (
-      products.Product('float32', (7, 3), (3, 5), False, False),
-      products.Product('float32', (3, 7), (3, 5), True, False),
-      products.Product('float64', (7, 3), (5, 3), False, True)):
-    assert product.flop == 2 * 7 * 3 * 5
 
 
 @pytest.mark.parametrize('arguments, message', [

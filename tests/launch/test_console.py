@@ -101,3 +101,26 @@ def test_nothing_is_printed_past_the_console(path):
     elif isinstance(node, ast.Attribute):
       assert ast.unparse(node) not in ('console.OUTPUT', 'console.NOTES'), (
           f'{path} prints past console.say, note, card and Table.')
+
+
+def test_quiet_leaves_out_notes_and_progress_and_nothing_else(
+    terminal, monkeypatch):
+  monkeypatch.setattr(console, '_quiet', False)
+  console.be_quiet()
+  console.note('a note')
+  console.note_known(1, 2, 'runs')
+  _progress('a bar')
+  assert terminal.getvalue() == ''
+  console.say('a result')
+  console.fail('an error')
+  assert terminal.getvalue() == 'a result\nError: an error\n'
+  console.be_quiet(False)
+  console.note('a note')
+  assert terminal.getvalue().endswith('a note\n')
+
+
+def test_details_stand_before_the_error(capsys, monkeypatch):
+  monkeypatch.setattr(console, '_NOTES', None)
+  console.fail('two things\nare wrong', details=['first', 'second \x1b[31m'])
+  assert capsys.readouterr().err == (
+      'first\nsecond \\x1b[31m\nError: two things are wrong\n')

@@ -1,9 +1,12 @@
 """`dfiv-ope benchmark coverage`: run end to end at tiny size."""
 
+import json
+
 import pytest
 
-from dfiv_ope import results
-from dfiv_ope.launch import coverage
+from dfiv_ope import testing
+from dfiv_ope.launch.reporting import coverage
+from dfiv_ope.results import files
 
 
 @pytest.fixture(scope='module')
@@ -18,10 +21,10 @@ def counted(command, dataset, tmp_path_factory):
 def test_every_log_has_an_interval_and_whether_it_holds(counted):
   out, _, result = counted
   assert result.returncode == 0, result.stderr
-  rows = results.read(out)
-  assert [row.problem['log'] for row in rows] == [0, 1]
+  rows = files.read(out)
+  assert [row.problem.log for row in rows] == [0, 1]
   for row in rows:
-    found, truth = row.metrics, row.problem['truth']
+    found, truth = row.metrics, row.problem.truth
     assert found['low'] < found['estimate'] < found['high']
     assert found['covered'] == float(found['low'] <= truth <= found['high'])
     assert found['data_error'] > 0.
@@ -39,8 +42,36 @@ def test_every_log_has_an_interval_and_whether_it_holds(counted):
 def test_the_same_command_runs_nothing_again(counted, command):
   out, arguments, first = counted
   before = (out / 'rows.jsonl').read_bytes()
-  assert command(*arguments).stdout == first.stdout
+  again = command(*arguments)
+  assert again.stdout == first.stdout
+  assert '2 of 2 runs have their rows' in again.stderr
   assert (out / 'rows.jsonl').read_bytes() == before
+
+
+def test_json_is_all_that_is_printed_and_says_what_the_rows_do(
+    counted, command):
+  out, arguments, _ = counted
+  result = command(*arguments, '--json')
+  assert result.returncode == 0, result.stderr
+  (study,) = json.loads(result.stdout)
+  rows = files.read(out)
+  held = sum(row.metrics['covered'] for row in rows)
+  assert (study['method'], study['logs'], study['seeds']) == ('lstd', 2, 2)
+  assert study['held'] == held and study['share'] == held / 2.
+  assert study['config'] == rows[0].config
+  assert study['truth'] == rows[0].problem.truth
+  assert study['mean_error'] == pytest.approx(sum(
+      abs(row.metrics['estimate'] - row.problem.truth) for row in rows) / 2.)
+  assert study['mean_half_width'] == pytest.approx(sum(
+      row.metrics['high'] - row.metrics['low'] for row in rows) / 4.)
+
+
+def test_two_workers_give_the_rows_of_one(counted, command, tmp_path):
+  out, arguments, first = counted
+  result = command(*arguments[:-1], tmp_path, '--workers', '2')
+  assert result.returncode == 0, result.stderr
+  assert testing.comparable_rows(tmp_path) == testing.comparable_rows(out)
+  assert result.stdout == first.stdout
 
 
 def test_a_method_that_diverges_holds_nothing(dataset, command, tmp_path):
@@ -49,30 +80,21 @@ def test_a_method_that_diverges_holds_nothing(dataset, command, tmp_path):
       '--method', 'fqe:updates=4,checks=2,learning_rate=1e9', '--out',
       tmp_path)
   assert result.returncode == 0, result.stderr
-  (row,) = results.read(tmp_path)
-  assert row.failure == 'diverged: all seeds'
+  (row,) = files.read(tmp_path)
+  assert (row.outcome, row.reason) == ('diverged', 'all seeds')
   assert row.metrics == {'diverged': 2}
   assert ' 0 % ' in result.stdout
 
 
-def test_intervals_of_two_policies_are_not_counted_together(capsys):
-  def row(log, target, covered):
-    return results.ResultRow(
-        problem={
-            'name': 'coverage', 'dataset': 'catch', 'log': log, 'level': 0.95,
-            'truth': 1., 'target': target, 'seeds': 1},
-        method='lstd', config={'a': 1}, seed=0, metrics={
-            'estimate': 1., 'low': 0., 'high': 2., 'data_error': 0.5,
-            'covered': covered, 'diverged': 0}, curves={}, cpu_seconds=1.,
-        versions={'python': '3'})
-
-  coverage._print([row(0, 'a' * 64, 1.), row(1, 'a' * 64, 1.),
-                   row(0, 'b' * 64, 0.)])
-  lines = [line for line in capsys.readouterr().out.splitlines()
+def test_intervals_of_two_policies_are_not_counted_together(
+    ope_row, coverage_row, capsys):
+  made = [coverage_row(ope_row('lstd'), log, covered, problem={
+      'target': target * 64})
+          for log, target, covered in ((0, 'a', 1), (1, 'a', 1), (0, 'b', 0))]
+  coverage.show(made)
+  lines = [line.split() for line in capsys.readouterr().out.splitlines()
            if 'lstd' in line]
-  assert len(lines) == 2
-  # Of each: the policy, the level, how many logs, how often it held in %.
-  assert [[cell.split()[:1] for cell in line.strip('│ ').split('│')][2:6]
-          for line in lines] == [
-              [['aaaaaaaa'], ['95'], ['2'], ['100']],
-              [['bbbbbbbb'], ['95'], ['1'], ['0']]]
+  # Of each: the log, the policy, the level, how many logs, how often it held.
+  assert [line[1:7] for line in lines] == [
+      ['catch', 'aaaaaaaa', '95', '%', '2', '100'],
+      ['catch', 'bbbbbbbb', '95', '%', '1', '0']]

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import results
 from dfiv_ope.datasets import reading, sampling, serving, store
 from dfiv_ope.datasets import record as record_lib
 from dfiv_ope.launch import checking, evaluate, importing, runtime
 from dfiv_ope.launch import dataset as dataset_lib
+from dfiv_ope.results import files
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_dataset_is_never_overwritten(command, policy, dataset):
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (('pong',), 'Unknown task'),
+    (('pong',), "There is no task 'pong'. Choose from catch"),
     (('catch', '--action-noise', '-1'), 'action_noise must lie in [0, 1]'),
     (('catch', '--epsilon', '2'), 'epsilon must lie in [0, 1]'),
     (('catch', '--discount', '1'), 'discount must lie in [0, 1)'),
@@ -205,7 +205,7 @@ def test_only_a_trusted_policy_of_a_dataset_is_run(
   evaluate.evaluate(
       path, tmp_path / 'runs', method=['lstd'], seeds=1, trust_policy=True)
   assert trace.read_text() == 'here'
-  (row, *_) = results.read(tmp_path / 'runs')
+  row = files.read(tmp_path / 'runs')[-1]  # The first were refused.
   assert '--trust-policy' in row.command
 
 

@@ -3,17 +3,21 @@
 import dataclasses
 import fcntl
 import json
+import os
 import pathlib
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
-from dfiv_ope import results, testing
+from dfiv_ope import testing
 from dfiv_ope.agents import base, lstd, memory
 from dfiv_ope.datasets import reading, sampling, serving
 from dfiv_ope.ope import bellman
+from dfiv_ope.results import files, problems
 
 # DFIV in a few seconds, with enough looks to be killed between them.
 _SMALL = ('--method', 'dfiv', '--seeds', '2', '--set', 'updates=40',
@@ -32,18 +36,19 @@ def whole(command, dataset, tmp_path_factory):
 def test_a_table_and_rows_come_of_it(whole, dataset):
   out, result = whole
   record = json.loads((dataset / 'metadata.json').read_text())
-  rows = {(row.method, row.seed): row for row in results.read(out)}
+  rows = {(row.method, row.seed): row for row in files.read(out)}
   assert set(rows) == {('log', 0), ('dfiv', 0), ('dfiv', 1)}
   row = rows['dfiv', 1]
-  assert row.problem['digest'] == record['digest']
-  assert row.problem['truth'] == record['truth']['mean']
-  assert row.preset == 'custom' and row.config['updates'] == 40
-  assert row.curves['updates'] == list(range(2, 41, 2))
+  assert row.problem.digest == record['digest']
+  assert row.problem.truth == record['truth']['mean']
+  assert row.custom and row.preset == 'default'
+  assert row.config['updates'] == 40
+  assert row.curves['updates'] == tuple(range(2, 41, 2))
   assert row.metrics['estimate'] == row.curves['estimate'][-1]
   assert row.metrics['error'] == pytest.approx(
-      abs(row.metrics['estimate'] - row.problem['truth']))
+      abs(row.metrics['estimate'] - row.problem.truth))
   assert row.metrics['relative_error'] == pytest.approx(
-      row.metrics['error'] / abs(row.problem['truth']))
+      row.metrics['error'] / abs(row.problem.truth))
   assert row.cpu_seconds > 0.
   assert 'tensorflow' in row.versions
   assert '--set updates=40' in row.command and '--seeds 2' in row.command
@@ -72,13 +77,97 @@ def test_killed_and_run_again_it_gives_the_same_rows(
   assert list((out / 'checkpoints').iterdir()) == []
 
 
-def test_run_again_it_computes_nothing(command, dataset, whole):
+# Runs the command, then says which heavy packages it imported.
+_PROBE = """
+import sys
+from dfiv_ope.launch import main
+try:
+  main.main()
+finally:
+  heavy = {'numpy', 'pandas', 'tensorflow'} & set(sys.modules)
+  print('imported', *sorted(heavy), file=sys.stderr)
+"""
+
+
+def _imported(*arguments):
+  """Runs a command; returns what came of it, and its heavy imports."""
+  result = subprocess.run(
+      [sys.executable, '-c', _PROBE, *map(str, arguments)], text=True,
+      capture_output=True, env={
+          name: value for name, value in os.environ.items()
+          if name != 'DFIV_OPE_DEBUG'})
+  *_, last = result.stderr.splitlines()
+  said, *packages = last.split()
+  assert said == 'imported', result.stderr
+  return result, packages
+
+
+def test_run_again_it_computes_nothing_and_needs_no_tensorflow(dataset, whole):
   out, first = whole
   before = (out / 'rows.jsonl').read_bytes()
-  again = command('evaluate', dataset, '--out', out, *_SMALL)
-  assert '2 of 2 runs have their rows' in again.stderr
+  again, imported = _imported('evaluate', dataset, '--out', out, *_SMALL)
+  assert again.returncode == 0, again.stderr
+  assert '3 of 3 runs have their rows' in again.stderr
   assert again.stdout == first.stdout
   assert (out / 'rows.jsonl').read_bytes() == before
+  assert 'numpy' in imported and 'tensorflow' not in imported
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (('no-such',), 'There is no dataset no-such'),
+    (('DATASET', '--policy', 'unifrom'), "no policy 'unifrom'"),
+    (('DATASET', '--method', 'lsdt'), "no method 'lsdt': did you mean lstd"),
+])
+def test_a_typo_is_answered_before_anything_heavy_is_imported(
+    dataset, tmp_path, arguments, words):
+  out = tmp_path / 'runs'
+  result, imported = _imported('evaluate', *(
+      dataset if each == 'DATASET' else each for each in arguments), '--out',
+      out)
+  assert result.returncode == 2
+  (sentence, _) = result.stderr.splitlines()
+  assert sentence.startswith('Error: ') and words in sentence
+  assert not imported and not result.stdout and not out.exists()
+
+
+def test_json_is_all_that_is_printed_and_says_what_the_rows_do(
+    command, dataset, whole):
+  out, _ = whole
+  result = command(
+      'evaluate', dataset, '--out', out, *_SMALL, '--level', '0.9', '--json')
+  assert result.returncode == 0, result.stderr
+  found = json.loads(result.stdout)
+  (answer,) = found['answers']
+  rows = {(row.method, row.seed): row for row in files.read(out)}
+  problem = rows['dfiv', 0].problem
+  assert isinstance(problem, problems.SimulatedTask)
+  assert (answer['digest'], answer['discount'], answer['truth'],
+          answer['level']) == (
+              problem.digest, problem.discount, problem.truth, 0.9)
+  naive, line = answer['estimates']
+  assert (naive['method'], naive['estimate']) == ('log', problem.log_return)
+  runs = [rows['dfiv', seed] for seed in (0, 1)]
+  assert (line['method'], line['seeds'], line['diverged']) == ('dfiv', 2, 0)
+  assert line['settings'] == runs[0].config
+  for name in ('estimate', 'error', 'relative_error'):
+    assert line[name] == pytest.approx(
+        sum(row.metrics[name] for row in runs) / 2., rel=1e-12)
+  assert line['low'] < line['estimate'] < line['high']
+  assert found['comparisons'] == found['selections'] == []
+
+
+def test_two_workers_give_the_rows_and_the_table_of_one(
+    command, dataset, whole, tmp_path):
+  out, first = whole
+  result = command(
+      'evaluate', dataset, '--out', tmp_path, *_SMALL, '--workers', '2')
+  assert result.returncode == 0, result.stderr
+  assert testing.comparable_rows(tmp_path) == testing.comparable_rows(out)
+  assert list((tmp_path / 'checkpoints').iterdir()) == []
+  # The last column is the time.
+  lines = [[line.split() for line in each.stdout.splitlines()
+            if line.split()[:1] == ['dfiv']] for each in (result, first)]
+  assert len(lines[0]) == 1 and lines[0][0][:-1] == lines[1][0][:-1]
 
 
 @pytest.mark.slow
@@ -89,20 +178,20 @@ def test_two_policies_on_one_log(command, dataset, tmp_path):
         'evaluate', dataset, '--out', out, '--method', 'lstd', '--seeds', '1',
         '--target-epsilon', epsilon, '--truth-episodes', '4000')
     assert result.returncode == 0, result.stderr
-  rows = {(row.method, row.problem['target_epsilon']): row
-          for row in results.read(out)}
+  rows = {(row.method, row.problem.target_epsilon): row
+          for row in files.read(out)}
   behaviour, uniform = rows['lstd', 0.2], rows['lstd', 1.]
-  assert behaviour.problem['truth'] > uniform.problem['truth'] + 0.1
+  assert behaviour.problem.truth > uniform.problem.truth + 0.1
   assert behaviour.metrics['estimate'] > uniform.metrics['estimate']
   # The behaviour policy's value is what the log shows.
-  spread = (behaviour.problem['log_standard_error'] ** 2
-            + behaviour.problem['truth_standard_error'] ** 2) ** 0.5
-  assert behaviour.problem['truth'] == pytest.approx(
-      behaviour.problem['log_return'], abs=4. * spread)
+  spread = (behaviour.problem.log_standard_error ** 2
+            + behaviour.problem.truth_standard_error ** 2) ** 0.5
+  assert behaviour.problem.truth == pytest.approx(
+      behaviour.problem.log_return, abs=4. * spread)
   assert behaviour.metrics['estimate'] == pytest.approx(
-      behaviour.problem['log_return'], abs=4. * spread)
-  assert behaviour.problem['overlap'] > 0.5
-  assert uniform.problem['overlap'] == pytest.approx(1. / 3., abs=1e-3)
+      behaviour.problem.log_return, abs=4. * spread)
+  assert behaviour.problem.overlap.agreement > 0.5
+  assert uniform.problem.overlap.agreement == pytest.approx(1. / 3., abs=1e-3)
 
 
 @pytest.mark.slow
@@ -114,26 +203,46 @@ def test_a_divergence_is_recorded_and_in_no_average(
       '--set', 'learning_rate=1e9', '--set', 'updates=50', '--set',
       'checks=5')
   assert result.returncode == 1
-  (row,) = (row for row in results.read(out) if row.method == 'fqe')
-  assert row.failure.startswith('diverged: ')
+  (row,) = (row for row in files.read(out) if row.method == 'fqe')
+  assert row.outcome == 'diverged' and row.reason
   assert row.metrics == {}
   assert len(row.curves['updates']) < 5
-  assert 'excluded from averages' in result.stdout
+  assert (f'fqe seed 0: diverged: {row.reason}; excluded from averages.'
+          in ' '.join(result.stdout.split()))
 
 
 @pytest.mark.parametrize('arguments, words', [
-    ((), 'Name a --method'),
     (('--method', 'magic'), "no method 'magic'. Choose from lstd, kiv"),
     (('--method', 'lstd', '--config', 'best'), "no config 'best'"),
     (('--method', 'all', '--set', 'updates=1'), 'config of one method'),
     (('--method', 'lstd', '--set', 'depth=3'), "no setting 'depth'"),
     (('--method', 'lstd', '--set', 'random_features=3'), 'must be even'),
+    (('--method', 'lstd', '--workers', '0'),
+     '--workers must be at least 1, got 0'),
+    (('--method', 'lstd', '--ray', 'somewhere'), 'host:port'),
+    (('--method', 'lstd', '--ray', '127.0.0.1:9'),
+     'No Ray cluster answers at 127.0.0.1:9'),
 ])
 def test_what_cannot_be_run_is_said(
     command, dataset, tmp_path, arguments, words):
   out = tmp_path / 'runs'
   assert words in command.refuses('evaluate', dataset, '--out', out, *arguments)
-  assert not (out / 'rows.jsonl').exists()
+  assert not out.exists()
+
+
+def test_rows_of_designs_and_of_logs_do_not_share_a_directory(
+    command, dataset, whole, tmp_path):
+  designs = ('iv', 'demand', '--method', 'two_sls', '--n', '60', '--seeds', '1')
+  logs = ('evaluate', dataset, '--method', 'lstd')
+  assert command(*designs, '--out', tmp_path / 'iv').returncode == 0
+  for out, arguments, words in (
+      (tmp_path / 'iv', logs, 'holds results of instrumental-variable designs, '
+       'but these would be of off-policy evaluation'),
+      (whole[0], designs, 'holds results of off-policy evaluation, but these '
+       'would be of instrumental-variable designs')):
+    before = (out / 'rows.jsonl').read_bytes()
+    assert words in command.refuses(*arguments, '--out', out)
+    assert (out / 'rows.jsonl').read_bytes() == before
 
 
 def test_what_is_no_dataset_is_refused(command, tmp_path):

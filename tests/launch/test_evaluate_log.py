@@ -1,21 +1,33 @@
 """`dfiv-ope evaluate` on a log and a policy of one's own."""
 
+import collections
 import dataclasses
 import json
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dfiv_ope import agents, results
-from dfiv_ope.evaluation import inference
-from dfiv_ope.launch import (
-  answers,
-  cells,
-  choosing,
-  intervals,
-  questions,
+from dfiv_ope import testing
+from dfiv_ope.agents import configured
+from dfiv_ope.evaluation import inference, row_intervals
+from dfiv_ope.launch import runner, runtime
+from dfiv_ope.launch.experiments import (
+  inputs,
+  jobs,
+  ope_run,
+  opened_logs,
+  plan,
+  selection_run,
+  store,
 )
+from dfiv_ope.launch.reporting import selection_table, summary_table
+from dfiv_ope.policies import identity
+from dfiv_ope.results import files, problems
+from dfiv_ope.results import rows as rows_lib
 
 _ROWS, _LENGTH = 3_000, 10
 # Action 1 is rewarded in state 1, action 0 in state 0, and states are drawn
@@ -61,11 +73,11 @@ def evaluated(command, log):
 def test_the_value_of_a_known_policy_is_found_with_its_interval(
     evaluated, log):
   assert [each.returncode for each in evaluated.values()] == [0, 0, 0]
-  rows = [row for row in results.read(log / 'runs') if row.method == 'lstd']
+  rows = [row for row in files.read(log / 'runs') if row.method == 'lstd']
   assert len(rows) == 6
   found = {}
   for row in rows:
-    found.setdefault(row.problem['policy'].split()[-1], []).append(row)
+    found.setdefault(row.problem.policy.split()[-1], []).append(row)
   for policy, value in (('own:right', _RIGHT), ('log', _RIGHT),
                         ('probability', _RIGHT / 2.)):
     for row in found[policy]:
@@ -85,11 +97,11 @@ def test_the_value_of_a_known_policy_is_found_with_its_interval(
 
 
 def test_the_same_policy_in_two_ways_has_the_same_value(evaluated, log):
-  rows = [row for row in results.read(log / 'runs')
+  rows = [row for row in files.read(log / 'runs')
           if row.method == 'lstd' and row.seed == 0]
   function, columns = rows[0].metrics, rows[1].metrics
   assert function['estimate'] == pytest.approx(columns['estimate'], rel=1e-5)
-  assert rows[0].problem['target'] != rows[1].problem['target']
+  assert rows[0].problem.target != rows[1].problem.target
 
 
 def test_the_table_says_interval_and_overlap(evaluated):
@@ -100,13 +112,13 @@ def test_the_table_says_interval_and_overlap(evaluated):
 
 
 def test_the_policy_is_compared_with_the_log_by_paired_draws(evaluated, log):
-  rows = [row for row in results.read(log / 'runs')
-          if row.problem['policy'].endswith('own:right')]
+  rows = [row for row in files.read(log / 'runs')
+          if row.problem.policy.endswith('own:right')]
   naive = next(row for row in rows if row.method == 'log')
   runs = [row for row in rows if row.method == 'lstd']
   assert np.std(naive.resamples) == pytest.approx(
-      naive.problem['log_standard_error'], rel=0.2)
-  found = intervals.difference(runs, naive, level=0.95)
+      naive.problem.log_standard_error, rel=0.2)
+  found = row_intervals.difference(runs, naive, level=0.95)
   assert 0. < found.low < found.estimate < found.high
   assert found.low < _RIGHT / 2. < found.high
   text = ' '.join(evaluated['own:right'].stdout.split())
@@ -117,7 +129,7 @@ def test_the_policy_is_compared_with_the_log_by_paired_draws(evaluated, log):
 
 def test_rows_say_how_well_states_and_actions_tell_what_follows(
     evaluated, log):
-  for row in results.read(log / 'runs'):
+  for row in files.read(log / 'runs'):
     if row.method != 'lstd':
       continue
     # The value falls with the steps that are left, which are observed.
@@ -136,9 +148,9 @@ def test_a_weak_first_stage_is_printed(evaluated, log, capsys):
   rows = [
       dataclasses.replace(row, metrics={
           **row.metrics, **(weak if row.method == 'lstd' else {})})
-      for row in results.read(log / 'runs')
-      if row.problem['policy'].endswith('own:right')]
-  answers.print_table(rows)
+      for row in files.read(log / 'runs')
+      if row.problem.policy.endswith('own:right')]
+  summary_table.print_table(rows)
   text = ' '.join(capsys.readouterr().out.split())
   assert ('Weak first stage: of the discounted next value (s, a) predicts 2 % '
           'by lstd (F of the held-out index 7) on held-out rows') in text
@@ -146,10 +158,121 @@ def test_a_weak_first_stage_is_printed(evaluated, log, capsys):
 
 
 def test_the_same_command_runs_nothing_again(evaluated, command, log):
-  row = results.read(log / 'runs')[1]
-  again = command(*row.command.split()[1:], cwd=log)
-  assert again.returncode == 0, again.stderr
-  assert '1 of 1 runs have their rows' in again.stderr
+  before = (log / 'runs/rows.jsonl').read_bytes()
+  for row in files.read(log / 'runs')[1:3]:
+    again = command(*row.command.split()[1:], cwd=log)
+    assert again.returncode == 0, again.stderr
+    # The seeds up to its own, and the log's average.
+    count = row.seed + 2
+    assert f'{count} of {count} runs have their rows' in again.stderr
+  assert (log / 'runs/rows.jsonl').read_bytes() == before
+
+
+# The real command with default configs whose runs are over at once.
+_TINY = """
+import dataclasses
+from dfiv_ope import agents
+for entry in agents.ENTRIES.values():
+  entry.configs['default'] = dataclasses.replace(
+      entry.configs['default'], **entry.tiny)
+from dfiv_ope.launch import main
+main.main()
+"""
+
+
+def test_without_options_three_methods_run_into_the_current_directory(
+    log, tmp_path):
+  shutil.copy(log / 'own.py', tmp_path)
+  result = subprocess.run(
+      [sys.executable, '-c', _TINY, 'evaluate', str(log / 'data'), '--policy',
+       'own:right'], cwd=tmp_path, capture_output=True, text=True)
+  assert result.returncode == 0, result.stderr
+  assert ('No --method: running lstd, kiv, fqe into runs. Others: dfiv, '
+          'deepgmm, deepiv, all, or auto to select one.') in result.stderr
+  rows = files.read(tmp_path / 'runs')
+  assert collections.Counter(row.method for row in rows) == {
+      'log': 1, 'lstd': 3, 'kiv': 3, 'fqe': 3}
+  for method in ('lstd', 'kiv', 'fqe'):
+    mean = np.mean([row.metrics['estimate'] for row in rows
+                    if row.method == method])
+    (line,) = (line.split() for line in result.stdout.splitlines()
+               if line.split()[:1] == [method])
+    assert line[2:4] == ['3', f'{mean:#.5g}']
+
+
+_BOTH = ('--method', 'lstd:random_features=20', '--method',
+         'fqe:updates=4,checks=2,batch_size=32', '--seeds', '1')
+_POLICIES = ('right=own:right', 'even=uniform')
+
+
+@pytest.fixture(scope='module')
+def compared(command, log):
+  """Two policies in one call."""
+  result = command(
+      'evaluate', 'data', *(f'--policy={each}' for each in _POLICIES), *_BOTH,
+      '--out', 'together', cwd=log)
+  assert result.returncode == 0, result.stderr
+  return result
+
+
+def test_two_policies_in_one_call_have_the_rows_of_two_calls(
+    compared, command, log):
+  for policy in _POLICIES:
+    result = command('evaluate', 'data', '--policy', policy, *_BOTH, '--out',
+                     'apart', cwd=log)
+    assert result.returncode == 0, result.stderr
+    assert 'Policies on' not in result.stdout
+  together = testing.comparable_rows(log / 'together')
+  assert len(together) == 6
+  assert together == testing.comparable_rows(log / 'apart')
+
+
+def _paired(log, method):
+  """Rows of both policies, and the interval of uniform less right actions."""
+  rows = {row.problem.policy: row for row in files.read(log / 'together')
+          if row.method == method}
+  right, even = (
+      row_intervals.draws([rows[name]]) for name in ('right', 'even'))
+  return rows, even.less(right).interval(0.95)
+
+
+def test_policies_are_compared_by_the_same_resamples(compared, log):
+  text = ' '.join(compared.stdout.split())
+  assert 'Policies on data by fqe' in text
+  table = text.split('Policies on data by lstd')[1].split('Policies on')[0]
+  rows, paired = _paired(log, 'lstd')
+  assert paired.estimate == pytest.approx(
+      rows['even'].metrics['estimate'] - rows['right'].metrics['estimate'])
+  assert paired.high < 0.
+  assert f'right {rows["right"].metrics["estimate"]:.5g} 1.00' in table
+  assert (f'even {rows["even"].metrics["estimate"]:.5g} {paired.estimate:+.4g} '
+          f'{paired.low:+.4g} {paired.high:+.4g} 0.00') in table
+
+
+def test_json_of_two_policies_says_what_their_rows_do(compared, command, log):
+  result = command(
+      'evaluate', 'data', *(f'--policy={each}' for each in _POLICIES), *_BOTH,
+      '--out', 'together', '--json', cwd=log)
+  assert result.returncode == 0, result.stderr
+  found = json.loads(result.stdout)
+  assert [each['policy'] for each in found['answers']] == ['right', 'even']
+  for answer in found['answers']:
+    for line in answer['estimates']:
+      (row,) = (row for row in files.read(log / 'together') if (
+          row.method, row.problem.policy) == (line['method'], answer['policy']))
+      assert line['estimate'] == row.metrics['estimate']
+      assert answer['target'] == row.problem.target
+      assert line['error'] is answer['truth'] is None
+  assert {each['method'] for each in found['comparisons']} == {'lstd', 'fqe'}
+  (lstd,) = (each['policies'] for each in found['comparisons']
+             if each['method'] == 'lstd')
+  rows, paired = _paired(log, 'lstd')
+  assert [(line['policy'], line['estimate']) for line in lstd] == [
+      (name, rows[name].metrics['estimate']) for name in ('right', 'even')]
+  assert [lstd[0][name] for name in ('difference', 'low', 'high')] == [None] * 3
+  assert [lstd[1][name] for name in ('difference', 'low', 'high')] == [
+      paired.estimate, paired.low, paired.high]
+  assert [line['probability_of_best'] for line in lstd] == [1., 0.]
 
 
 @pytest.mark.parametrize('arguments, words', [
@@ -195,12 +318,12 @@ def test_two_discounts_share_a_directory_and_nothing_else(command, log, half):
   first, second, again = ask('data'), ask(half), ask('data')
   assert 'data, discount 0.9' in first.stdout
   assert 'half, discount 0.5' in second.stdout
-  assert '1 of 1 runs have their rows' in again.stderr
+  assert '2 of 2 runs have their rows' in again.stderr
   assert again.stdout == first.stdout
-  rows = results.read(log / 'shared')
-  assert rows[0].problem['digest'] == rows[2].problem['digest']
-  assert len({row.key for row in rows}) == len(results.latest(rows)) == 4
-  found = {row.problem['discount']: row.metrics for row in rows
+  rows = files.read(log / 'shared')
+  assert rows[0].problem.digest == rows[2].problem.digest
+  assert len({row.key for row in rows}) == len(rows_lib.latest(rows)) == 4
+  found = {row.problem.discount: row.metrics for row in rows
            if row.method == 'lstd'}
   for discount in (0.9, 0.5):
     value = sum(discount ** step for step in range(_LENGTH))
@@ -208,73 +331,121 @@ def test_two_discounts_share_a_directory_and_nothing_else(command, log, half):
     assert abs(found[discount]['estimate'] - value) < 4. * error
 
 
-def _asked(path, out):
-  return questions.Question(
-      path, target_epsilon=0., out=out, policy='uniform')
+def _asked(path):
+  """Uniform actions on a dataset."""
+  return inputs.OnLog(
+      dataset=path, policy='uniform', directory=path.parent,
+      target=identity.identify(
+          'uniform', **opened_logs.of(path).for_policies()).digest)
 
 
 def test_a_run_does_not_go_on_from_one_at_another_discount(
     log, half, tmp_path):
-  cell = cells.Cell(
-      method='fqe', preset='custom', seed=0, command='',
-      config=agents.load('fqe').Config(updates=6, checks=3, batch_size=64))
-  shared, alone = tmp_path / 'shared', tmp_path / 'alone'
-  other = cells.compute(_asked(log / 'data', shared), cell, out=shared)
-  question = _asked(half, shared)
-  row = cells.compute(question, cell, out=shared)  # The other left checkpoints.
-  expected = cells.compute(question, cell, out=alone)
+  wanted = configured.configure(
+      'fqe', settings=['updates=6', 'checks=3', 'batch_size=64'])
+  shared, alone = (
+      store.Places(tmp_path / name) for name in ('shared', 'alone'))
+
+  def run(path, places):
+    return ope_run.run(
+        jobs.Experiment(problem=_asked(path), seed=0, **wanted._asdict()),
+        places, lambda share, note: None)
+
+  other = run(log / 'data', shared)
+  row = run(half, shared)  # The other left checkpoints.
+  expected = run(half, alone)
   assert row.metrics == expected.metrics
   assert row.metrics['estimate'] != other.metrics['estimate']
   assert row.key != other.key
-  assert len(list((shared / 'checkpoints').iterdir())) == 2
+  assert len(list((shared.out / 'checkpoints').iterdir())) == 2
+
+
+@pytest.fixture
+def choose(tmp_path, monkeypatch):
+  """Chooses between configs in this process; returns what came of it."""
+  monkeypatch.setattr(runtime, 'start', lambda: None)
+
+  def run(path, wanted):
+    have = store.Store(store.Places(tmp_path))
+    return runner.run([plan.choice(_asked(path), wanted)], have,
+                      runner.Where(), title='Choosing')
+
+  return run
+
+
+def _chosen(finished):
+  """The method and config that was chosen, of those that were not."""
+  assert finished.sound
+  (best,) = (row for row in finished.rows if row.metrics.get('chosen'))
+  return best.method, best.config
 
 
 def test_a_choice_is_one_of_its_discount_and_of_its_judge(
-    log, half, tmp_path, monkeypatch):
-  wanted = [
-      cells.Cell(method='lstd', preset='custom', seed=0, command='',
-                 config=agents.load('lstd').Config(random_features=size))
-      for size in (2, 20)]
+    log, half, tmp_path, choose, monkeypatch):
+  wanted = [configured.configure('lstd', settings=[f'random_features={size}'])
+            for size in (2, 20)]
   for path in (log / 'data', half):
-    choosing.choose(_asked(path, tmp_path), wanted, out=tmp_path)
-  assert len(results.read(tmp_path)) == 4
-  monkeypatch.setattr(choosing, '_JUDGE_FEATURES', 20)
-  choosing.choose(_asked(half, tmp_path), wanted, out=tmp_path)
-  rows = results.read(tmp_path)
+    choose(path, wanted)
+  assert len(files.read(tmp_path)) == 4
+  monkeypatch.setattr(
+      plan, '_JUDGE', dataclasses.replace(plan._JUDGE, features=20))
+  choose(half, wanted)
+  rows = files.read(tmp_path)
   assert len({row.key for row in rows}) == len(rows) == 6
+  assert [row.problem.judge.features for row in rows] == [100] * 4 + [20] * 2
 
 
-def test_rows_of_an_older_version_are_not_gone_on_with(
-    evaluated, command, log):
-  (log / 'old').mkdir()
-  line = dataclasses.asdict(results.read(log / 'runs')[0])
-  del line['format'], line['inference']
-  (log / 'old/rows.jsonl').write_text(json.dumps(line) + '\n')
+# What stands in a run directory, and what is said of it.
+_FOREIGN = {
+    'an older format': (
+        lambda line: json.dumps({**json.loads(line), 'format': 2}),
+        'was written by another version of dfiv-ope (an older one: format 2'),
+    'the first format': (
+        lambda line: json.dumps({
+            name: value for name, value in json.loads(line).items()
+            if name not in ('format', 'inference')}),
+        'was written by another version of dfiv-ope (an older one: format 1'),
+    'a newer format': (
+        lambda line: json.dumps({**json.loads(line), 'format': 99}),
+        'was written by another version of dfiv-ope (a newer one: format 99'),
+    'no row': (lambda line: '{"half": ', 'Line 1 of'),
+}
+
+
+@pytest.mark.parametrize('kind', _FOREIGN)
+def test_rows_that_cannot_be_read_are_not_gone_on_with(
+    evaluated, command, log, tmp_path, kind):
+  change, words = _FOREIGN[kind]
+  file = tmp_path / 'runs/rows.jsonl'
+  file.parent.mkdir()
+  line = (log / 'runs/rows.jsonl').read_text().splitlines()[0]
+  file.write_text(change(line) + '\n')
+  before = file.read_bytes()
   message = command.refuses(
       'evaluate', 'data', '--policy', 'uniform', '--method', 'lstd', '--out',
-      'old', cwd=log)
-  assert 'none of them is used again' in message
-  assert 'give this command again' in message
+      file.parent, cwd=log)
+  assert words in message and str(file) in message
+  assert file.read_bytes() == before
+  assert [each.name for each in file.parent.iterdir()] == ['rows.jsonl']
 
 
-def test_auto_takes_the_candidate_that_held_out_episodes_prefer(log, tmp_path):
-  question = questions.Question(
-      log / 'data', target_epsilon=0., out=tmp_path, policy='uniform')
-  wanted = []
-  for name, changes in (
-      ('lstd', {'random_features': 20}),
-      # Values that cannot depend on anything.
-      ('kiv', {'random_features': 2, 'stage2_penalties': (1e3,)})):
-    module = agents.load(name)
-    wanted.append(cells.Cell(
-        method=name, config=module.Config(**changes), preset='custom', seed=0,
-        command=''))
-  assert choosing.choose(question, wanted, out=tmp_path) == wanted[0]
-  rows = {row.method: row.metrics for row in results.read(tmp_path)}
+# Values that cannot depend on anything.
+_POOR = configured.configure(
+    'kiv', settings=['random_features=2', 'stage2_penalties=(1e3,)'])
+_GOOD = configured.configure('lstd', settings=['random_features=20'])
+
+
+def test_auto_takes_the_candidate_that_held_out_episodes_prefer(
+    log, tmp_path, choose):
+  best = (_GOOD.method, _GOOD.encoded)
+  assert _chosen(choose(log / 'data', [_GOOD, _POOR])) == best
+  rows = {row.method: row.metrics for row in files.read(tmp_path)}
   assert rows['lstd']['chosen'] == 1. and rows['kiv']['chosen'] == 0.
   assert rows['lstd']['tournament'] < rows['kiv']['tournament']
-  assert choosing.choose(question, wanted, out=tmp_path) == wanted[0]
-  assert len(results.read(tmp_path)) == 2
+  assert not list((tmp_path / 'selection').iterdir())
+  again = choose(log / 'data', [_GOOD, _POOR])
+  assert again.summary is None and _chosen(again) == best
+  assert len(files.read(tmp_path)) == 2
 
 
 def test_auto_chooses_between_configs_and_scores_hold_among_them(
@@ -294,14 +465,29 @@ def test_auto_chooses_between_configs_and_scores_hold_among_them(
   assert 'Selected LSTD-Q (penalty=1e-06): lowest held-out correlation' in text
   assert 'lstd custom 1' in text
   choose(good, 'lstd:random_features=2,penalty=1e-6')
-  rows = [row for row in results.read(log / 'chosen')
-          if row.problem['name'] == 'selection']
+  rows = [row for row in files.read(log / 'chosen')
+          if isinstance(row.problem, problems.Selection)]
   chosen = [row.metrics['chosen'] for row in rows]
   assert len(rows) == 4
   assert chosen[:2] == [1., 0.]
   assert sum(chosen[2:]) == 1.
   # The same candidate among others is another row, so nothing was lost.
   assert len({row.key for row in rows}) == 4
+
+
+def test_auto_with_two_workers_gives_the_rows_of_one(command, log):
+  for workers in (1, 2):
+    result = command(
+        'evaluate', 'data', '--policy', 'uniform', '--method', 'auto', *_BOTH,
+        '--workers', workers, '--out', f'auto-{workers}', cwd=log)
+    assert result.returncode == 0, result.stderr
+    out = log / f'auto-{workers}'
+    assert not [*out.glob('selection/*'), *out.glob('checkpoints/*')]
+  rows = testing.comparable_rows(log / 'auto-1')
+  assert rows == testing.comparable_rows(log / 'auto-2')
+  # Two candidates, the log's average and the one that was chosen.
+  assert sorted(row['problem']['kind'] for row in rows) == [
+      'selection', 'selection', 'user_log', 'user_log']
 
 
 def test_auto_needs_something_to_choose_from(command, log):
@@ -337,23 +523,52 @@ def test_auto_needs_two_episodes(command, tmp_path):
           '--set', 'random_features=3000', '--out', 'runs', cwd=tmp_path))
 
 
-def test_a_candidate_that_diverges_is_not_chosen(log, tmp_path, capsys):
-  question = questions.Question(
-      log / 'data', target_epsilon=0., out=tmp_path, policy='uniform')
-  fqe, lstd = agents.load('fqe'), agents.load('lstd')
-  wanted = [
-      cells.Cell(method='fqe', preset='custom', seed=0, command='',
-                 config=fqe.Config(updates=4, checks=2, learning_rate=1e30)),
-      cells.Cell(method='lstd', preset='custom', seed=0, command='',
-                 config=lstd.Config(random_features=20))]
-  assert choosing.choose(question, wanted, out=tmp_path) == wanted[1]
+def _diverging(rate):
+  return configured.configure('fqe', settings=[
+      'updates=4', 'checks=2', 'batch_size=32', f'learning_rate={rate}'])
+
+
+def test_a_candidate_that_diverges_is_not_chosen(
+    log, tmp_path, choose, capsys):
+  finished = choose(log / 'data', [_diverging(1e9), _GOOD])
+  assert _chosen(finished) == (_GOOD.method, _GOOD.encoded)
+  selection_table.show(finished.rows)
   text = ' '.join(capsys.readouterr().out.split())
   assert 'FQE diverged -' in text
-  rows = results.read(tmp_path)
-  assert [bool(row.failure) for row in rows] == [True, False]
-  assert choosing.choose(question, wanted, out=tmp_path) == wanted[1]
-  assert len(results.read(tmp_path)) == 2
-  with pytest.raises(ValueError, match='Every candidate diverged'):
-    choosing.choose(question, [wanted[0], dataclasses.replace(
-        wanted[0], config=fqe.Config(
-            updates=4, checks=2, learning_rate=1e29))], out=tmp_path)
+  rows = files.read(tmp_path)
+  assert [row.outcome for row in rows] == ['diverged', 'finished']
+  again = choose(log / 'data', [_diverging(1e9), _GOOD])
+  assert again.summary is None and len(files.read(tmp_path)) == 2
+
+
+@pytest.mark.parametrize('broken', [
+    {(0, 'lstd'), (0, 'kiv'), (1, 'lstd'), (1, 'kiv')},
+    # One on each half: none has been judged on all episodes.
+    {(0, 'lstd'), (1, 'kiv')}])
+def test_candidates_that_all_diverged_are_not_chosen(
+    log, tmp_path, choose, monkeypatch, broken):
+  write = selection_run._write
+
+  def diverge(path, fit):
+    half = int(path.stem[-1])
+    method = 'kiv' if len(written) % 2 else 'lstd'
+    written.append(path)
+    write(path, fit._replace(divergence='too large') if (
+        half, method) in broken else fit)
+
+  written = []
+  monkeypatch.setattr(selection_run, '_write', diverge)
+  finished = choose(log / 'data', [_GOOD, _POOR])
+  (said,) = finished.summary.failed.values()
+  assert 'Every candidate diverged on half of the episodes' in said
+  assert finished.rows == [] and len(written) == 4
+  assert not (tmp_path / 'rows.jsonl').exists()
+
+
+def test_auto_says_in_a_sentence_that_all_candidates_diverge(command, log):
+  message = command.refuses(
+      'evaluate', 'data', '--policy', 'uniform', '--method', 'auto', *(
+          f'--method=fqe:updates=4,checks=2,batch_size=32,learning_rate={rate}'
+          for rate in ('1e9', '1e8')), '--out', 'diverging', cwd=log)
+  assert 'Every candidate diverged on half of the episodes' in message
+  assert not (log / 'diverging/rows.jsonl').exists()

@@ -7,8 +7,10 @@ import shlex
 
 import numpy as np
 import pytest
+import typer
 
 from dfiv_ope.datasets import reading
+from dfiv_ope.datasets.formats import source
 from dfiv_ope.launch import checking, importing, runtime
 
 _DOCS = pathlib.Path(__file__).parents[2] / 'docs' / 'logs.md'
@@ -106,7 +108,120 @@ def test_check_lists_all_that_is_wrong_with_a_log(command, folder, tmp_path):
       f'row {count + 4} (episode p10): the same step is there twice',
       'horizon', 'behaviour probability'):
     assert words in text, words
-  assert 'is not sound: 2 episodes' in result.stderr
+  assert ('is not sound: 6 things are wrong with it, in 2 episodes'
+          in result.stderr)
+
+
+# Row -> episode, step, first observation, reward, where they are wrong.
+_FAULTS = {7: {'reward': 'high'}, 12: {'obs_0': 'abc'}, 20: {'episode': ''},
+           30: {'step': 2}, 40: {'obs_0': 'x' * 500}}
+_FOUND = [
+    (7, 1, "reward is 'high', which is not a number"),
+    (12, 2, "obs_0 is 'abc', which is not a number"),
+    (20, 1, 'episode is empty'),
+    (21, 1, 'step 4 follows step 2, but steps must go up by one'),
+    (30, 1, 'the same step is there twice')]
+
+
+@pytest.fixture(scope='module')
+def faulty(tmp_path_factory):
+  """A log whose cells are wrong in five ways, three of them unreadable."""
+  lines = ['episode,step,obs_0,obs_1,action,reward,terminated']
+  for number in range(50):
+    cells = {'episode': f'e{number // 5}', 'step': number % 5,
+             'obs_0': number / 8, 'obs_1': 1. - number, 'action': number % 2,
+             'reward': 1., 'terminated': int(number % 5 == 4)}
+    if number + 2 == 31:
+      cells['step'] = 3  # after the same step twice
+    lines.append(','.join(map(str, {
+        **cells, **_FAULTS.get(number + 2, {})}.values())))
+  path = tmp_path_factory.mktemp('faulty') / 'log.csv'
+  path.write_text('\n'.join(lines))
+  return path
+
+
+def test_check_goes_on_after_cells_that_cannot_be_read(
+    faulty, monkeypatch, capsys):
+  monkeypatch.setattr(runtime, 'start', lambda: None)
+  with pytest.raises(ValueError, match=(
+      'is not sound: 5 things are wrong with it, in 5 episodes')):
+    checking.check(faulty)
+  shown = [line for line in capsys.readouterr().out.splitlines()
+           if line.startswith('log.csv, row')]
+  assert shown == [
+      "log.csv, row 7 (episode e1): reward is 'high', which is not a number.",
+      "log.csv, row 12 (episode e2): obs_0 is 'abc', which is not a number; so "
+      'in 1 more row (40).',
+      'log.csv, row 20: episode is empty.',
+      'log.csv, row 21 (episode e3): step 4 follows step 2, but steps must go '
+      'up by one.',
+      'log.csv, row 30 (episode e5): the same step is there twice.']
+
+
+def test_check_tells_programs_the_same(faulty, monkeypatch, capsys):
+  monkeypatch.setattr(runtime, 'start', lambda: None)
+  with pytest.raises(typer.Exit) as ended:
+    checking.check(faulty, as_json=True)
+  assert ended.value.exit_code == 2
+  found = json.loads(capsys.readouterr().out)
+  assert found['path'] == str(faulty)
+  assert found['sound'] is False
+  assert [(each['rows'][0], each['count'], each['sentence'])
+          for each in found['findings']] == _FOUND
+  assert found['findings'][1]['rows'] == [12, 40]
+  # Episodes with something wrong are in no figure.
+  assert found['summary'] == {
+      'transitions': 25, 'episodes': 5, 'truncated': 0,
+      'steps': {'least': 5, 'most': 5, 'median': 5.},
+      'reward': {'least': 1., 'most': 1., 'mean': 1.},
+      'actions': {'0': 14, '1': 11}, 'behaviour_probability': None}
+  assert found['notes'] == []
+
+
+def test_check_tells_programs_of_sound_logs_and_datasets(
+    command, folder, tmp_path):
+  result = command(
+      'dataset', 'check', folder / 'clinic.csv', '--mapping',
+      folder / 'mapping.yaml', '--json', '--quiet')
+  assert (result.returncode, result.stderr) == (0, '')
+  found = json.loads(result.stdout)
+  assert found['sound'] is True and found['findings'] == []
+  assert found['summary']['transitions'] == 6
+  assert found['summary']['actions'] == {'low': 3, 'none': 3}
+  assert found['summary']['behaviour_probability'] == {
+      'least': pytest.approx(0.2), 'most': pytest.approx(0.8)}
+  assert found['notes'] == [
+      '1 episode ended without a final observation: the last step was dropped.']
+
+
+def test_import_names_everything_that_is_wrong(command, faulty, tmp_path):
+  result = command(
+      'dataset', 'import', faulty, '--out', tmp_path / 'out', '--quiet')
+  assert result.returncode == 2
+  lines = result.stderr.splitlines()
+  assert len(lines) == 6  # no notes, no progress
+  for (row, _, words), line in zip(_FOUND, lines, strict=False):
+    assert line.startswith(f'log.csv, row {row}')
+    assert words in line
+  assert lines[5].startswith(
+      'Error: log.csv is not sound: 5 things are wrong with it. The first: '
+      "log.csv, row 7 (episode e1): reward is 'high', which is not a number.")
+  assert list(tmp_path.iterdir()) == []
+
+
+def test_what_stops_the_reading_is_said_after_what_was_found(
+    tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(source, 'CHUNK_ROWS', 4)
+  log = tmp_path / 'log.csv'
+  log.write_text('episode,obs,action,reward,terminated\n' + 'a,x,0,1,1\n' + ''
+                 .join(f'{row},1,1,1,1\n' for row in range(6)) + 'b,1,1,1,1,7')
+  with pytest.raises(typer.Exit):
+    checking.check(log, as_json=True)
+  first, second = json.loads(capsys.readouterr().out)['findings']
+  assert first == {'sentence': "obs is 'x', which is not a number",
+                   'rows': [2], 'count': 1}
+  assert 'log.csv' in second['sentence'] and second['rows'] == []
 
 
 @pytest.mark.slow
@@ -178,3 +293,32 @@ def test_import_takes_categorical_columns_and_says_what_looks_so(
   assert dataset.metadata.categories == {0: tuple(np.unique(state).tolist())}
   checking.check(tmp_path / 'plain')
   assert 'looks categorical' in ' '.join(capsys.readouterr().out.split())
+
+
+def test_check_tells_programs_of_overlap_and_of_damage(
+    tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(runtime, 'start', lambda: None)
+  generator = np.random.default_rng(0)
+  (tmp_path / 'log.csv').write_text(
+      'episode,obs,action,reward,terminated\n' + ''.join(
+          f'{row // 6},{generator.random()},{generator.integers(2)},1,'
+          f'{int(row % 6 == 5)}\n' for row in range(240)))
+  data = tmp_path / 'data'
+  importing.import_log(tmp_path / 'log.csv', data)
+  capsys.readouterr()
+  checking.check(data, policy='uniform', as_json=True)
+  found = json.loads(capsys.readouterr().out)
+  assert found['sound'] is True
+  assert found['summary']['transitions'] == 240
+  assert found['overlap']['agreement'] == 0.5
+  assert found['overlap']['episodes'] == 40
+  assert found['overlap']['sentences'][0].startswith('Overlap is good')
+
+  with (data / 'arrays' / 'reward.npy').open('ab') as file:
+    file.write(b'x')
+  with pytest.raises(typer.Exit):
+    checking.check(data, as_json=True)
+  found = json.loads(capsys.readouterr().out)
+  assert found['sound'] is False and found['summary'] == {}
+  (finding,) = found['findings']
+  assert 'arrays/reward.npy' in finding['sentence']

@@ -1,8 +1,12 @@
 """`dfiv-ope iv`: run end to end at tiny size."""
 
+import json
+import statistics
+
 import pytest
 
-from dfiv_ope import results
+from dfiv_ope import testing
+from dfiv_ope.results import files, problems
 
 TINY = ('--n', '100', '--seeds', '1')
 
@@ -19,10 +23,11 @@ def run(command, tmp_path_factory):
 
 
 def test_rows_say_what_was_run(run):
-  rows = results.read(run)
+  rows = files.read(run)
   assert len(rows) == 2 * 2 * 2 * 2
   row = rows[0]
-  assert row.problem == {'name': 'demand', 'n': 100, 'rho': 0.1}
+  assert row.problem == problems.IVDesign(
+      name='demand', parameters={'n': 100, 'rho': 0.1})
   assert row.method == 'two_sls'
   assert row.config['stage1_penalty'] == 1e-12
   assert row.metrics['mse'] > 0
@@ -40,12 +45,43 @@ def test_what_has_a_row_is_not_run_again(command, run):
 
 
 def test_another_setting_is_another_run(command, run):
-  count = len(results.read(run))
+  count = len(files.read(run))
   command('iv', 'demand', '--out', run, '--method', 'two_sls', *TINY, '--set',
           'stage1_penalty=0.1')
-  rows = results.read(run)
+  rows = files.read(run)
   assert len(rows) == count + 1
   assert rows[-1].config['stage1_penalty'] == 0.1
+
+
+def test_two_workers_give_the_rows_of_one(command, run, tmp_path):
+  rows = [row for row in testing.comparable_rows(run)
+          if row['config'].get('stage1_penalty') != 0.1]
+  result = command(
+      'iv', 'demand', '--out', tmp_path, '--method', 'two_sls', '--method',
+      'kiv', '--n', '100', '--n', '200', '--rho', '0.1', '--rho', '0.5',
+      '--seeds', '2', '--workers', '2')
+  assert result.returncode == 0, result.stderr
+  assert testing.comparable_rows(tmp_path) == rows
+
+
+def test_json_is_all_that_is_printed_and_says_what_the_rows_do(command, run):
+  result = command(
+      'iv', 'demand', '--out', run, '--method', 'kiv', '--n', '100', '--rho',
+      '0.1', '--rho', '0.5', '--seeds', '2', '--json')
+  assert result.returncode == 0, result.stderr
+  found = json.loads(result.stdout)
+  assert [(line['design'], line['method'], line['seeds'], line['failed'])
+          for line in found] == [
+              ('demand n=100 rho=0.1', 'kiv', 2, 0),
+              ('demand n=100 rho=0.5', 'kiv', 2, 0)]
+  for line, rho in zip(found, (0.1, 0.5), strict=True):
+    rows = [row for row in files.read(run) if (
+        row.method, row.problem.parameters) == (
+            'kiv', {'n': 100, 'rho': rho})]
+    errors = [row.metrics['mse'] for row in rows]
+    assert line['median'] == statistics.median(errors)
+    assert (line['least'], line['most']) == (min(errors), max(errors))
+    assert line['config'] == rows[0].config
 
 
 @pytest.mark.parametrize('figure', ['ate', 'cate', 'mse'])
@@ -78,12 +114,12 @@ def test_the_joint_figure_shows_both_minimisations(command, tmp_path):
 
 @pytest.mark.parametrize('arguments, message', [
     ((), 'Name a --method to run, or a --figure'),
-    (('--method', 'ols'), "no method 'ols'. Choose from two_sls"),
-    (('--figure', 'roc'), "no figure 'roc'. Choose one of ate"),
+    (('--method', 'ols'), "no method 'ols': did you mean two_sls"),
+    (('--figure', 'roc'), "no figure 'roc'. Choose from ate"),
     (('--figure', 'ate'), 'has no result rows'),
     (('--method', 'kiv', '--seeds', '0'), '--seeds must be at least 1'),
     (('--method', 'all', '--set', 'a=1'), '--set changes the config of one'),
-    (('--method', 'kiv', '--set', 'a=1'), "no setting 'a'. The settings are"),
+    (('--method', 'kiv', '--set', 'a=1'), "no setting 'a'. Choose from"),
     (('--method', 'sieve', '--paper'), 'The paper has no setting'),
     (('--method', 'kiv', '--rho', '2'), 'rho must lie in'),
 ])
@@ -100,14 +136,14 @@ def test_pictures_have_rows_and_the_trivial_one_beside_them(
       '--seeds', '1', '--outcome', 'area', '--outcome', 'orientation', '--set',
       'random_features=20')
   assert result.returncode == 0, result.stderr
-  rows = results.read(tmp_path)
-  assert [(row.problem['outcome'], row.method) for row in rows] == [
+  rows = files.read(tmp_path)
+  assert [(row.problem.parameters['outcome'], row.method) for row in rows] == [
       ('area', 'lit_pixels'), ('area', 'kiv'),
       ('orientation', 'lit_pixels'), ('orientation', 'kiv')]
   # A quadratic in the lit pixels says it all on one, nothing on the other.
   assert rows[0].metrics['mse'] < 5.
   assert rows[2].metrics['mse'] > 20.
-  assert rows[1].preset == 'custom'
+  assert rows[1].custom and rows[1].preset == 'default'
   again = command(
       'iv', 'dsprites', '--out', tmp_path, '--method', 'kiv', '--n', '200',
       '--seeds', '1', '--set', 'random_features=20')
@@ -123,7 +159,7 @@ def test_a_watched_training_has_its_curve_even_if_it_ran_before(
   result = command(*arguments, '--watch')
   assert result.returncode == 0, result.stderr
   first, last = (
-      row for row in results.read(tmp_path) if row.method == 'dfiv')
+      row for row in files.read(tmp_path) if row.method == 'dfiv')
   assert 'watched_mse' not in first.curves
   assert len(last.curves['watched_mse']) == 2
   assert first.metrics['mse'] == last.metrics['mse']
@@ -143,4 +179,7 @@ def test_a_watched_training_has_its_curve_even_if_it_ran_before(
 ])
 def test_wrong_arguments_for_pictures_are_answered_with_a_sentence(
     command, tmp_path, arguments, message):
-  assert message in command.refuses('iv', *arguments, '--out', tmp_path)
+  out = tmp_path / 'runs'
+  assert message in command.refuses('iv', *arguments, '--out', out)
+  # What is found out in a run leaves a row that says so, and is tried again.
+  assert all(row.retry for row in files.known(out))

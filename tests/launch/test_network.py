@@ -10,7 +10,7 @@ import pytest
 import reverb
 
 from dfiv_ope import loopback
-from dfiv_ope.launch import dataset as dataset_lib
+from dfiv_ope.datasets import serving
 
 # Runs commands in one process in which no Reverb server can be started, and
 # says what the process listens on after each.
@@ -102,10 +102,9 @@ def test_a_served_table_that_a_client_changed_is_served_no_more(
   client = reverb.Client(f'localhost:{server.port}')
   client.insert([1.], {'numbers': 1.})
   # The client comes between two looks, whenever they are.
-  monkeypatch.setattr(
-      dataset_lib.time, 'sleep', lambda seconds: change(client))
+  monkeypatch.setattr(serving.time, 'sleep', lambda seconds: change(client))
   with pytest.raises(ValueError, match=words):
-    dataset_lib._watch(server)
+    serving.watch(server)
 
 
 def test_serve_takes_no_other_host(command, tmp_path):

@@ -10,19 +10,14 @@ import sys
 
 import pytest
 
-from dfiv_ope import interrupts, results
-from dfiv_ope.agents import dqn, lstd
+from dfiv_ope import interrupts, limits, yaml_files
+from dfiv_ope.agents import configured
+from dfiv_ope.agents.entries import dqn, lstd
 from dfiv_ope.datasets import columns
-from dfiv_ope.launch import (
-  asked,
-  cells,
-  choosing,
-  limits,
-  main,
-  report,
-  yaml_files,
-)
+from dfiv_ope.launch import main, report
+from dfiv_ope.launch.experiments import inputs, plan, sweep_spec
 from dfiv_ope.policies import trained
+from dfiv_ope.results import files
 
 
 @pytest.fixture
@@ -56,7 +51,7 @@ _MANY = 100_000_000_000
 @pytest.mark.parametrize('command, option, most', [
     ('evaluate data --method lstd', '--seeds', limits.SEEDS),
     ('evaluate data --method lstd', '--truth-episodes', limits.TRUTH_EPISODES),
-    ('sweep', '--jobs', limits.JOBS),
+    ('sweep', '--workers', limits.JOBS),
     ('dataset make catch', '--transitions', limits.TRANSITIONS),
     ('dataset make catch', '--truth-episodes', limits.TRUTH_EPISODES),
     ('iv demand --method two_sls', '--seeds', limits.SEEDS),
@@ -64,7 +59,10 @@ _MANY = 100_000_000_000
     ('iv dsprites --method two_sls', '--n', limits.PICTURES),
     ('iv demand-mnist', '--n', limits.PICTURES),
     ('iv mnist', '--n', limits.PICTURES),
-    ('reproduce ope', '--jobs', limits.JOBS),
+    ('reproduce ope', '--workers', limits.JOBS),
+    ('evaluate data --method lstd', '--workers', limits.JOBS),
+    ('iv demand --method two_sls', '--workers', limits.JOBS),
+    ('benchmark coverage data', '--workers', limits.JOBS),
     ('benchmark coverage data', '--logs', limits.LOGS),
     ('benchmark coverage data', '--seeds', limits.SEEDS),
     ('benchmark learners', '--updates', limits.UPDATES),
@@ -90,16 +88,18 @@ def test_a_number_of_many_digits_is_told_by_its_size():
     (('evaluate', 'data', '--out', ''), 'The argument after --out is empty'),
     (('evaluate', '', '--out', 'out'), 'The argument after evaluate is empty'),
     (('report', 'runs', '--out='), '--out is empty'),
-    (('evaluate', 'data', '--out', 'out'), 'Name a --method'),
+    (('evaluate', 'data', '--out', 'out'), 'There is no dataset data.'),
+    (('iv', 'demand', '--out', 'out'), 'Name a --method'),
     (('evaluate',), "Missing argument 'DATASET'"),
     (('evaluate', 'data', '--out', 'out', '--seeds', 'x'), '--seeds'),
-    (('evaluate', '\x1b[31m'), 'Missing option'),
+    (('evaluate', '\x1b[31m'), r'There is no dataset \x1b[31m.'),
+    (('sweep', '\x1b[31m'), 'Missing option'),
     (('evaluate', 'data', '--out', 'out', '--method', '\x1b[31m[/x]'),
      r"no method '\x1b[31m[/x]'"),
     (('evaluate', 'data', '--out', 'out', '--method', 'x' * 100_000),
      'characters ...'),
     (('evaluate', 'data', '--out', 'out', '--method', 'lstd', '--interval',
-      'nan'), '--interval must lie in (0, 1), got nan'),
+      'nan'), '--level must lie in (0, 1), got nan'),
     (('benchmark', 'coverage', 'data', '--out', 'out', '--level', 'inf'),
      '--level must lie in (0, 1), got inf'),
     (('no-such',), "No such command 'no-such'"),
@@ -182,17 +182,19 @@ _INF, _NAN = float('inf'), float('nan')
     ({'target_epsilons': _NAN}, 'target_epsilons should be numbers, got nan'),
     ({'discount': _NAN}, 'discount should be numbers, got nan'),
     ({'epsilon': _INF}, r'epsilon must lie in \[0, 1\], got inf'),
-    ({'tasks': 'all,no-such'}, "no 'no-such' for tasks")])
+    ({'tasks': 'all,no-such'}, "no task 'no-such'")])
 def test_a_sweep_that_cannot_be_is_refused(data, message):
   with pytest.raises(ValueError, match=message):
-    asked.parse(data)
+    sweep_spec.parse(data)
 
 
 def test_lists_of_a_sweep_are_taken_as_they_are_written():
-  request = asked.parse({
+  spec = sweep_spec.parse({
       'methods': 'kiv', 'settings': {'kiv': {'stage1_penalties': [
           '1e-5', 0.1]}}})
-  assert request.settings == {'kiv': ('stage1_penalties=(1e-5, 0.1)',)}
+  assert spec.settings == {'kiv': ('stage1_penalties=(1e-5, 0.1)',)}
+  (wanted,) = spec.wanted()
+  assert wanted.config.stage1_penalties == (1e-5, 0.1)
 
 
 @pytest.mark.parametrize('changes, message', [
@@ -210,11 +212,12 @@ def test_lstd_refuses_a_penalty_before_it_opens_a_log():
     lstd.Config(penalty=-1.)
 
 
-def test_a_choice_between_equal_configs_is_refused(tmp_path):
-  equal = [cells.Cell(
-      method='lstd', config=lstd.Config(), seed=0, preset='', command='')] * 2
+def test_a_choice_between_equal_configs_is_refused():
+  equal = [configured.configure('lstd', settings=changes)
+           for changes in ((), ('penalty=1e-8',))]
+  assert equal[0].config == lstd.Config()
   with pytest.raises(ValueError, match='named are all the same'):
-    choosing.choose(None, equal, out=tmp_path)
+    plan.choice(inputs.Simulated(dataset=pathlib.Path('data')), equal)
 
 
 @pytest.mark.parametrize('actions, message', [
@@ -277,12 +280,12 @@ def small_disk():
 
 
 def test_a_full_disk_loses_no_row(tmp_path, ope_row, small_disk):
-  row = ope_row(curves={'estimate': [0.1] * 100})
-  results.append(tmp_path, row)
+  row = ope_row(curves={'estimate': (0.1,) * 100})
+  files.append(tmp_path, row)
   with pytest.raises(OSError, match='too large') as caught:
     for seed in range(1, 9):
-      results.append(tmp_path, ope_row(seed=seed, curves=row.curves))
-  kept = results.read(tmp_path)
+      files.append(tmp_path, ope_row(seed=seed, curves=row.curves))
+  kept = files.read(tmp_path)
   assert kept[0] == row
   assert [each.seed for each in kept] == list(range(len(kept)))
   assert 'Result rows and datasets that were complete are kept' in (
@@ -296,40 +299,40 @@ _EVIL = ('=cmd <script>alert(1)</script> {{7*7}} \\input{x} $\\frac$ [/x] '
 def _evil(ope_row):
   return [
       ope_row(method, seed=seed, preset='paper', command=_EVIL,
-              problem={'dataset': _EVIL}, failure=failure)
-      for method in ('lstd', 'kiv')
-      for seed, failure in ((0, ''), (1, f'error: {_EVIL}'))]
+              problem={'dataset': _EVIL}, reason=reason,
+              outcome='error' if reason else 'finished')
+      for method in ('lstd', 'kiv') for seed, reason in ((0, ''), (1, _EVIL))]
 
 
 def test_a_report_on_a_full_disk_leaves_no_half_of_a_file(
     tmp_path, ope_row, capfd, small_disk):
   runs = tmp_path / 'runs'
-  results.append(runs, ope_row())
+  files.append(runs, ope_row())
   with pytest.raises(OSError, match='too large'):
-    report.report(runs, out=tmp_path / 'report')
+    report.report([runs], out=tmp_path / 'report')
   assert not list((tmp_path / 'report').rglob('*.partial'))
-  assert len(results.read(runs)) == 1
+  assert len(files.read(runs)) == 1
 
 
 def test_texts_of_users_are_harmless_in_every_file_of_a_report(
     tmp_path, ope_row, capfd):
   for row in _evil(ope_row):
-    results.append(tmp_path / 'runs', row)
-  report.report(tmp_path / 'runs', out=tmp_path / 'report')
-  files = {path.name: path.read_text() for path in (
+    files.append(tmp_path / 'runs', row)
+  report.report([tmp_path / 'runs'], out=tmp_path / 'report')
+  written = {path.name: path.read_text() for path in (
       tmp_path / 'report').rglob('*.*') if path.suffix in (
           '.html', '.csv', '.tex', '.md', '.svg', '.json')}
-  for text in files.values():
+  for text in written.values():
     assert not {'\x1b', '\u202e', '\x00'} & set(text)
-  page = files['index.html']
+  page = written['index.html']
   assert '<script>alert' not in page
   assert '{{7*7}}' in page
   assert r'\x1b[31m\u202e\x00\udc80' in page
-  for line in files['results.csv'].splitlines():
+  for line in written['results.csv'].splitlines():
     assert not line.startswith(('=', '+', '@'))
     assert ',=' not in line
     assert ',"=' not in line
-  for name, text in files.items():
+  for name, text in written.items():
     if name.endswith('.tex'):
       assert r'\input{x}' not in text
       assert r'\frac' not in text
@@ -350,8 +353,8 @@ def test_only_ctrl_c_is_an_interrupt(monkeypatch):
 
 
 def test_the_record_of_a_report_is_json(tmp_path, ope_row, capfd):
-  results.append(tmp_path / 'runs', ope_row())
-  report.report(tmp_path / 'runs', out=tmp_path / 'report')
+  files.append(tmp_path / 'runs', ope_row())
+  report.report([tmp_path / 'runs'], out=tmp_path / 'report')
   record = json.loads((tmp_path / 'report' / 'report.json').read_text())
   assert 'index.html' in record['files']
   assert pathlib.Path(capfd.readouterr().out.strip()).name == 'index.html'

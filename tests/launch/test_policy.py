@@ -56,9 +56,10 @@ def test_a_left_over_of_other_settings_is_not_taken_up(command, tmp_path):
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (('pong',), 'Unknown task'),
+    (('ctach',), "no task 'ctach': did you mean catch? Choose from"),
     (('catch', '--action-noise', '1.5'), 'action_noise must lie in [0, 1]'),
-    (('catch', '--set', 'colour=red'), 'The settings are: block'),
+    (('catch', '--set', 'colour=red'),
+     "no setting 'colour'. Choose from block"),
     (('catch', '--set', 'transitions=many'), 'transitions is of type int'),
     (('catch', '--set', 'transitions'), 'form name=value'),
     (('catch', '--set', 'n_step=0'), 'n_step must be at least 1')])

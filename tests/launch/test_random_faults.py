@@ -28,9 +28,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dfiv_ope import result_checks, results
+from dfiv_ope import typed_json
 from dfiv_ope.launch import main, runtime
-from dfiv_ope.policies import foreign
+from dfiv_ope.policies import answers
+from dfiv_ope.results import files
 
 _CASES = int(os.environ.get('DFIV_OPE_FAULT_CASES', '120'))
 _DISCOUNT = 0.9
@@ -420,11 +421,11 @@ def test_a_changed_record_is_never_called_sound(sound, data):
 @cases(0.05)
 @given(data=st.data())
 def test_a_changed_byte_of_a_dataset_is_found(sound, data):
-  files = sorted(
+  parts = sorted(
       path.relative_to(sound) for path in sound.rglob('*')
       if path.is_file() and path.stat().st_size
       and not path.name.startswith('.'))
-  name = data.draw(st.sampled_from(files))
+  name = data.draw(st.sampled_from(parts))
   with tempfile.TemporaryDirectory() as folder:
     out = pathlib.Path(folder) / 'data'
     shutil.copytree(sound, out)
@@ -455,7 +456,7 @@ def test_rows_with_a_fault_end_in_a_sentence_or_a_report(ope_row, data):
   with tempfile.TemporaryDirectory() as folder:
     runs = pathlib.Path(folder) / 'runs'
     for row in rows:
-      results.append(runs, row)
+      files.append(runs, row)
     file = runs / 'rows.jsonl'
     lines = file.read_text().splitlines()
     number = data.draw(st.integers(0, len(lines) - 1))
@@ -468,7 +469,7 @@ def test_rows_with_a_fault_end_in_a_sentence_or_a_report(ope_row, data):
     if code == 0:
       assert 'estimate' in metrics
       assert all(
-          result_checks.is_finite(each) for each in metrics.values()), output
+          typed_json.is_number(each) for each in metrics.values()), output
     else:
       assert code == 2, errors
       assert re.search(
@@ -514,7 +515,7 @@ def test_an_answer_of_a_policy_is_taken_as_meant_or_refused(data, rows):
   meant = weights / weights.sum(axis=1, keepdims=True)
   answer, sound = _answer(data.draw, meant, list(_LABELS))
   try:
-    found = foreign.as_probabilities(answer, rows, 3, _LABELS)
+    found = answers.as_probabilities(answer, rows, 3, _LABELS)
   except ValueError as error:
     assert not sound, error
     assert str(error).strip()

@@ -4,23 +4,33 @@ import dataclasses
 import io
 import json
 import math
-import pathlib
 import re
 
+from matplotlib import figure as mpl_figure
+import numpy as np
 import pandas as pd
 import pytest
+import typer
+from typer import testing
 
-from dfiv_ope import agents, results
+from dfiv_ope import agents, atomic_output
 from dfiv_ope.agents import dfiv
-from dfiv_ope.launch import answers, workspace
+from dfiv_ope.evaluation import row_intervals
+from dfiv_ope.launch import report as report_command
 from dfiv_ope.launch.reporting import (
   build,
   details,
+  forest,
   frames,
+  log_results,
   ranking,
+  summary_table,
   svg,
   tables,
 )
+from dfiv_ope.results import files as row_files
+from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
 
 HOSTILE = '[x](y) </script><script>alert(1)</script> | & $x_1$ 100%'
 ERRORS = {'kiv': 0.01, 'dfiv': 0.04, 'fqe': 0.1}
@@ -37,14 +47,14 @@ def rows(ope_row):
           ope_row(method, task, noise, seed, relative=(seed + 1) * error)
           for method, error in ERRORS.items() for seed in (0, 1)]
   bad = next(index for index, row in enumerate(made) if (
-      row.method, row.problem['task'], row.problem['action_noise'],
+      row.method, row.problem.task, row.problem.action_noise,
       row.seed) == ('fqe', 'cartpole', 0.5, 1))
   made[bad] = dataclasses.replace(
-      made[bad], metrics={}, failure=f'diverged: {HOSTILE}')
+      made[bad], metrics={}, outcome='diverged', reason=HOSTILE)
   first = next(row for row in made if row.method == 'dfiv')
   made[made.index(first)] = dataclasses.replace(
       first, metrics={**first.metrics, 'held_out_stage1_r2': 0.75},
-      curves={'updates': [10., 20., 30.], 'estimate': [0.1, None, 0.52]})
+      curves={'updates': (10., 20., 30.), 'estimate': (0.1, None, 0.52)})
   return made
 
 
@@ -52,18 +62,26 @@ def rows(ope_row):
 def runs(rows, tmp_path_factory):
   directory = tmp_path_factory.mktemp('runs')
   for row in rows:
-    results.append(directory, row)
+    row_files.append(directory, row)
   with (directory / 'rows.jsonl').open('a') as file:
     file.write('{"problem": {"na')  # Cut off by a kill.
   return directory
 
 
+def run(*arguments):
+  """Runs the command as the command line does; raises what it refuses."""
+  app = typer.Typer()
+  app.command()(report_command.report)
+  done = testing.CliRunner().invoke(app, [*map(str, arguments)])
+  if done.exception:
+    raise done.exception
+  return done.stdout
+
+
 @pytest.fixture(scope='module')
-def report(command, runs, tmp_path_factory):
+def report(runs, tmp_path_factory):
   out = tmp_path_factory.mktemp('reports') / 'report'
-  result = command('report', runs, '--out', out)
-  assert result.returncode == 0, result.stderr
-  assert result.stdout.strip() == str(out / 'index.html')
+  assert run(runs, '--out', out).strip().endswith('index.html')
   return out
 
 
@@ -79,7 +97,7 @@ def test_every_kind_of_file_is_there(report):
   names = {
       str(path.relative_to(report)) for path in report.rglob('*')
       if path.is_file()}
-  for name in ('error', 'relative-error', 'time', 'curves'):
+  for name in ('error', 'relative-error', 'estimates', 'time', 'curves'):
     assert {f'figures/{name}.svg', f'figures/{name}.png'} <= names
   for name in ('best', 'methods', 'error-catch', 'relative-error-mountain_car',
                'improvement', 'families', 'datasets', 'held-out',
@@ -105,11 +123,38 @@ def test_the_csv_has_every_row_and_what_remakes_it(report, rows):
   assert len(row.digest) == 64
 
 
+def test_the_csv_has_the_intervals_of_the_runs(ope_row):
+  rows = [
+      ope_row(method, noise=noise, seed=seed, resamples=tuple(
+          (0.01 * (place + 1) * np.linspace(-1., 1., 51)).tolist()),
+              metrics={'estimate': 0.5 + 0.01 * seed, 'correction': 0.})
+      for place, method in enumerate(('kiv', 'fqe')) for noise in (0., 0.2)
+      for seed in (0, 1)]
+  rows[0] = dataclasses.replace(
+      rows[0], metrics={}, resamples=(), outcome='diverged', reason='far')
+  rows.append(ope_row('log'))
+  table = pd.read_csv(io.BytesIO(
+      build.files(rows, 'runs')['results.csv'])).set_index('key')
+  for method in ('kiv', 'fqe'):
+    for noise in (0., 0.2):
+      ours = [row for row in rows if row.method == method
+              and row.problem.action_noise == noise]
+      found = row_intervals.of(ours, level=0.95)
+      for row in ours:
+        ends = table.loc[row.key, ['low', 'high']].tolist()
+        if row.failed:
+          assert all(map(math.isnan, ends))
+        else:
+          assert ends == pytest.approx([found.low, found.high])
+  assert table.loc[rows[-1].key, ['low', 'high']].tolist() == pytest.approx(
+      row_intervals.of_log(rows[-1].problem, level=0.95))
+
+
 def test_a_divergence_is_listed_and_has_no_error(report):
   table = pd.read_csv(report / 'results.csv')
   failed = table[table.outcome == 'diverged']
   assert len(failed) == 1
-  assert failed.failure.item() == f'diverged: {HOSTILE}'
+  assert failed.reason.item() == HOSTILE
   assert math.isnan(failed.error.item())
   text = (report / 'tables/divergences.md').read_text()
   assert text.startswith('1 of 63 runs have no result to trust.')
@@ -193,7 +238,7 @@ def test_the_page_needs_no_network_and_takes_no_text_for_markup(report):
   assert 'alert(1)</script>' not in page
   assert '[x](y) &lt;/script&gt;&lt;script&gt;alert(1)' in page
   assert "default-src 'none'" in page
-  assert page.count('<svg') == 3 * 3 + 1  # Three figures a task, one curve.
+  assert page.count('<svg') == 4 * 3 + 1  # Four figures a task, one curve.
   data = json.loads(re.search(
       r'<script type="application/json" id="data">(.*?)</script>', page,
       re.DOTALL)[1])
@@ -218,24 +263,134 @@ def test_the_page_is_marked_up_for_all_readers(report):
 
 
 def test_the_same_rows_make_the_same_report(rows):
-  few = [row for row in rows if row.problem['task'] == 'catch']
-  assert (build.files(few, pathlib.Path('runs'))
-          == build.files(few, pathlib.Path('runs')))
+  few = [row for row in rows if row.problem.task == 'catch']
+  assert (build.files(few, 'runs')
+          == build.files(few, 'runs'))
 
 
 def test_a_report_replaces_its_own_files_and_nothing_else(
-    command, report, ope_row, tmp_path):
+    report, ope_row, tmp_path):
   out, runs = tmp_path / 'out', tmp_path / 'runs'
   for seed in (0, 1):
-    results.append(runs, ope_row(task='catch', seed=seed))
-  assert command('report', runs, '--out', out).returncode == 0
+    row_files.append(runs, ope_row(task='catch', seed=seed))
+  run(runs, '--out', out)
   (out / 'notes.txt').write_text('mine')
   (runs / 'rows.jsonl').unlink()
-  results.append(runs, ope_row(task='cartpole'))
-  assert command('report', runs, '--out', out).returncode == 0
+  row_files.append(runs, ope_row(task='cartpole'))
+  run(runs, '--out', out)
   assert (out / 'notes.txt').read_text() == 'mine'
-  assert (out / 'tables/error-cartpole.md').is_file()
-  assert not (out / 'tables/error-catch.md').exists()
+  assert (out / 'tables/estimates-cartpole-noise-0-2.md').is_file()
+  assert not (out / 'tables/estimates-catch-noise-0-2.md').exists()
+
+
+def test_one_run_each_is_shown_as_such(demo):
+  files = build.files(demo, 'runs')
+  page = files['index.html'].decode()
+  text = page.split('<main')[1].split('<section id="rows"')[0]
+  assert ('catch, noise 0.2: the true value is 0.5; 4 methods estimate 0.48 to '
+          '0.95; the average return of the log is 0.6. One run of each method: '
+          'this does not tell how much the training changes an estimate, nor '
+          'which method is best.') in page
+  assert ('One run each: an interval covers which episodes the log holds, not '
+          'the training.') in text
+  for words in ('interquartile', 'IQM', 'bootstrap', 'beats', 'P(', 'Summary',
+                'Probability of improvement', 'standard deviation',
+                'Smallest relative error', 'median over seeds'):
+    assert words not in page.split('<script')[0], words
+  for name in ('best', 'methods', 'improvement', 'error-catch'):
+    assert f'tables/{name}.md' not in files
+
+
+def test_the_estimates_come_first_with_intervals_and_the_truth(demo):
+  files = build.files(demo, 'runs')
+  page = files['index.html'].decode()
+  assert page.split('<section id="')[1].startswith('estimates"')
+  drawing = files['figures/estimates.svg'].decode()
+  for words in ('true value 0.5', 'average return of the log', 'LSTD-Q',
+                'DFIV (quick)', 'FQE (quick)', 'DeepIV (quick)'):
+    assert f'>{words}<' in drawing
+  assert ('LSTD-Q 0.505 [0.410, 0.600]; DFIV (quick) 0.510 [0.415, 0.605]'
+          in page)
+  text = files['tables/estimates-catch-noise-0-2.md'].decode()
+  assert text.startswith(
+      'catch, noise 0.2: true value 0.5 ± 0.0005 (standard error); low and '
+      'high are 95 % confidence intervals.')
+  assert '| LSTD-Q | 0.505 | 0.41 | 0.6 | 0.005 | 1 % | 2 | 1 |' in text
+  assert '| FQE (quick) | 0.48 | 0.385 | 0.575 |' in text
+  assert '| Log (average return) | 0.6 | 0.58 | 0.62 | 0.1 | 20 % |' in text
+
+
+@pytest.mark.parametrize('log_return, side', [
+    (0.1, 'right'), (0.9, 'left'), (0.45, 'center')])
+def test_the_label_of_the_truth_stays_inside(ope_row, log_return, side):
+  rows = [ope_row('kiv', relative=0., problem={'log_return': log_return}),
+          ope_row('fqe', relative=0.2 * (side == 'center'), problem={
+              'log_return': log_return})]
+  (found,) = log_results.collect(frames.ope(rows), rows)
+  axes = mpl_figure.Figure(figsize=(3.6, 2.)).add_axes((0.05, 0.2, 0.9, 0.6))
+  forest.draw(found, axes)
+  (label,) = [text for text in axes.texts if text.get_text() == (
+      'true value 0.5')]
+  assert label.get_ha() == side
+
+
+def test_several_runs_of_few_problems_are_ranked_after_the_estimates(ope_row):
+  rows = [ope_row(method, seed=seed, relative=0.01 * (1 + seed))
+          for method in ('kiv', 'fqe') for seed in (0, 1)]
+  files = build.files(rows, 'runs')
+  page = files['index.html'].decode()
+  assert page.index('<section id="estimates"') < page.index(
+      '<section id="summary"')
+  assert '(interquartile mean' in page
+  assert 'One run' not in page
+  # Mean of 0.505 and 0.51, and of their errors.
+  assert '| KIV | 0.508 | – | – | 0.0075 | 1.5 % | 2 | 2 |' in files[
+      'tables/estimates-catch-noise-0-2.md'].decode()
+
+
+def test_a_run_that_did_not_open_its_log_stands_with_the_others(ope_row):
+  rows = [ope_row('kiv'), ope_row('kiv', seed=1)]
+  unopened = dict.fromkeys((
+      'transitions', 'episodes', 'truth', 'truth_standard_error', 'overlap',
+      'log_return', 'log_standard_error', 'size'))
+  rows.insert(0, ope_row(
+      'fqe', metrics={}, outcome='error', reason='no memory', problem={
+          **unopened, 'dataset': ''}))
+  frame = frames.ope(rows)
+  assert frame.question.nunique() == frame.panel.nunique() == 1
+  assert frame.truth.tolist() == [0.5] * 3
+  table = build.files(rows, 'runs')[
+      'tables/estimates-catch-noise-0-2.md'].decode()
+  assert '| FQE | – | – | – | – | – | 2 | 1 | 1 |' in table
+
+
+def test_two_logs_of_one_problem_have_names_of_their_own(ope_row):
+  files = build.files([
+      ope_row('kiv', problem={'digest': digest * 64}) for digest in 'de'],
+      'runs')
+  assert {f'tables/estimates-catch-noise-0-2-log-{8 * digest}.md'
+          for digest in 'de'} <= set(files)
+  names = re.findall(r'\bid="([^"]+)"', files['index.html'].decode())
+  assert len(names) == len(set(names))
+
+
+def test_of_many_problems_estimates_are_shown_at_a_middle_noise(report):
+  page = (report / 'index.html').read_text()
+  assert page.split('<section id="')[1].startswith('error"')
+  assert '>Estimates at a middle noise</h2>' in page
+  for task in ('catch', 'mountain_car', 'cartpole'):
+    assert (report / f'tables/estimates-{task}-noise-0-2.md').is_file()
+  drawing = (report / 'figures/estimates.svg').read_text()
+  assert '>catch, noise 0.2<' in drawing and '>true value 100<' in drawing
+
+
+def test_measured_coverage_stands_beside_the_estimates(
+    demo, coverage_row):
+  study = [coverage_row(demo[1], log, covered=log < 9) for log in range(10)]
+  files = build.files([*demo, *study], 'runs')
+  assert ('On 10 simulated logs of catch (noise 0.2, number of seeds 3), the '
+          '95 % interval of LSTD-Q held the truth in 90 %.') in files[
+              'tables/estimates-catch-noise-0-2.md'].decode()
 
 
 def test_several_policies_on_one_log_are_ranked(ope_row):
@@ -244,7 +399,8 @@ def test_several_policies_on_one_log_are_ranked(ope_row):
     for epsilon, error in zip((0., 0.5), errors, strict=True):
       truth = 0.5 - 0.2 * epsilon  # 0.5 and 0.4
       rows.append(ope_row(
-          method, target_epsilon=epsilon, problem={'truth': truth},
+          method, problem={
+              'truth': truth, 'target_epsilon': epsilon},
           metrics={'estimate': truth + error}))
   table = ranking.policies(frames.ope(rows))
   values = {line[0].text: [cell.value for cell in line[2:]]
@@ -266,13 +422,13 @@ def two_discounts(ope_row):
         ope_row(method, seed=seed, problem={
             'discount': discount, 'truth': truth}, metrics={
                 'estimate': truth * (1. + error), 'held_out_loss': discount},
-                curves={'updates': [1., 2.], 'estimate': [truth, truth]})
+                curves={'updates': (1., 2.), 'estimate': (truth, truth)})
         for method, error in errors.items() for seed in (0, 1)]
   return made
 
 
 def test_rows_of_two_discounts_are_in_no_line_together(two_discounts):
-  files = build.files(two_discounts, pathlib.Path('runs'))
+  files = build.files(two_discounts, 'runs')
 
   def lines(name):
     text = files[f'tables/{name}.md'].decode()
@@ -301,7 +457,9 @@ def test_rows_of_two_discounts_are_in_no_line_together(two_discounts):
   assert len(names) == len(set(names))
   for number in (1, 2):
     assert {f'figures/{name}-at-{number}.svg' for name in (
-        'error', 'curves', 'time')} <= set(files)
+        'estimates', 'curves', 'time')} <= set(files)
+    # The same problem at one noise has no curve over noises.
+    assert f'figures/error-at-{number}.svg' not in files
   data = json.loads(re.search(
       r'<script type="application/json" id="data">(.*?)</script>', page,
       re.DOTALL)[1])
@@ -317,7 +475,7 @@ def test_one_discount_has_no_label(report):
 
 def test_two_truths_and_two_policies_are_in_no_line_together(ope_row):
   truths = [
-      ope_row(method, problem={'truth': truth}, target_epsilon=0.2,
+      ope_row(method, problem={'truth': truth, 'target_epsilon': 0.2},
               metrics={'estimate': 0.5})
       for method, truth in (('kiv', 0.5), ('fqe', 0.4))]
   policies = [
@@ -339,7 +497,7 @@ def test_two_truths_and_two_policies_are_in_no_line_together(ope_row):
 
 def test_diagnostics_of_two_policies_are_in_no_line_together(ope_row):
   rows = [
-      ope_row(target_epsilon=epsilon, metrics={
+      ope_row(problem={'target_epsilon': epsilon}, metrics={
           'estimate': 0.5, 'held_out_loss': epsilon})
       for epsilon in (0., 0.5)]
   table = details.held_out(frames.ope(rows), rows)
@@ -347,16 +505,26 @@ def test_diagnostics_of_two_policies_are_in_no_line_together(ope_row):
       ['0', '0'], ['0.5', '0.5']]
 
 
-def test_rows_of_an_older_version_are_shown_with_a_warning(
-    command, ope_row, tmp_path):
-  line = dataclasses.asdict(ope_row())
-  del line['format'], line['inference']
+def test_rows_of_an_older_version_are_refused(ope_row, tmp_path):
+  line = {**rows_lib.encode(ope_row()), 'format': 2}
   (tmp_path / 'rows.jsonl').write_text(json.dumps(line) + '\n')
-  result = command('report', tmp_path, '--out', tmp_path / 'report')
-  assert result.returncode == 0, result.stderr
-  assert 'written by an older version of dfiv-ope' in result.stderr
-  assert 'evaluate again into a new one' in result.stderr
-  assert 'KIV' in (tmp_path / 'report/index.html').read_text()
+  with pytest.raises(ValueError, match=(
+      'was written by another version of dfiv-ope')):
+    run(tmp_path, '--out', tmp_path / 'report')
+  assert not (tmp_path / 'report').exists()
+
+
+def test_rows_of_several_directories_stand_on_one_page(ope_row, tmp_path):
+  row_files.append(tmp_path / 'a', ope_row('kiv', relative=0.1))
+  row_files.append(tmp_path / 'b', ope_row('fqe'))
+  # The same run again: the last one counts.
+  row_files.append(tmp_path / 'b', ope_row('kiv', relative=0.3))
+  run(tmp_path / 'a', tmp_path / 'b', '--out', tmp_path / 'out')
+  table = pd.read_csv(tmp_path / 'out/results.csv')
+  assert sorted(zip(table.method, table.relative_error, strict=True)) == [
+      ('fqe', pytest.approx(0.01)), ('kiv', pytest.approx(0.3))]
+  page = (tmp_path / 'out/index.html').read_text()
+  assert f"<dd>{tmp_path / 'a'}, {tmp_path / 'b'}</dd>" in page
 
 
 def test_methods_are_told_apart_by_preset_and_settings(ope_row):
@@ -367,7 +535,7 @@ def test_methods_are_told_apart_by_preset_and_settings(ope_row):
       ope_row('dfiv', 'catch', config={'type': 'C', 'width': 10, 'a': 1},
               preset='paper'),
       ope_row('dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 2},
-              preset='custom')]
+              custom=True)]
   assert frames.variants(rows) == [
       'DFIV', 'DFIV', 'DFIV (paper)', 'DFIV (a=2)']
 
@@ -376,11 +544,11 @@ def test_a_row_called_dfiv_is_dfiv(ope_row):
   assert set(agents.ENTRIES['dfiv'].variants['solve']) == set(dfiv.SOLVES)
   rows = [
       ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}),
-      ope_row('dfiv', config={'type': 'C', 'solve': 'moment'}, preset='custom'),
-      ope_row('dfiv', config={'type': 'C', 'solve': 'lstd'}, preset='custom'),
+      ope_row('dfiv', config={'type': 'C', 'solve': 'moment'}, custom=True),
+      ope_row('dfiv', config={'type': 'C', 'solve': 'lstd'}, custom=True),
       ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}, preset='paper'),
       ope_row('dfiv', config={'type': 'C', 'solve': 'moment'},
-              preset='paper, custom'),
+              preset='paper', custom=True),
       # Version 0.1.0.
       ope_row('dfiv', 'cartpole', config={'own_instruments': True})]
   labels = frames.variants(rows)
@@ -388,26 +556,50 @@ def test_a_row_called_dfiv_is_dfiv(ope_row):
       'DFIV (plug-in)', 'DFIV (moment)', 'LSTD-Q on DFIV features',
       'DFIV (plug-in, paper)', 'DFIV (moment, paper)',
       'LSTD-Q on DFIV features']
+  assert [(label.base, label.notes) for label in labels[2:5]] == [
+      ('LSTD-Q on DFIV features', ()), ('DFIV (plug-in)', ('paper',)),
+      ('DFIV (moment)', ('paper',))]
   assert frames.order(['FQE', 'LSTD-Q', *labels]) == [
-      'LSTD-Q', 'DFIV (moment, paper)', 'DFIV (plug-in, paper)',
-      'DFIV (plug-in)', 'DFIV (moment)', 'LSTD-Q on DFIV features', 'FQE']
+      'LSTD-Q', 'DFIV (plug-in)', 'DFIV (plug-in, paper)', 'DFIV (moment)',
+      'DFIV (moment, paper)', 'LSTD-Q on DFIV features', 'FQE']
+
+
+def test_the_quick_budget_is_named_instead_of_its_settings(ope_row):
+  quick = {'type': 'C', 'updates': 4000, 'checks': 4, 'width': 50}
+  rows = [
+      ope_row('fqe', config={**quick, 'updates': 20_000, 'checks': 10}),
+      ope_row('fqe', config=quick, custom=True),
+      ope_row('fqe', config={**quick, 'width': 9}, custom=True),
+      ope_row('fqe', config={**quick, 'checks': 2}, custom=True),
+      # A default that happens to have these numbers is the default.
+      ope_row('fqe', 'cartpole', config=quick)]
+  labels = frames.variants(rows)
+  assert labels == [
+      'FQE', 'FQE (quick, width=50)', 'FQE (quick, width=9)',
+      'FQE (checks=2, updates=4000, width=50)', 'FQE']
+  assert frames.variants(rows[1:2]) == ['FQE (quick)']
+  assert labels[1].base == 'FQE' and labels[1].notes == ('quick', 'width=50')
 
 
 def test_the_printed_table_names_what_is_not_dfiv(ope_row, capsys):
-  answers.print_table([
-      ope_row('dfiv', config={'type': 'C', 'solve': solve}, preset=preset)
-      for solve, preset in (('plug-in', 'default'), ('lstd', 'custom'))])
+  summary_table.print_table([
+      ope_row('dfiv', custom=custom, config={
+          'type': 'C', 'solve': solve, 'updates': updates, 'checks': 3})
+      for solve, updates, custom in (
+          ('plug-in', 900, False), ('plug-in', 300, True),
+          ('lstd', 900, True))])
   printed = capsys.readouterr().out
   assert 'dfiv    default ' in printed
+  assert 'dfiv    quick ' in printed
   assert 'dfiv    LSTD-Q on DFIV ' in printed
 
 
 def test_changes_that_all_rows_share_are_no_part_of_a_name(ope_row):
   rows = [
       ope_row('dfiv', config={'type': 'C', 'updates': 9, 'width': 5},
-              preset='custom'),
+              custom=True),
       ope_row('dfiv', config={'type': 'C', 'updates': 9, 'width': 1},
-              preset='paper, custom')]
+              preset='paper', custom=True)]
   assert frames.variants(rows) == ['DFIV', 'DFIV (paper)']
 
 
@@ -422,7 +614,7 @@ def test_without_a_truth_there_are_estimates_and_no_errors(ope_row):
   unknown = {'truth': None, 'truth_standard_error': None}
   files = build.files(
       [ope_row(method, problem=unknown) for method in ('kiv', 'fqe')],
-      pathlib.Path('runs'))
+      'runs')
   page = files['index.html'].decode()
   assert 'No true value is known' in page
   assert 'figures/error.svg' not in files
@@ -432,17 +624,18 @@ def test_without_a_truth_there_are_estimates_and_no_errors(ope_row):
   assert table.estimate.notna().all()
 
 
-def test_rows_of_the_demand_design_show_errors_and_effects(tmp_path):
+def test_rows_of_the_demand_design_show_errors_and_effects():
   rows = [
-      results.ResultRow(
-          problem={'name': 'demand', 'n': n, 'rho': 0.5}, method=method,
-          config={'type': 'Config'}, seed=seed,
+      rows_lib.Row(
+          problem=problems.IVDesign(
+              name='demand', parameters={'n': n, 'rho': 0.5}), method=method,
+          config={'type': 'Config'}, seed=seed, version=1,
           metrics={'mse': error * (seed + 1)},
-          curves={'ate': [1.] * 20, 'cate': [2.] * 20}, cpu_seconds=0.5,
+          curves={'ate': (1.,) * 20, 'cate': (2.,) * 20}, cpu_seconds=0.5,
           versions={'dfiv-ope': '0.1.0'})
       for n in (1000, 5000) for method, error in (('kiv', 50.), ('dfiv', 3.))
       for seed in (0, 1, 2)]
-  files = build.files(rows, tmp_path)
+  files = build.files(rows, 'runs')
   text = files['tables/demand.md'].decode()
   assert '| KIV | 1,000 | 0.5 | 3 | 0 | 100 | 50 | 150 | 0.5 |' in text
   assert '| DFIV | 5,000 | 0.5 | 3 | 0 | **6** | 3 | 9 | 0.5 |' in text
@@ -458,55 +651,54 @@ def test_rows_of_the_demand_design_show_errors_and_effects(tmp_path):
     (None, 'has no result rows'),
     ({}, 'has no complete result row yet'),
     ({'novelty': 1}, 'Line 1 of .* is not a result row of this version'),
-    ({'problem': {'name': 'chess'}}, "rows of the problem 'chess', which no"),
-    ({'problem': {'name': 'ope', 'task': 'catch'}},
-     'does not say its dataset, digest, action_noise'),
-    ({'problem': {'name': 'demand'}, 'metrics': {'mse': 1.}},
-     'does not say its n, rho'),
-    ({'metrics': [1]}, r'Line 1 .*its metrics must be names and values'),
-    ({'metrics': {'estimate': 'abc'}}, r'Line 1 .*metric estimate .*Remove'),
-    ({'metrics': {'estimate': math.nan}}, r'Line 1 .*metric estimate .*Remove'),
+    ({'problem': {'kind': 'chess'}}, "is of the kind 'chess', but only"),
+    ({'problem': {'kind': 'simulated_task', 'task': 'catch'}},
+     "Line 1 .*problem misses a field .*'digest', 'discount'"),
+    ({'metrics': [1]}, r'Line 1 .*metrics should be'),
+    ({'metrics': {'estimate': 'abc'}}, r'Line 1 .*metrics.estimate .*Remove'),
+    ({'metrics': {'estimate': math.nan}},
+     r'Line 1 .*metrics.estimate .*Remove'),
 ])
 def test_rows_that_cannot_be_shown_are_named(
-    command, ope_row, tmp_path, change, message):
+    ope_row, tmp_path, change, message):
   runs = tmp_path / 'runs'
   runs.mkdir()
   if change is not None:
-    line = json.dumps({**dataclasses.asdict(ope_row()), **change})
+    line = json.dumps({**rows_lib.encode(ope_row()), **change})
     # An empty change stands for a row that was cut off.
     (runs / 'rows.jsonl').write_text(line + '\n' if change else line[:50])
   out = tmp_path / 'out'
-  assert re.search(message, command.refuses('report', runs, '--out', out))
+  with pytest.raises((ValueError, FileNotFoundError), match=message):
+    run(runs, '--out', out)
   assert not out.exists()
 
 
-def test_a_directory_of_something_else_is_left_alone(command, runs, tmp_path):
+def test_a_directory_of_something_else_is_left_alone(runs, tmp_path):
   (tmp_path / 'thesis.tex').write_text('mine')
-  assert 'is not a report' in command.refuses(
-      'report', runs, '--out', tmp_path)
+  with pytest.raises(FileExistsError, match='is not a report'):
+    run(runs, '--out', tmp_path)
   assert [path.name for path in tmp_path.iterdir()] == ['thesis.tex']
-  assert 'is a file' in command.refuses(
-      'report', runs, '--out', tmp_path / 'thesis.tex')
+  with pytest.raises(FileExistsError, match='is a file'):
+    run(runs, '--out', tmp_path / 'thesis.tex')
 
 
-def test_two_reports_do_not_write_to_one_directory(
-    command, ope_row, tmp_path):
-  results.append(tmp_path / 'runs', ope_row())
-  with workspace.exclusive(tmp_path / 'out'):
-    assert 'Another process is working in' in command.refuses(
-        'report', tmp_path / 'runs', '--out', tmp_path / 'out')
+def test_two_reports_do_not_write_to_one_directory(ope_row, tmp_path):
+  row_files.append(tmp_path / 'runs', ope_row())
+  with (atomic_output.exclusive(tmp_path / 'out'),
+        pytest.raises(FileExistsError, match='Another process is working')):
+    run(tmp_path / 'runs', '--out', tmp_path / 'out')
 
 
 def test_a_record_removes_nothing_outside_its_directory(
-    command, ope_row, tmp_path):
+    ope_row, tmp_path):
   (tmp_path / 'precious.txt').write_text('mine')
   out = tmp_path / 'out'
   out.mkdir()
   (out / 'report.json').write_text(json.dumps(
       {'kind': 'dfiv-ope report', 'files': ['../precious.txt', 'old.md']}))
   (out / 'old.md').write_text('old')
-  results.append(tmp_path / 'runs', ope_row())
-  assert command('report', tmp_path / 'runs', '--out', out).returncode == 0
+  row_files.append(tmp_path / 'runs', ope_row())
+  run(tmp_path / 'runs', '--out', out)
   assert (tmp_path / 'precious.txt').read_text() == 'mine'
   assert not (out / 'old.md').exists()
 

@@ -98,9 +98,9 @@ class Chromium:
       self('Input.dispatchKeyEvent', type=kind, key=key, code=key,
            windowsVirtualKeyCode=code, **(text if kind == 'keyDown' else {}))
 
-  def look(self, *, width=1280, dark=False):
+  def look(self, *, width=1280, height=900, dark=False):
     """Sets the width of the screen and the colour scheme."""
-    self('Emulation.setDeviceMetricsOverride', width=width, height=900,
+    self('Emulation.setDeviceMetricsOverride', width=width, height=height,
          deviceScaleFactor=1, mobile=width < 500)
     self('Emulation.setEmulatedMedia', features=[{
         'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
@@ -140,11 +140,11 @@ def page(ope_row, tmp_path_factory):
   """A report of 2,700 rows, some of which diverged."""
   rows = [
       ope_row(
-          method, task, noise, seed, target_epsilon=epsilon,
-          relative=error * (1. + noise) * (1 + seed % 7),
-          preset=preset, failure='diverged: <b>far</b>' if (
-              method == 'deepiv' and seed == 4) else '',
-          curves={'updates': [1., 2., 3.], 'estimate': [0.1, 0.2, 0.3]})
+          method, task, noise, seed, problem={'target_epsilon': epsilon},
+          relative=error * (1. + noise) * (1 + seed % 7), preset=preset,
+          curves={'updates': (1., 2., 3.), 'estimate': (0.1, 0.2, 0.3)},
+          **({'outcome': 'diverged', 'reason': '<b>far</b>'} if (
+              method == 'deepiv' and seed == 4) else {}))
       for task in ('catch', 'mountain_car', 'cartpole')
       for noise in (0., 0.1, 0.2, 0.3, 0.4, 0.5)
       for method, error in (
@@ -159,7 +159,7 @@ def page(ope_row, tmp_path_factory):
       if row.preset == 'paper' else row for row in rows]
   path = tmp_path_factory.mktemp('report') / 'index.html'
   path.write_bytes(
-      build.files(rows, pathlib.Path('runs/<i>all</i>'))['index.html'])
+      build.files(rows, 'runs/<i>all</i>')['index.html'])
   return path
 
 
@@ -175,6 +175,15 @@ _COLUMN = """
 (id, column) => [...document.getElementById(id).closest('table').tBodies[0]
     .rows].filter((row) => !row.hidden && !row.classList.contains('detail'))
     .map((row) => row.cells[column].textContent)
+"""
+
+
+# Left, right, top and bottom of what is shown of some elements.
+_BOXES = """
+(selector) => [...document.querySelectorAll(selector)]
+    .map((each) => each.getBoundingClientRect())
+    .filter((box) => box.width > 0)
+    .map(({left, right, top, bottom}) => [left, right, top, bottom])
 """
 
 
@@ -314,22 +323,16 @@ def test_dark_and_light_are_followed(chromium, page):
 
 
 @pytest.fixture(scope='module')
-def log_page(ope_row, tmp_path_factory):
+def log_page(log_row, tmp_path_factory):
   """A report of one's own log: two methods that agree and a hostile name."""
-  problem = {
-      'name': 'log', 'dataset': 'shop', 'target': 'a1',
-      'policy': 'the function <b>offers:generous</b>', 'log_return': 0.6,
-      'overlap': {'verdict': 'Overlap is <i>thin</i>.', 'warnings': [],
-                  'agreement': 0.4, 'steps': 20_007}}
-  changes = [(each - 100) / 1000. for each in range(201)]
-  rows = [ope_row('log', problem=problem, metrics={'estimate': 0.6})] + [
-      ope_row(method, problem=problem, seed=seed, resamples=changes, metrics={
-          'estimate': estimate + 0.01 * seed, 'correction': 0.,
-          'data_error': 0.058, 'effective_share': 0.2})
-      for method, estimate in (('lstd', 0.7), ('fqe', 0.72))
+  problem = {'policy': 'the function <b>offers:generous</b>'}
+  rows = [log_row('log', problem=problem, estimate=8.)] + [
+      log_row(method, problem=problem, seed=seed, share=0.2,
+              estimate=estimate + 0.1 * seed)
+      for method, estimate in (('lstd', 10.), ('fqe', 10.5))
       for seed in range(3)]
   path = tmp_path_factory.mktemp('log') / 'index.html'
-  path.write_bytes(build.files(rows, pathlib.Path('runs'))['index.html'])
+  path.write_bytes(build.files(rows, 'runs')['index.html'])
   return path
 
 
@@ -351,9 +354,57 @@ def test_the_page_of_a_log_shows_the_answer_first(chromium, log_page, width):
   assert titles[:3] == [
       'Value of the policy', 'What to do next', 'Overlap of log and policy']
   # The picture of the intervals is drawn within the screen.
-  left, right, height = chromium.run(
-      '(({left, right, height}) => [left, right, height])('
-      'document.querySelector("main svg").getBoundingClientRect())')
+  ((left, right, top, bottom),) = chromium.run(f'({_BOXES})("main svg")')
   assert 0. <= left < right <= width
-  assert height > 50.
-  assert _column(chromium, 'table-log-methods', 2)[1:] == ['0.71', '0.73']
+  assert bottom - top > 50.
+  assert _column(chromium, 'table-log-methods', 2)[1:] == ['10.1', '10.6']
+
+
+@pytest.fixture(scope='module')
+def demo_page(demo, tmp_path_factory):
+  """The report of `make demo`, with two more methods: six."""
+  more = [
+      dataclasses.replace(demo[1], method=method)
+      for method in ('kiv', 'deepgmm')]
+  path = tmp_path_factory.mktemp('demo') / 'index.html'
+  path.write_bytes(build.files([*demo, *more], 'runs')['index.html'])
+  return path
+
+
+def test_the_first_screen_shows_intervals_beside_the_truth(
+    chromium, demo_page):
+  chromium.look(width=1280, height=800)
+  chromium.open(demo_page)
+  assert chromium.errors == []
+  ((left, right, top, bottom),) = chromium.run(
+      f'({_BOXES})("#estimates svg")')
+  assert right - left > 1000.
+  assert 0. < top < bottom < 800.
+  texts = chromium.run(
+      '[...document.querySelectorAll("#estimates .across svg text")]'
+      '.map((each) => each.textContent)')
+  for words in ('true value 0.5', 'average return of the log', 'LSTD-Q', 'KIV',
+                'DFIV (quick)', 'DeepGMM', 'DeepIV (quick)', 'FQE (quick)'):
+    assert words in texts
+  # The numbers of the same stand below, all of them on this screen.
+  ((_, _, above, below),) = chromium.run(f'({_BOXES})("#estimates table")')
+  assert bottom < above < below <= 800.
+  table = 'table-estimates-catch-noise-0-2'
+  assert _column(chromium, table, 0)[:2] == ['Log (average return)', 'LSTD-Q']
+  assert [_column(chromium, table, column)[1] for column in (1, 2, 3)] == [
+      '0.505', '0.41', '0.6']
+
+
+def test_labels_of_the_intervals_do_not_overlap(chromium, demo_page):
+  for width in (1280, 390):
+    chromium.look(width=width, height=800)
+    chromium.open(demo_page)
+    assert chromium.run('document.documentElement.scrollWidth') <= width
+    boxes = chromium.run(f'({_BOXES})("#estimates svg text")')
+    assert len(boxes) > 10
+    for place, (left, right, top, bottom) in enumerate(boxes):
+      assert left >= 0. and right <= width
+      assert bottom - top > 9.  # Pixels: large enough to read.
+      for other in boxes[:place]:
+        assert (left >= other[1] or right <= other[0] or top >= other[3] - 2.
+                or bottom <= other[2] + 2.)

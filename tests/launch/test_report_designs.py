@@ -5,27 +5,39 @@ import html
 import io
 import json
 import math
-import pathlib
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dfiv_ope import results
 from dfiv_ope.benchmarks import sprites
-from dfiv_ope.launch import image_figures, iv_figures
-from dfiv_ope.launch.reporting import build, designs, frames
+from dfiv_ope.launch.reporting import (
+  build,
+  designs,
+  frames,
+  image_figures,
+  iv_figures,
+)
+from dfiv_ope.results import files as rows_files
+from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
 
-RUNS = pathlib.Path('runs')
-DSPRITES = {'name': 'dsprites', 'n': 5000, 'outcome': 'area'}
-DIGITS = {'name': 'demand_mnist', 'n': 5000, 'rho': 0.5}
+RUNS = 'runs'
+
+
+def _design(name, **parameters):
+  return problems.IVDesign(name=name, parameters=parameters)
+
+
+DSPRITES = _design('dsprites', n=5000, outcome='area')
+DIGITS = _design('demand_mnist', n=5000, rho=0.5)
 
 
 def _row(problem, method, seed=0, mse=1., **fields):
-  return results.ResultRow(**{
+  return rows_lib.Row(**{
       'problem': problem, 'method': method, 'config': {'type': 'Config'},
-      'seed': seed, 'metrics': {'mse': mse}, 'curves': {},
+      'seed': seed, 'version': 1, 'metrics': {'mse': mse},
       'cpu_seconds': 2., 'versions': {'dfiv-ope': '0.1.0'}, **fields})
 
 
@@ -45,7 +57,7 @@ def _watched(problem, method, length, curves, **fields):
 def _mnist(scenario, method, errors):
   # A config tuned to the scenario is still one method.
   return [
-      _row({'name': 'mnist', 'scenario': scenario, 'n': 20_000}, method, seed,
+      _row(_design('mnist', scenario=scenario, n=20_000), method, seed,
            config={'type': 'Config', 'treatment_net': scenario},
            metrics={'mse': 2. * error, 'mse_standardised': error})
       for seed, error in enumerate(errors)]
@@ -54,7 +66,7 @@ def _mnist(scenario, method, errors):
 @pytest.fixture(scope='module')
 def sprite_rows():
   """Two outcomes; DeepGMM failed once in three on the first."""
-  hard = {**DSPRITES, 'outcome': 'orientation'}
+  hard = _design('dsprites', n=5000, outcome='orientation')
   rows = [
       *_watched(DSPRITES, 'dfiv', {'iterations': 100}, [
           [20., 4., 2., 3.], [18., 5., 2.5, 2.], [22., 3., 2., 2.2]]),
@@ -66,7 +78,8 @@ def sprite_rows():
       *_seeds(DSPRITES, 'lit_pixels', (0.3, 0.2, 0.4)),
       *_seeds(hard, 'dfiv', (9., 8.)), *_seeds(hard, 'kiv', (20., 21.)),
       *_seeds(hard, 'lit_pixels', (25., 26.))]
-  rows[4] = dataclasses.replace(rows[4], metrics={}, failure='diverged')
+  rows[4] = dataclasses.replace(
+      rows[4], metrics={}, outcome='diverged', reason='its critic broke down')
   return rows
 
 
@@ -79,7 +92,7 @@ def all_rows(sprite_rows):
       *_mnist('x', 'dfiv', (0.2, 0.1, 0.3)), *_mnist('x', 'deepgmm', (0.15,)),
       *_mnist('z', 'dfiv', (0.06,)), *_mnist('xz', 'dfiv', (0.11,)),
       *_mnist('x', 'kiv', (0.4,)),
-      *_seeds({'name': 'demand', 'n': 1000, 'rho': 0.1}, 'kiv', (50., 70.),
+      *_seeds(_design('demand', n=1000, rho=0.1), 'kiv', (50., 70.),
               curves={'ate': [1.] * 20, 'cate': [2.] * 20})]
 
 
@@ -123,15 +136,15 @@ def test_a_failure_is_an_infinite_error(sprites_report):
   assert (line['seeds'], line['failed'], line['least'], line['most']) == (
       '3', '1', '5.5', '∞')
   table = pd.read_csv(io.BytesIO(sprites_report['results.csv']))
-  failed = table[table.outcome == 'failed']
+  failed = table[table.outcome == 'diverged']
   assert failed.method.item() == 'deepgmm'
   assert failed.case.item() == 'area'
-  assert failed.failure.item() == 'diverged'
+  assert failed.reason.item() == 'its critic broke down'
   assert math.isnan(failed.mse.item())
 
 
 def test_where_all_failed_nothing_is_marked():
-  rows = [_row(DIGITS, method, failure='diverged')
+  rows = [_row(DIGITS, method, outcome='diverged')
           for method in ('dfiv', 'kiv')]
   report = build.files(rows, RUNS)
   assert [line['median'] for line in _lines(report, 'demand_mnist')] == [
@@ -141,15 +154,14 @@ def test_where_all_failed_nothing_is_marked():
   assert not [name for name in report if name.startswith('figures/')]
 
 
-def test_the_reference_is_that_of_the_runs():
-  from dfiv_ope.launch import iv_runs
-  assert designs.REFERENCE == iv_runs.LIT_PIXELS
-  assert frames.style(designs.REFERENCE) is not None
+def test_the_reference_has_a_name_of_its_own():
+  assert frames.style(designs.REFERENCE).label == 'Quadratic in lit pixels'
 
 
 def test_pictures_of_the_archive_are_another_setting():
   rows = [_row(DSPRITES, 'kiv', mse=3.),
-          _row({**DSPRITES, 'images': 'archive'}, 'kiv', mse=4.)]
+          _row(_design('dsprites', n=5000, outcome='area', images='archive'),
+               'kiv', mse=4.)]
   lines = _lines(build.files(rows, RUNS), 'dsprites')
   assert [(line['outcome'], line['median']) for line in lines] == [
       ('area', '**3**'), ('area (archive)', '**4**')]
@@ -237,13 +249,13 @@ def test_beside_off_policy_evaluation_the_title_is_that(ope_row, sprite_rows):
 
 
 @pytest.mark.parametrize('problem, message', [
-    ({'name': 'dsprites', 'n': 10},
+    (_design('dsprites', n=10),
      'A row of dfiv on dSprites does not say its outcome, so'),
-    ({'name': 'dsprites', 'outcome': 'area', 'n': 'many'},
+    (_design('dsprites', outcome='area', n='many'),
      'on dSprites does not say its n, so'),
-    ({'name': 'demand_mnist', 'n': 10},
+    (_design('demand_mnist', n=10),
      'on the demand design with digits does not say its rho, so'),
-    ({'name': 'mnist'},
+    (_design('mnist'),
      'on the MNIST scenarios does not say its scenario, n, so'),
 ])
 def test_rows_without_their_setting_are_refused(problem, message):
@@ -252,7 +264,8 @@ def test_rows_without_their_setting_are_refused(problem, message):
 
 
 def test_the_command_refuses_them_with_a_sentence(command, tmp_path):
-  results.append(tmp_path / 'runs', _row({'name': 'dsprites', 'n': 9}, 'kiv'))
+  rows_files.append(
+      tmp_path / 'runs', _row(_design('dsprites', n=9), 'kiv'))
   assert 'does not say its outcome' in command.refuses(
       'report', tmp_path / 'runs', '--out', tmp_path / 'out')
   assert not (tmp_path / 'out').exists()
@@ -300,7 +313,7 @@ def test_a_gap_stands_where_an_error_was_not_finite(tmp_path):
     ('instability', 'run `dfiv-ope iv dsprites --watch`'),
     ('mse', 'There are no rows to draw the errors of'),
     ('ate', 'There are no rows of the demand design'),
-    ('roc', "There is no figure 'roc'. Choose one of ate, cate, joint, mse, "
+    ('roc', "There is no figure 'roc'. Choose from ate, cate, joint, mse, "
             'errors, instability.'),
 ])
 def test_a_figure_says_what_it_lacks(tmp_path, name, message):

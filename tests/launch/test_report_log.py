@@ -2,59 +2,43 @@
 
 import dataclasses
 import io
-import pathlib
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dfiv_ope import results
-from dfiv_ope.launch.reporting import advice, build, cases, frames, log
+from dfiv_ope.evaluation import row_intervals
+from dfiv_ope.launch.reporting import (
+  advice,
+  build,
+  frames,
+  log_results,
+  log_tables,
+)
+from dfiv_ope.ope import log_notes
 
 HOSTILE = '</script><script>alert(1)</script> | & $x_1$'
-# The middle 95 % of these changes are -1.9 to 1.9, their deviation is 1.16.
-CHANGES = np.linspace(-2., 2., 201).tolist()
-OVERLAP = {
-    'steps': 5000, 'agreement': 0.6, 'unseen': {},
-    'coverage': {'share': 0.94, 'near': 0.5, 'queries': 2000,
-                 'references': 5000},
-    'weights': {'effective_steps': 2500., 'effective_episodes': 20.,
-                'largest': 4., 'largest_share': 0.01, 'mean': 1.,
-                'mean_error': 0.01, 'estimated': True},
-    'grade': 'good', 'verdict': 'Overlap is good.', 'warnings': []}
 
 
-def row(method='lstd', seed=0, *, estimate=10., correction=0., share=0.5,
-        scale=1., metrics=None, problem=None, **fields):
-  """Returns a row of a method on a log; its interval is known."""
-  # The log's own return goes with the estimate, at half of its size.
-  changes = [(0.5 if method == 'log' else scale) * each for each in CHANGES]
-  return results.ResultRow(**{
-      'problem': {
-          'name': 'log', 'dataset': 'shop', 'digest': 'd' * 64,
-          'discount': 0.95, 'transitions': 5000, 'episodes': 400,
-          'log_return': 8., 'log_standard_error': 0.25, 'target': 'a1',
-          'policy': 'the Python function offers:generous',
-          'overlap': OVERLAP, **(problem or {})},
-      'method': method, 'config': {'type': 'Config'}, 'seed': seed,
-      'metrics': {'estimate': estimate} if method == 'log' else {
-          'estimate': estimate, 'correction': correction,
-          'data_error': float(np.std(changes)), 'effective_share': share,
-          **(metrics or {})},
-      'curves': {}, 'cpu_seconds': 2., 'versions': {'dfiv-ope': '0.1.0'},
-      'command': f'dfiv-ope evaluate data/shop --method {method}',
-      'resamples': changes, **fields})
+@pytest.fixture(scope='module')
+def row(log_row):
+  return log_row
 
 
-def sweep(**methods):
-  """Returns the log's row and three seeds of each method."""
-  return [row('log', estimate=8.)] + [
-      row(method, seed, **fields)
-      for method, fields in methods.items() for seed in range(3)]
+@pytest.fixture(scope='module')
+def sweep(row):
+  """Makes the log's row and three seeds of each method."""
+
+  def make(**methods):
+    return [row('log', estimate=8.)] + [
+        row(method, seed, **fields)
+        for method, fields in methods.items() for seed in range(3)]
+
+  return make
 
 
 def case_of(rows):
-  (case,) = cases.collect(frames.log(rows), rows)
+  (case,) = log_results.collect(frames.log(rows), rows)
   return case
 
 
@@ -67,22 +51,18 @@ def lines_of(files, name):
 
 
 @pytest.fixture(scope='module')
-def files():
+def files(row, sweep, selection_row):
   """LSTD-Q is narrow, KIV wide; FQE diverged once and has a correction."""
   rows = sweep(
       lstd={}, kiv={'estimate': 10.5, 'scale': 2., 'metrics': {
           'stage1_held_out_r2': 0.86, 'instrument_condition': 3e9}},
       fqe={'estimate': 11., 'correction': 3.})
   rows[-1] = dataclasses.replace(
-      rows[-1], metrics={}, resamples=[], failure=f'diverged: {HOSTILE}')
+      rows[-1], metrics={}, resamples=(), outcome='diverged', reason=HOSTILE)
   rows += [
-      row(method, metrics={}, resamples=[], problem={'name': 'selection'})
-      for method in ('lstd', 'kiv')]
-  for index, scores in ((-2, (0.5, 0.02, 1.)), (-1, (0.75, 0.01, 0.))):
-    rows[index] = dataclasses.replace(rows[index], metrics=dict(zip(
-        ('tournament', 'projected_bellman_error', 'chosen'), scores,
-        strict=True)))
-  return build.files(rows, pathlib.Path('runs'))
+      selection_row(row('lstd'), 0.5, 0.02, 1.),
+      selection_row(row('kiv'), 0.75, 0.01, 0.)]
+  return build.files(rows, 'runs')
 
 
 def test_every_kind_of_file_is_there(files):
@@ -161,21 +141,36 @@ def test_the_csv_has_every_row(files):
   table = pd.read_csv(io.BytesIO(files['results.csv']))
   assert len(table) == 12
   assert table.outcome.value_counts().to_dict() == {
-      'finished': 9, 'selection': 2, 'diverged': 1}
-  found = table[(table.method == 'kiv') & (table.outcome == 'finished')]
+      'finished': 11, 'diverged': 1}
+  assert table.kind.value_counts().to_dict() == {
+      'user_log': 10, 'selection': 2}
+  found = table[(table.method == 'kiv') & (table.kind == 'user_log')]
   assert found.estimate.tolist() == [10.5] * 3
   assert found.policy.unique() == ['the Python function offers:generous']
   assert found.overlap.tolist() == [0.6] * 3
   assert found.effective_share.tolist() == [0.5] * 3
 
 
-def test_the_same_rows_make_the_same_report():
+def test_the_csv_has_the_intervals_of_the_runs(sweep):
+  rows = sweep(lstd={}, kiv={'scale': 2., 'correction': 1.})
+  table = pd.read_csv(io.BytesIO(
+      build.files(rows, 'runs')['results.csv'])).set_index('method')
+  for method in ('lstd', 'kiv'):
+    found = row_intervals.of(
+        [row for row in rows if row.method == method], level=0.95)
+    assert table.loc[method, ['low', 'high']].to_numpy() == pytest.approx(
+        np.array([[found.low, found.high]] * 3))
+  assert table.loc['log', ['low', 'high']].tolist() == pytest.approx(
+      row_intervals.of_log(rows[0].problem, level=0.95))
+
+
+def test_the_same_rows_make_the_same_report(sweep):
   rows = sweep(lstd={})
-  assert (build.files(rows, pathlib.Path('runs'))
-          == build.files(rows, pathlib.Path('runs')))
+  assert (build.files(rows, 'runs')
+          == build.files(rows, 'runs'))
 
 
-def test_without_a_reason_for_doubt_the_policy_is_to_be_tried():
+def test_without_a_reason_for_doubt_the_policy_is_to_be_tried(sweep):
   case = case_of(sweep(lstd={'estimate': 14.}, fqe={'estimate': 14.2}))
   assert advice.trust(case) == 'yes'
   assert advice.headline(case).endswith(
@@ -184,7 +179,7 @@ def test_without_a_reason_for_doubt_the_policy_is_to_be_tried():
   assert 'Try the policy on a small share of decisions' in step
 
 
-def test_doubts_of_another_method_are_none_of_the_answer():
+def test_doubts_of_another_method_are_none_of_the_answer(sweep):
   methods = {'lstd': {}, 'kiv': {'correction': 3.}}
   case = case_of(sweep(**methods))
   assert advice.trust(case) == 'yes'
@@ -200,14 +195,14 @@ def test_doubts_of_another_method_are_none_of_the_answer():
      'evaluate a policy nearer to the log.'),
     (0.2, False, 'The effective sample size is 20 % of the rows of the log, '
      'which is thin. Collect data')])
-def test_a_value_that_rests_on_few_rows_is_doubted(share, grave, words):
+def test_a_value_that_rests_on_few_rows_is_doubted(share, grave, words, sweep):
   case = case_of(sweep(lstd={'share': share}))
   assert advice.trust(case) == ('no' if grave else 'with care')
   assert ('Do not rely on it.' in advice.headline(case)) == grave
   assert advice.next_steps(case)[0].startswith(words)
 
 
-def test_an_open_question_needs_more_episodes_or_seeds():
+def test_an_open_question_needs_more_episodes_or_seeds(row, sweep):
   assert advice.next_steps(case_of(sweep(lstd={'estimate': 8.5}))) == [
       'The interval of the difference of policy and log holds 0. To tell them '
       'apart, log more episodes: four times as many halve the interval.']
@@ -221,22 +216,24 @@ def test_an_open_question_needs_more_episodes_or_seeds():
     (14., 'The target policy does better than the behaviour policy.'),
     (2., 'The target policy does worse than the behaviour policy.'),
     (8., 'The log does not tell which of the two policies is better.')])
-def test_the_answer_is_compared_with_the_log(estimate, words):
+def test_the_answer_is_compared_with_the_log(estimate, words, sweep):
   assert words in advice.headline(case_of(sweep(lstd={'estimate': estimate})))
   # An estimate that cannot be relied on is compared with nothing.
   assert words not in advice.headline(case_of(sweep(
       lstd={'estimate': estimate, 'share': 0.01})))
 
 
-def test_poor_overlap_is_grave_whatever_the_rows_say():
-  poor = {'overlap': {**OVERLAP, 'grade': 'poor'}}
-  case = case_of(sweep(lstd={'problem': poor}))
-  case = dataclasses.replace(case, problem={**case.problem, **poor})
+def test_poor_overlap_is_grave_whatever_the_rows_say(sweep):
+  case = case_of(sweep(lstd={}))
+  seen = case.problem.overlap
+  case = dataclasses.replace(case, problem=dataclasses.replace(
+      case.problem, overlap=dataclasses.replace(
+          seen, coverage=dataclasses.replace(seen.coverage, share=0.5))))
   assert advice.headline(case).endswith(
       'Do not rely on it. Overlap of the log and the policy is poor.')
 
 
-def test_families_that_disagree_are_distrusted():
+def test_families_that_disagree_are_distrusted(sweep):
   case = case_of(sweep(lstd={}, fqe={'estimate': 14.}))
   assert advice.next_steps(case)[0] == (
       'Families of estimators differ by 4, more than the widest interval, 3.8. '
@@ -246,7 +243,7 @@ def test_families_that_disagree_are_distrusted():
   assert advice.trust(near) == 'yes'
 
 
-def test_one_seed_and_few_episodes_make_an_interval_rough():
+def test_one_seed_and_few_episodes_make_an_interval_rough(row):
   few = {'episodes': 40}
   case = case_of([row('log', problem=few), row('lstd', problem=few)])
   assert advice.next_steps(case) == [
@@ -255,10 +252,10 @@ def test_one_seed_and_few_episodes_make_an_interval_rough():
       'The log has 40 episodes, so the interval is rough. Log at least 50.']
   assert lines_of(build.files(
       [row('log', problem=few), row('lstd', problem=few)],
-      pathlib.Path('runs')), 'log-methods')['LSTD-Q']['training error'] == '–'
+      'runs'), 'log-methods')['LSTD-Q']['training error'] == '–'
 
 
-def test_a_weak_first_stage_is_said():
+def test_a_weak_first_stage_is_said(sweep):
   case = case_of(sweep(kiv={'metrics': {'stage1_held_out_r2': 0.2}}))
   assert advice.first_stage(case) == [
       'KIV: states and actions explain 20 % of the next features on held-out '
@@ -274,7 +271,7 @@ STAGE = {
     'first_stage_value_40': 0.61, 'first_stage_lost_share': 0.}
 
 
-def test_the_first_stage_of_every_method_is_told():
+def test_the_first_stage_of_every_method_is_told(sweep):
   rows = sweep(lstd={'metrics': STAGE}, kiv={'metrics': {
       **STAGE, 'first_stage_r2': 0.8, 'stage1_held_out_r2': 0.86}})
   case = case_of(rows)
@@ -288,18 +285,19 @@ def test_the_first_stage_of_every_method_is_told():
       '0 % of what states and actions tell of the reward lies along directions '
       'that stage 1 hardly keeps (singular values below 0.1).']
   assert advice.trust(case) == 'yes'
-  files = build.files(rows, pathlib.Path('runs'))
+  files = build.files(rows, 'runs')
   lines = lines_of(files, 'log-stage')
   assert lines['LSTD-Q']['R² of the value that follows'] == '0.82'
   assert lines['LSTD-Q']['R² of next features'] == '–'
   assert lines['KIV']['R² of next features'] == '0.86'
   assert float(lines['KIV']['F of the held-out index'].replace(
       ',', '')) == pytest.approx(28_536., rel=0.01)
+  caption = log_tables.first_stage(case).caption
   assert ('Singular values of stage 1, by their place: 1 (1), 0.99 (10), '
-          '0.61 (40); it keeps 36 directions.') in log.first_stage(case).caption
+          '0.61 (40); it keeps 36 directions.') in caption
 
 
-def test_values_that_follow_by_chance_are_doubted():
+def test_values_that_follow_by_chance_are_doubted(sweep):
   weak = {**STAGE, 'first_stage_r2': 0.12, 'first_stage_f': 2_345.6}
   case = case_of(sweep(lstd={'metrics': weak}, kiv={'scale': 2., 'metrics': (
       STAGE)}))
@@ -317,7 +315,7 @@ def test_values_that_follow_by_chance_are_doubted():
   assert '12 % by KIV' in advice.next_steps(other)[0]
 
 
-def test_a_reward_where_stage_1_keeps_nothing_is_doubted():
+def test_a_reward_where_stage_1_keeps_nothing_is_doubted(sweep):
   lost = {**STAGE, 'first_stage_lost_share': 0.62}
   case = case_of(sweep(lstd={'metrics': lost}))
   assert advice.trust(case) == 'with care'
@@ -328,42 +326,62 @@ def test_a_reward_where_stage_1_keeps_nothing_is_doubted():
       'and see if families of estimators agree.']
 
 
-def test_the_answer_is_the_first_that_nothing_speaks_against():
+def test_the_answer_is_the_first_that_nothing_speaks_against(
+    row, sweep, selection_row):
   methods = {'lstd': {'correction': 3., 'scale': 0.1}, 'kiv': {'scale': 2.},
              'fqe': {}}
   assert case_of(sweep(**methods)).preferred.method == 'kiv'
   methods = {name: methods[name] for name in ('fqe', 'lstd', 'kiv')}
   assert case_of(sweep(**methods)).preferred.method == 'fqe'
-  chosen = row('kiv', metrics={}, problem={'name': 'selection'})
-  chosen = dataclasses.replace(chosen, metrics={
-      'tournament': 1., 'projected_bellman_error': 1., 'chosen': 1.})
+  chosen = selection_row(row('kiv'))
   assert case_of([*sweep(**methods), chosen]).preferred.method == 'kiv'
 
 
-def test_a_log_without_an_estimate_says_so():
+def test_a_log_without_an_estimate_says_so(row):
   case = case_of([row('log', estimate=8.)])
   assert case.preferred is None
   assert advice.headline(case) == (
       'There is no estimate of the value of the Python function '
       'offers:generous with an interval yet, only the average return of the '
       'log, 8 (7.51 to 8.49).')
-  files = build.files([row('log', estimate=8.)], pathlib.Path('runs'))
+  files = build.files([row('log', estimate=8.)], 'runs')
   assert 'figures/log.svg' in files
 
 
-def test_measured_coverage_stands_beside_the_interval(monkeypatch):
-  monkeypatch.setitem(log.MEASURED_COVERAGE, 'lstd', [('catch', 0.93, 40)])
-  assert log.methods(case_of(sweep(lstd={}))).caption.endswith(
-      'On simulated logs of catch, the 95 % interval of LSTD-Q held the truth '
-      'in 93 % of 40 logs (version 0.1.0).')
+def test_measured_coverage_is_that_of_the_rows(row, sweep, coverage_row):
+  case = case_of(sweep(lstd={}))
+  study = [coverage_row(row('lstd'), log, covered=log < 37)
+           for log in range(40)]
+  words = ('On 40 simulated logs of catch (noise 0.2, number of seeds 3), the '
+           '95 % interval of LSTD-Q held the truth in 92.5 %.')
+  assert log_tables.methods(case, coverage=study).caption.endswith(words)
+  # Intervals of another method, config, version or settings are others.
+  other = [
+      coverage_row(each, 99, covered=False) for each in (
+          row('kiv'), row('lstd', config={'type': 'Config', 'width': 1}),
+          row('lstd', version=2), row('lstd', inference={'features': 9}))]
+  assert log_tables.methods(case, coverage=other).caption.endswith('is marked.')
+  assert log_tables.methods(case).caption.endswith('The answer is marked.')
+  files = build.files([*sweep(lstd={}), *study, *other], 'runs')
+  assert words in files['index.html'].decode()
 
 
-def test_several_policies_are_compared_in_one_table():
+def test_a_log_without_an_interval_does_not_hold_the_truth(
+    row, sweep, coverage_row):
+  study = [coverage_row(row('lstd'), log, covered=True) for log in range(2)]
+  study[0] = dataclasses.replace(
+      study[0], metrics={}, outcome='diverged', reason='all seeds')
+  assert log_tables.methods(
+      case_of(sweep(lstd={})), coverage=study).caption.endswith(
+          'held the truth in 50 %.')
+
+
+def test_several_policies_are_compared_in_one_table(row, sweep):
   other = {'target': 'b2', 'policy': HOSTILE}
   rows = [*sweep(lstd={}), row('log', problem=other), *(
       row('lstd', seed, estimate=5., share=0.01, problem=other)
       for seed in range(3))]
-  files = build.files(rows, pathlib.Path('runs'))
+  files = build.files(rows, 'runs')
   lines = lines_of(files, 'answers')
   assert lines['the Python function offers:generous']['trust'] == 'yes'
   assert [(line['estimate'], line['trust']) for line in lines.values()] == [
@@ -377,42 +395,26 @@ def test_several_policies_are_compared_in_one_table():
   assert names.is_unique
 
 
-def test_an_interval_far_off_does_not_hide_the_others():
+def test_an_interval_far_off_does_not_hide_the_others(sweep):
   case = case_of(sweep(lstd={}, dfiv={'scale': 1e6}))
   assert case.preferred.method == 'lstd'
-  drawn = build.files(sweep(lstd={}, dfiv={'scale': 1e6}), pathlib.Path('r'))
+  drawn = build.files(sweep(lstd={}, dfiv={'scale': 1e6}), 'runs')
   # Ticks of the axis are near the answer.
   assert '>10<' in drawn['figures/log.svg'].decode()
 
 
-def test_a_row_that_does_not_say_its_policy_is_refused(tmp_path):
-  bad = row()
-  bad = dataclasses.replace(bad, problem={
-      name: value for name, value in bad.problem.items() if name != 'policy'})
-  with pytest.raises(ValueError, match='lstd with seed 0 .*not say its policy'):
-    results.append(tmp_path, bad)
-
-
-def shorter(method='lstd', seed=0, **fields):
-  """Returns a row of the same log and policy at a discount of a half."""
-  return row(method, seed, problem={'discount': 0.5, 'log_return': 2.},
-             **fields)
-
-
-def test_two_discounts_are_two_answers():
-  rows = [*sweep(lstd={}), shorter('log', estimate=2.), *(
-      shorter(seed=seed, estimate=3.) for seed in range(3)),
-          *(dataclasses.replace(each, metrics={
-              'tournament': 1., 'projected_bellman_error': 1., 'chosen': 1.})
-            for each in (row(method, problem={
-                'name': 'selection', 'discount': discount})
-                         for method, discount in (('lstd', 0.95), ('kiv', 0.5),
-                                                  ('lstd', 0.5))))]
-  found = cases.collect(frames.log(rows), rows)
+def test_two_discounts_are_two_answers(row, sweep, selection_row):
+  short = {'discount': 0.5, 'log_return': 2.}
+  rows = [*sweep(lstd={}), row('log', estimate=2., problem=short), *(
+      row(seed=seed, estimate=3., problem=short) for seed in range(3)),
+          *(selection_row(row(method, problem={'discount': discount}))
+            for method, discount in (
+                ('lstd', 0.95), ('kiv', 0.5), ('lstd', 0.5)))]
+  found = log_results.collect(frames.log(rows), rows)
   assert [(len(case.frame), case.log[0], list(case.selection.index))
           for case in found] == [
               (4, 8., ['LSTD-Q']), (4, 2., ['KIV', 'LSTD-Q'])]
-  files = build.files(rows, pathlib.Path('runs'))
+  files = build.files(rows, 'runs')
   lines = lines_of(files, 'answers')
   policy = 'the Python function offers:generous, discount'
   assert [lines[f'{policy} {discount}']['estimate'] for discount in (
@@ -432,37 +434,40 @@ def test_one_discount_needs_no_label(files):
   assert '"discount","number"' not in page
 
 
-def test_a_policy_or_a_log_that_changed_under_its_name_is_another():
+def test_a_policy_or_a_log_that_changed_under_its_name_is_another(row):
   changed = {'target': 'b2' * 8}
   other = {'digest': 'e' * 64}
   rows = [row(problem={'target': 'a1' * 8}), row(problem={
       'target': 'a1' * 8, **other}), row(estimate=5., problem=changed)]
-  found = cases.collect(frames.log(rows), rows)
+  found = log_results.collect(frames.log(rows), rows)
   assert [case.policy.split('generous')[1] for case in found] == [
       ', log dddddddd, policy a1a1a1a1', ', log eeeeeeee, policy a1a1a1a1',
       ', log dddddddd, policy b2b2b2b2']
 
 
-def test_resamples_of_an_older_number_are_not_mixed_with_others():
-  old = row(seed=0, resamples=CHANGES[::2], inference={'resamples': 101})
+def test_resamples_of_an_older_number_are_not_mixed_with_others(row):
+  old = row(seed=0, resamples=row().resamples[::2], inference={
+      'resamples': 101})
   case = case_of([old, row(seed=1, estimate=12.), row(seed=2, estimate=12.)])
   (result,) = case.methods
   assert result.interval.estimate == 12.
 
 
-def test_a_column_that_may_hold_names_is_a_reason_for_doubt():
+def test_a_column_that_may_hold_names_is_a_reason_for_doubt(sweep):
   rows = sweep(lstd={'estimate': 14.}, fqe={'estimate': 14.2})
-  columns = [
-      {'sentence': 'Observation state looks categorical.', 'doubt': True},
-      {'sentence': 'Observation x is constant.', 'doubt': False}]
-  rows = [dataclasses.replace(row, problem={**row.problem, 'columns': columns})
-          for row in rows]
+  notes = (
+      log_notes.Note(kind=log_notes.CATEGORICAL, column='state', numbers={
+          'values': 4.}),
+      log_notes.Note(kind=log_notes.CONSTANT, column='x'))
+  rows = [dataclasses.replace(row, problem=dataclasses.replace(
+      row.problem, notes=notes)) for row in rows]
   assert advice.trust(case_of(rows)) == 'with care'
-  assert advice.headline(case_of(rows)).endswith(
-      'Take it with care. Observation state looks categorical.')
+  words = advice.headline(case_of(rows)).split('Take it with care. ')[1]
+  assert words.startswith('Observation state takes 4 whole numbers')
+  assert 'constant' not in words
 
 
-def test_a_log_of_few_episodes_has_estimates_without_intervals():
+def test_a_log_of_few_episodes_has_estimates_without_intervals(row):
   few = {'episodes': 3, 'log_standard_error': 3.}
   rows = [row('log', problem=few), row('lstd', problem=few)]
   case = case_of(rows)
@@ -473,31 +478,31 @@ def test_a_log_of_few_episodes_has_estimates_without_intervals():
       '(without an interval, by LSTD-Q), against the average return of the '
       'log, 8. Do not rely on it. No interval: 3 episodes say too little of '
       'how much episodes differ. Log at least 20.')
-  line = lines_of(build.files(rows, pathlib.Path('runs')), 'log-methods')
+  line = lines_of(build.files(rows, 'runs'), 'log-methods')
   for name in ('LSTD-Q', 'Log (average return)'):
     assert (line[name]['low'], line[name]['high']) == ('–', '–')
   assert line['LSTD-Q']['estimate'] == '**10**'
 
 
-def test_fewer_rows_than_columns_have_no_interval():
+def test_fewer_rows_than_columns_have_no_interval(sweep):
   case = case_of(sweep(lstd={'metrics': {'columns': 5_001}}, fqe={
       'metrics': {'columns': 500}}))
   assert [bool(each.interval) for each in case.methods] == [False, True]
   assert case.preferred.method == 'fqe'
 
 
-def test_heavy_rows_are_told():
+def test_heavy_rows_are_told(sweep):
   case = case_of(sweep(lstd={'metrics': {'heavy_share': 0.97}}))
   assert advice.trust(case) == 'with care'
   assert advice.next_steps(case)[0].startswith(
       '97 % of the estimate of LSTD-Q rests on its largest 0.1 % of rows')
 
 
-def test_the_verdict_names_the_features_of_the_answer():
+def test_the_verdict_names_the_features_of_the_answer(sweep):
   features = {'overlap_features': 40, 'overlap_bandwidth_scale': 0.1,
               'overlap_reduced': 0.}
   files = build.files(sweep(lstd={'share': 0.048, 'metrics': features}),
-                      pathlib.Path('runs'))
+                      'runs')
   page = files['index.html'].decode()
   assert 'Overlap is poor' in page
   assert ('The effective sample size is 4.8 % of the rows, with 40 random '

@@ -7,12 +7,13 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.nn import descent, networks
+from dfiv_ope.nn import layers as layers_lib
 
 
 def line(**kwargs):
   """Returns a descent on y = w x with w = 1 and no bias to speak of."""
   network = networks.Network(
-      (networks.Dense(1, None),), input_size=1, seed=0)
+      (layers_lib.Dense(1, None),), input_size=1, seed=0)
   for variable in network.trainable_variables:
     variable.assign(tf.ones_like(variable) * (variable.shape.rank == 2))
   return descent.Descent(network, snt.optimizers.SGD, **kwargs)
@@ -103,11 +104,11 @@ def test_intervals_cover_all_steps():
   assert descent.intervals(10, 3) == [(0, 3), (3, 6), (6, 10)]
 
 
-@pytest.mark.parametrize('layers', [(), (networks.Dense(2, None),),
-                                    (networks.Dense(1),)])
+@pytest.mark.parametrize('layers', [(), (layers_lib.Dense(2, None),),
+                                    (layers_lib.Dense(1),)])
 def test_networks_without_one_linear_output_are_refused(layers):
   with pytest.raises(ValueError, match='net must end in Dense'):
-    descent.check_output('net', layers)
+    layers_lib.check_output('net', layers)
 
 
 def test_a_nest_without_covariates_is_left_to_its_network():

@@ -5,10 +5,11 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import configs
+from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.nn import networks
 
-LAYERS = (networks.Dense(8), networks.Dropout(0.5),
-          networks.BatchNorm('relu'), networks.Dense(2, activation=None))
+LAYERS = (layers_lib.Dense(8), layers_lib.Dropout(0.5),
+          layers_lib.BatchNorm('relu'), layers_lib.Dense(2, activation=None))
 
 
 def inputs(rows=16, columns=3, seed=0):
@@ -18,7 +19,7 @@ def inputs(rows=16, columns=3, seed=0):
 
 def test_a_network_of_two_layers_is_the_formula():
   network = networks.Network(
-      (networks.Dense(4), networks.Dense(1, None)), input_size=3, seed=0)
+      (layers_lib.Dense(4), layers_lib.Dense(1, None)), input_size=3, seed=0)
   b0, w0, b1, w1 = (v.numpy() for v in network.trainable_variables)
   hidden = np.maximum(inputs().numpy() @ w0 + b0, 0.)
   np.testing.assert_allclose(network(inputs()), hidden @ w1 + b1, rtol=1e-5)
@@ -26,7 +27,7 @@ def test_a_network_of_two_layers_is_the_formula():
 
 
 def test_weights_and_biases_start_within_the_fan_in_bound():
-  network = networks.Network((networks.Dense(1000),), input_size=4, seed=0)
+  network = networks.Network((layers_lib.Dense(1000),), input_size=4, seed=0)
   for variable in network.trainable_variables:
     assert np.abs(variable).max() <= 0.5
     assert np.std(variable) == pytest.approx(0.5 / np.sqrt(3), rel=0.05)
@@ -43,7 +44,7 @@ def test_the_seed_decides_weights_and_dropout_masks():
 
 def test_dropout_keeps_the_mean_in_training_and_is_off_otherwise():
   network = networks.Network(
-      (networks.Dropout(0.25),), input_size=1000, seed=0)
+      (layers_lib.Dropout(0.25),), input_size=1000, seed=0)
   ones = tf.ones([100, 1000])
   dropped = network(ones, is_training=True).numpy()
   assert (dropped == 0.).mean() == pytest.approx(0.25, abs=0.01)
@@ -52,7 +53,7 @@ def test_dropout_keeps_the_mean_in_training_and_is_off_otherwise():
 
 
 def test_batch_norm_uses_batch_statistics_in_training_only():
-  network = networks.Network((networks.BatchNorm(),), input_size=3, seed=0)
+  network = networks.Network((layers_lib.BatchNorm(),), input_size=3, seed=0)
   shifted = inputs(rows=200) * 5. + 7.
   trained = network(shifted, is_training=True).numpy()
   np.testing.assert_allclose(trained.mean(0), 0., atol=1e-4)
@@ -73,13 +74,13 @@ def test_a_network_survives_a_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize('make, message', [
-    (lambda: networks.Dense(0), 'at least 1, got 0'),
-    (lambda: networks.Dense(2, 'sigmoid'), "got 'sigmoid'"),
-    (lambda: networks.Dropout(1.), 'got 1.0'),
-    (lambda: networks.BatchNorm('swish'), "got 'swish'"),
-    (lambda: networks.BatchNorm(decay=1.), 'got 1.0'),
-    (lambda: networks.Conv(4, 0), 'kernel must be at least 1, got 0'),
-    (lambda: networks.Image(0, 3), 'height must be at least 1, got 0'),
+    (lambda: layers_lib.Dense(0), 'at least 1, got 0'),
+    (lambda: layers_lib.Dense(2, 'sigmoid'), "got 'sigmoid'"),
+    (lambda: layers_lib.Dropout(1.), 'got 1.0'),
+    (lambda: layers_lib.BatchNorm('swish'), "got 'swish'"),
+    (lambda: layers_lib.BatchNorm(decay=1.), 'got 1.0'),
+    (lambda: layers_lib.Conv(4, 0), 'kernel must be at least 1, got 0'),
+    (lambda: layers_lib.Image(0, 3), 'height must be at least 1, got 0'),
     (lambda: networks.Network((), input_size=0, seed=0), 'got 0'),
 ])
 def test_bad_specifications_are_refused(make, message):
@@ -95,7 +96,7 @@ def singular_values(network):
 
 def test_a_spectral_norm_divides_by_the_largest_singular_value():
   network = networks.Network(
-      (networks.Dense(6, None, spectral=True),), input_size=5, seed=0)
+      (layers_lib.Dense(6, None, spectral=True),), input_size=5, seed=0)
   b, w = (v.numpy() for v in network.trainable_variables)
   x = inputs(columns=5).numpy()
   largest, = singular_values(network)
@@ -104,7 +105,7 @@ def test_a_spectral_norm_divides_by_the_largest_singular_value():
 
 def test_a_spectral_norm_follows_the_weights_in_training_only():
   network = networks.Network(
-      (networks.Dense(6, None, spectral=True),), input_size=5, seed=0)
+      (layers_lib.Dense(6, None, spectral=True),), input_size=5, seed=0)
   b, w = network.trainable_variables
   w.assign(np.random.default_rng(1).normal(size=(5, 6)))
   x = inputs(columns=5)
@@ -122,7 +123,7 @@ def test_a_spectral_norm_follows_the_weights_in_training_only():
 
 def test_the_gradient_of_a_spectral_norm_is_that_of_the_formula():
   network = networks.Network(
-      (networks.Dense(3, None, spectral=True),), input_size=4, seed=0)
+      (layers_lib.Dense(3, None, spectral=True),), input_size=4, seed=0)
   _, w = network.trainable_variables
   x = inputs(columns=4)
   with tf.GradientTape() as tape:
@@ -143,7 +144,8 @@ def test_the_gradient_of_a_spectral_norm_is_that_of_the_formula():
 
 def test_a_convolution_without_padding_is_the_sum_over_its_window():
   network = networks.Network(
-      (networks.Image(3, 4), networks.Conv(2, 2, None)), input_size=12, seed=0)
+      (layers_lib.Image(3, 4), layers_lib.Conv(2, 2, None)), input_size=12,
+      seed=0)
   b, w = (v.numpy() for v in network.trainable_variables)
   x = inputs(rows=5, columns=12)
   picture = x.numpy().reshape(5, 3, 4)
@@ -159,23 +161,24 @@ def test_a_convolution_without_padding_is_the_sum_over_its_window():
 
 def test_pools_keep_the_largest_and_the_mean():
   x = tf.constant([[1., 2., 3., 4., 5., 6., 7., 9.]])
-  for layer, expected in ((networks.MaxPool(2), [6., 9.]),
-                          (networks.MeanPool(2), [3.5, 5.75])):
+  for layer, expected in ((layers_lib.MaxPool(2), [6., 9.]),
+                          (layers_lib.MeanPool(2), [3.5, 5.75])):
     network = networks.Network(
-        (networks.Image(2, 4), layer), input_size=8, seed=0)
+        (layers_lib.Image(2, 4), layer), input_size=8, seed=0)
     np.testing.assert_allclose(network(x), [expected])
 
 
 def test_the_papers_extractor_has_9216_inputs_after_its_pool():
   network = networks.Network(
-      (networks.Image(28, 28), networks.Conv(64, 3), networks.Conv(64, 3),
-       networks.MaxPool(2)), input_size=784, seed=0)
+      (layers_lib.Image(28, 28), layers_lib.Conv(64, 3), layers_lib.Conv(64, 3),
+       layers_lib.MaxPool(2)), input_size=784, seed=0)
   assert network.output_size == 9216
 
 
 def test_a_branch_replaces_the_last_columns():
   network = networks.Network(
-      (networks.Branch(2, (networks.Dense(3, None),)),), input_size=5, seed=0)
+      (layers_lib.Branch(2, (layers_lib.Dense(3, None),)),), input_size=5,
+      seed=0)
   b, w = (v.numpy() for v in network.trainable_variables)
   x = inputs(columns=5).numpy()
   np.testing.assert_allclose(
@@ -186,7 +189,7 @@ def test_a_branch_replaces_the_last_columns():
 
 def test_many_pictures_are_the_same_as_few_at_a_time():
   network = networks.Network(
-      (networks.Image(4, 4), networks.Conv(2, 2), networks.Dense(3)),
+      (layers_lib.Image(4, 4), layers_lib.Conv(2, 2), layers_lib.Dense(3)),
       input_size=16, seed=0)
   x = inputs(rows=1300, columns=16)
   parts = [network(x[start:start + 100]) for start in range(0, 1300, 100)]
@@ -194,21 +197,23 @@ def test_many_pictures_are_the_same_as_few_at_a_time():
 
 
 def test_nested_layers_survive_json():
-  layers = (networks.Branch(4, (networks.Image(2, 2), networks.Conv(3, 2),
-                                networks.Dropout(0.1))),
-            networks.Dense(5, 'tanh', spectral=True),
-            networks.BatchNorm('relu', 0.9))
-  assert configs.decode(configs.encode(layers), networks.LAYERS) == layers
+  layers = (layers_lib.Branch(4, (layers_lib.Image(2, 2), layers_lib.Conv(3, 2),
+                                  layers_lib.Dropout(0.1))),
+            layers_lib.Dense(5, 'tanh', spectral=True),
+            layers_lib.BatchNorm('relu', 0.9))
+  assert configs.decode(configs.encode(layers), layers_lib.LAYERS) == layers
 
 
 @pytest.mark.parametrize('layers, message', [
-    ((networks.Conv(2, 2),), 'Put Image'),
-    ((networks.MaxPool(2),), 'Put Image'),
-    ((networks.Image(3, 3),), 'takes 9 pixels, but gets rows of 16'),
-    ((networks.Image(4, 4), networks.Image(4, 4)), 'gets pictures'),
-    ((networks.Image(4, 4), networks.Conv(1, 5)), 'larger than its pictures'),
-    ((networks.Image(4, 4), networks.MeanPool(5)), 'larger than its pictures'),
-    ((networks.Branch(17, ()),), 'gets rows of 16'),
+    ((layers_lib.Conv(2, 2),), 'Put Image'),
+    ((layers_lib.MaxPool(2),), 'Put Image'),
+    ((layers_lib.Image(3, 3),), 'takes 9 pixels, but gets rows of 16'),
+    ((layers_lib.Image(4, 4), layers_lib.Image(4, 4)), 'gets pictures'),
+    ((layers_lib.Image(4, 4), layers_lib.Conv(1, 5)),
+     'larger than its pictures'),
+    ((layers_lib.Image(4, 4), layers_lib.MeanPool(5)),
+     'larger than its pictures'),
+    ((layers_lib.Branch(17, ()),), 'gets rows of 16'),
 ])
 def test_layers_that_do_not_fit_are_refused(layers, message):
   with pytest.raises(ValueError, match=message):

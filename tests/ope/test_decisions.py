@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers, networks
 from dfiv_ope.ope import decisions
 
-LAYERS = (networks.Dense(4, 'tanh'), networks.Dense(3, None))
+LAYERS = (layers.Dense(4, 'tanh'), layers.Dense(3, None))
 OBSERVATION = tf.constant(
     np.random.default_rng(0).normal(size=(6, 2)), tf.float32)
 

@@ -220,3 +220,34 @@ def test_a_small_effective_sample_size_is_not_to_be_trusted(share, grade):
   assert ('seldom shows' in words) == (grade != 'good')
   assert 'as many as memory and rows allow' in overlap.share_words(
       share, features=40, bandwidth_scale=0.5, reduced=True)
+
+
+def test_a_glance_looks_for_no_neighbours_and_no_weights():
+  target = np.tile([[0.75, 0.25]], (2_000, 1))
+  actions = np.tile([0, 1], 1_000)
+  found = overlap.glance(target, actions)
+  assert found == overlap.Overlap(
+      steps=2_000, agreement=0.5, unseen={}, coverage=None, weights=None)
+  assert (found.grade, found.warnings()) == ('good', [])
+  # The rest of it is what a closer look finds.
+  whole = _measure(target, actions)
+  assert (whole.agreement, whole.unseen) == (found.agreement, found.unseen)
+
+
+@pytest.mark.parametrize('probability, grade', [
+    (0.0005, 'good'), (0.01, 'thin'), (0.3, 'poor')])
+def test_without_neighbours_unseen_actions_are_graded(probability, grade):
+  found = overlap.glance(
+      np.tile([[1. - probability, probability]], (500, 1)),
+      np.zeros(500, int))
+  assert found.unseen == pytest.approx({1: probability})
+  assert found.grade == grade
+  assert 'an action that the log never takes (1)' in found.warnings()[0]
+  assert not any('nearby' in each for each in found.warnings())
+
+
+def test_a_small_log_is_thin_at_a_glance():
+  found = overlap.glance(np.tile(_EVEN, (50, 1)), np.tile([0, 1], 25))
+  assert found.grade == 'thin'
+  assert found.warnings() == [
+      'For this policy the 50 steps of the log are worth 50.']

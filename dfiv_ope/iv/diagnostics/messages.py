@@ -74,6 +74,31 @@ def weak_instrument(share: float, f: float, *, what: str) -> str:
       'look for a stronger instrument or more rows.')
 
 
+def strength(
+    f: float, threshold: float, *, what: str, linear: bool, conditional: bool,
+) -> str:
+  """Says in short whether the F that decides is large enough.
+
+  Args:
+    f: the effective F of linear two-stage least squares, or the F of the
+      held-out first-stage index.
+    threshold: what it should be above.
+    what: names the treatment.
+    linear: whether it is the former.
+    conditional: whether that is one of several treatments.
+  """
+  name = ('F of the held-out first-stage index' if not linear
+          else 'conditional F' if conditional else 'effective F')
+  bound = (f'the critical value {threshold:.1f} for a bias of at most '
+           f'{percent(WORST_BIAS)} of the worst case' if linear
+           else f'{threshold:.0f}')
+  if f < threshold:
+    return (f'The instruments are weak for {what}: {name} {f:.1f}, below '
+            f'{bound}.')
+  return (f'The instruments are strong enough for {what}: {name} {f:,.1f}, '
+          f'above {bound}.')
+
+
 def weak_linear(
     f: float,
     critical_values: Mapping[float, float],

@@ -14,53 +14,20 @@ the halves change places, so that every row is used.
 """
 
 from collections.abc import Sequence
-import dataclasses
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv.methods import deepgmm_update
+from dfiv_ope.iv.methods.entries import deepgmm as entry
 from dfiv_ope.nn import descent, networks
 
-_LAYERS = (networks.Dense(128), networks.Dense(64), networks.Dense(32),
-           networks.Dense(1, None))
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(deepgmm_update.UpdateRule):
-  """DeepGMM on arrays: the update rule, the networks and the training.
-
-  Attributes:
-    treatment_net: layers of f, the last with one output.
-    instrument_net: layers of the critic g, likewise.
-    batch_size: rows of a gradient, drawn with replacement.
-    steps: steps of f.
-    checks: snapshots of f and g to choose from.
-    swap: whether a second game is trained on the rows that the first is
-      chosen by, and chosen by those the first is trained on; the two
-      structural functions are averaged.
-  """
-  treatment_net: tuple[networks.Layer, ...] = _LAYERS
-  instrument_net: tuple[networks.Layer, ...] = _LAYERS
-  batch_size: int = 256
-  steps: int = 4000
-  checks: int = 40
-  swap: bool = True
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    descent.check_at_least(self, 1, 'batch_size', 'checks')
-    descent.check_at_least(self, self.checks, 'steps')
-    for name in ('treatment_net', 'instrument_net'):
-      descent.check_output(name, getattr(self, name))
-
+# Known before this module is loaded.
+Config = entry.Config
+PAPER = entry.PAPER
 
 TRAINED = {'held_out_loss': 'steps'}
-
-# The paper's networks, with the rates of its released code.
-# Deviation: that code has Adam, a constant rate and the last iterate.
-PAPER = Config(treatment_rate=5e-4, instrument_rate=2.5e-3, swap=False)
 
 
 def worst_violation(

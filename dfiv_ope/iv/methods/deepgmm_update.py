@@ -7,42 +7,13 @@
 """
 
 from collections.abc import Mapping, Sequence
-import dataclasses
 
 import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
+from dfiv_ope.iv.methods.entries import update_rules
 from dfiv_ope.nn import descent, optimizers
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UpdateRule:
-  """One round of the game.
-
-  Attributes:
-    treatment_rate: first learning rate of f.
-    instrument_rate: first learning rate of the critic g.
-    beta1: decay of the mean gradient in OAdam.
-    beta2: decay of the mean squared gradient in OAdam.
-    critic_steps: steps of g for each step of f.
-    unit_residuals: whether residuals are divided by their root mean square,
-      so that g need not grow as they shrink.
-  """
-  treatment_rate: float = 2e-3
-  instrument_rate: float = 5e-3
-  beta1: float = 0.5
-  beta2: float = 0.9
-  critic_steps: int = 5
-  unit_residuals: bool = False
-
-  def __post_init__(self) -> None:
-    descent.check_at_least(self, 1, 'critic_steps')
-    descent.check_positive(self, 'treatment_rate', 'instrument_rate')
-    for name in ('beta1', 'beta2'):
-      if not 0 <= getattr(self, name) < 1:
-        raise ValueError(
-            f'{name} must lie in [0, 1), got {getattr(self, name)}.')
 
 
 def game_value(
@@ -74,7 +45,7 @@ class DeepGMM(tf.Module):
 
   def __init__(
       self,
-      config: UpdateRule,
+      config: update_rules.DeepGMM,
       *,
       treatment_nets: Sequence[snt.Module],
       instrument_nets: Sequence[snt.Module],
@@ -168,7 +139,7 @@ class DeepGMM(tf.Module):
         inputs, is_training=is_training)
 
   def _scaled(self, residual: tf.Tensor) -> tf.Tensor:
-    """Returns residuals as the game sees them, see `UpdateRule`."""
+    """Returns residuals as the game sees them, see `update_rules.DeepGMM`."""
     if not self.config.unit_residuals:
       return residual
     size = tf.sqrt(tf.reduce_mean(tf.square(residual)))

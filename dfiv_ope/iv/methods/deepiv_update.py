@@ -7,42 +7,14 @@
 """
 
 from collections.abc import Mapping, Sequence
-import dataclasses
 
 import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv.methods import deepiv_mixture
+from dfiv_ope.iv.methods.entries import update_rules
 from dfiv_ope.nn import descent, optimizers
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UpdateRule:
-  """One gradient step on each network.
-
-  Attributes:
-    components: Gaussians in the mixture.
-    min_scale: least standard deviation of a Gaussian, in units of the
-      standardised treatment; keeps the density of repeated values finite.
-    samples: draws of the treatment in each of the two sets of a gradient.
-    density_rate: first learning rate of an instrument net.
-    response_rate: first learning rate of a treatment net.
-    density_decay: weight decay of an instrument net.
-    response_decay: weight decay of a treatment net.
-  """
-  components: int = 10
-  min_scale: float = 1e-2
-  samples: int = 2
-  density_rate: float = 1e-3
-  response_rate: float = 1e-3
-  density_decay: float = 1e-3
-  response_decay: float = 1e-4
-
-  def __post_init__(self) -> None:
-    descent.check_at_least(self, 1, 'components', 'samples')
-    descent.check_positive(self, 'min_scale', 'density_rate', 'response_rate')
-    descent.check_at_least(self, 0, 'density_decay', 'response_decay')
 
 
 def two_sample_loss(
@@ -76,7 +48,7 @@ class DeepIV(tf.Module):
 
   def __init__(
       self,
-      config: UpdateRule,
+      config: update_rules.DeepIV,
       *,
       instrument_nets: Sequence[snt.Module],
       treatment_nets: Sequence[snt.Module],

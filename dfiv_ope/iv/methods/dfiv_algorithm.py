@@ -14,47 +14,14 @@ more of it than one matrix), instrument phi, covariate xi or None, outcome.
 """
 
 from collections.abc import Callable
-import dataclasses
 from typing import NamedTuple, Protocol
 
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import differentiable
+from dfiv_ope.iv.methods.entries import update_rules
 from dfiv_ope.nn import descent
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UpdateRule:
-  """Hyper-parameters of Algorithm 1.
-
-  Attributes:
-    stage1_penalty: lambda1.
-    stage2_penalty: lambda2.
-    instrument_steps: T1, gradient steps on phi in an iteration.
-    treatment_steps: T2, gradient steps on psi in an iteration.
-    learning_rate: of phi, and of xi.
-    treatment_learning_rate: of psi, which makes the fewest steps.
-    refinements: how often stage 2 is solved again without the noise of the
-      treatment (`stage2`); 0 is the paper's stage 2.
-    at_once: whether the last step on phi and the first on psi are made at once,
-      each with the other network as it was before (`_step_at_once`).
-  """
-  stage1_penalty: float = 3e-2
-  stage2_penalty: float = 3e-3
-  instrument_steps: int = 3
-  treatment_steps: int = 1
-  learning_rate: float = 2e-3
-  treatment_learning_rate: float = 1e-2
-  refinements: int = 2
-  at_once: bool = False
-
-  def __post_init__(self) -> None:
-    descent.check_positive(
-        self, 'stage1_penalty', 'stage2_penalty', 'learning_rate',
-        'treatment_learning_rate')
-    descent.check_at_least(self, 1, 'instrument_steps', 'treatment_steps')
-    descent.check_at_least(self, 0, 'refinements')
 
 
 class Learned(Protocol):
@@ -93,7 +60,7 @@ class Learned(Protocol):
 
 def iterate(
     learned: Learned,
-    rule: UpdateRule,
+    rule: update_rules.DFIV,
     stage1: types.IVBatch,
     stage2: types.IVBatch,
     *,
@@ -159,13 +126,14 @@ def features(learned: Learned, rows: types.IVBatch) -> types.IVBatch:
 
 
 def stage1_weights(
-    learned: Learned, rule: UpdateRule, first: types.IVBatch) -> tf.Tensor:
+    learned: Learned, rule: update_rules.DFIV, first: types.IVBatch,
+) -> tf.Tensor:
   """Returns V-hat, Eq. (7), transposed; a function of psi and phi."""
   return differentiable.stage1(*learned.regression(first), rule.stage1_penalty)
 
 
 def stage1_loss(
-    learned: Learned, rule: UpdateRule, first: types.IVBatch,
+    learned: Learned, rule: update_rules.DFIV, first: types.IVBatch,
     weights: tf.Tensor,
 ) -> tf.Tensor:
   """Returns the loss of `first` at V-hat of the same rows, Eq. (6): []."""
@@ -176,7 +144,7 @@ def stage1_loss(
 
 
 def stage2_loss(
-    learned: Learned, rule: UpdateRule, second: types.IVBatch,
+    learned: Learned, rule: update_rules.DFIV, second: types.IVBatch,
     weights: tf.Tensor,
 ) -> tf.Tensor:
   """Returns the loss of `second` at V-hat and u-hat, Eq. (8) and (9): []."""
@@ -186,7 +154,7 @@ def stage2_loss(
 
 
 def iterate_jointly(
-    learned: Learned, rule: UpdateRule, stage1: types.IVBatch,
+    learned: Learned, rule: update_rules.DFIV, stage1: types.IVBatch,
     stage2: types.IVBatch,
 ) -> dict[str, tf.Tensor]:
   """Makes T1 steps of all networks down the stage-2 loss, Eq. (8).
@@ -211,7 +179,7 @@ def iterate_jointly(
 
 
 def _step_at_once(
-    learned: Learned, rule: UpdateRule, stage1: types.IVBatch,
+    learned: Learned, rule: update_rules.DFIV, stage1: types.IVBatch,
     stage2: types.IVBatch,
 ) -> tuple[tf.Tensor, tf.Tensor]:
   """Makes a step on phi and one on psi; returns their losses.
@@ -319,7 +287,7 @@ class HeldOut(NamedTuple):
 
 
 def held_out_losses(
-    learned: Learned, rule: UpdateRule, first: types.IVBatch,
+    learned: Learned, rule: update_rules.DFIV, first: types.IVBatch,
     second: types.IVBatch,
 ) -> HeldOut:
   """Solves each stage on its rows; the other rows judge it (Appendix A).
@@ -343,7 +311,7 @@ def held_out_losses(
 
 
 def cross_fitted_loss(
-    learned: Learned, rule: UpdateRule, first: types.IVBatch,
+    learned: Learned, rule: update_rules.DFIV, first: types.IVBatch,
     second: types.IVBatch,
 ) -> tf.Tensor:
   """Returns the stage-2 loss with everything fitted on other rows: [].

@@ -10,57 +10,21 @@ import dataclasses
 import numpy as np
 
 from dfiv_ope import types
+from dfiv_ope.iv import bases as bases_lib
 from dfiv_ope.iv import (
   closed_form,
   dictionaries,
   identification,
   two_stage,
 )
+from dfiv_ope.iv.methods.entries import sieve as entry
 from dfiv_ope.nn import scaling
+
+# Known before this module is loaded.
+Config = entry.Config
 
 # Rows that tell the rank of a dictionary.
 _RANK_ROWS = 2000
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
-  """Hyper-parameters of sieve IV.
-
-  Attributes:
-    treatment_bases: candidates for psi, the simplest first.
-    covariate_bases: candidates for xi, and for the covariate's part of phi.
-    instrument_basis: the instrument's part of phi; with fewer functions than
-      psi, f would not be identified.
-    interaction: the most columns that one product of psi, phi or xi joins.
-    most_functions: products of fewer columns are formed where psi, phi or xi
-      would have more functions than this.
-    most_columns: bases whose stage-2 design would have more columns than this
-      are not tried.
-    stage1_penalties: candidates of lambda1.
-    stage2_penalties: candidates of lambda2.
-  """
-  treatment_bases: tuple[dictionaries.Basis, ...] = (
-      dictionaries.Hermite(1), dictionaries.Hermite(2),
-      dictionaries.BSpline(5), dictionaries.BSpline(8),
-      dictionaries.BSpline(12))
-  covariate_bases: tuple[dictionaries.Basis, ...] = (
-      dictionaries.Hermite(2), dictionaries.BSpline(6),
-      dictionaries.BSpline(12), dictionaries.BSpline(24))
-  instrument_basis: dictionaries.Basis = dictionaries.BSpline(12)
-  interaction: int = 2
-  most_functions: int = 700
-  most_columns: int = 1300
-  stage1_penalties: tuple[float, ...] = closed_form.PENALTIES
-  stage2_penalties: tuple[float, ...] = closed_form.PENALTIES
-
-  def __post_init__(self) -> None:
-    if self.interaction < 1:
-      raise ValueError(
-          f'interaction must be at least 1, got {self.interaction}.')
-    for name in ('treatment_bases', 'covariate_bases'):
-      if not getattr(self, name):
-        raise ValueError(f'{name} must name at least one basis, got none.')
-    closed_form.check_candidates(self)
 
 
 def build(
@@ -99,7 +63,7 @@ def fit(
   done = 0
 
   def attempt(
-      treatment: dictionaries.Basis, covariate: dictionaries.Basis,
+      treatment: bases_lib.Basis, covariate: bases_lib.Basis,
   ) -> None:
     nonlocal done
     model = _fit_one(dataclasses.replace(
@@ -129,7 +93,7 @@ def fit(
   raise ValueError(
       'Not identified (rank condition): no treatment basis has as few '
       'functions as those of Z can tell apart given X. Pass a smaller one, '
-      'such as treatment_bases=(dictionaries.Hermite(1),), or instruments of '
+      'such as treatment_bases=(bases.Hermite(1),), or instruments of '
       'more values.')
 
 
@@ -198,7 +162,7 @@ def _dictionaries(
 ) -> tuple[dictionaries.Dictionary, dictionaries.Dictionary,
            dictionaries.Dictionary | None]:
   """Returns the dictionaries of treatment, instrument and covariate."""
-  def make(bases: list[dictionaries.Basis]) -> dictionaries.Dictionary:
+  def make(bases: list[bases_lib.Basis]) -> dictionaries.Dictionary:
     return dictionaries.Dictionary(
         bases, interaction=config.interaction,
         most_functions=config.most_functions)

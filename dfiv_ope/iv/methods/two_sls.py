@@ -1,29 +1,12 @@
 """Linear two-stage least squares."""
 
-import dataclasses
 
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, ridge, two_stage
+from dfiv_ope.iv.methods.entries import two_sls as entry
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
-  """Hyper-parameters of linear 2SLS.
-
-  Attributes:
-    stage1_penalty: ridge penalty of stage 1 on standardised columns. The
-      default is there only to make collinear columns solvable.
-    stage2_penalty: the same for stage 2.
-  """
-  stage1_penalty: float = 1e-12
-  stage2_penalty: float = 1e-12
-
-  def __post_init__(self) -> None:
-    for name in ('stage1_penalty', 'stage2_penalty'):
-      if not getattr(self, name) > 0:
-        raise ValueError(
-            f'{name} must be positive, got {getattr(self, name)}. Keep the '
-            'default for ordinary 2SLS.')
+# Known before this module is loaded.
+Config = entry.Config
 
 
 def build(

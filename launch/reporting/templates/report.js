@@ -68,21 +68,25 @@
     table.closest('.table').prepend(label);
   });
 
+  if (!byId('data')) return;  // A page without rows.
+
   // The table of all rows is made from data, a hundred at a time.
   const data = JSON.parse(byId('data').textContent);
   const names = data.columns.map((column) => column[0]);
   const width = names.length;
   const place = (name) => names.indexOf(name);
-  const [PANEL, PROBLEM, CONFIG, VERSIONS, KEY, PRESET, COMMAND, FAILURE,
+  const [PANEL, PROBLEM, CONFIG, VERSIONS, KEY, PRESET, COMMAND, REASON,
     METRICS] = [...Array(9).keys()].map((index) => width + index);
+  // That of a selection is of what it was asked for.
+  const digest = (problem) => (problem.asked || problem).digest;
   const at = {panel: PANEL};
   ['method', 'noise', 'outcome', 'n', 'rho', 'task', 'discount'].forEach(
       (name) => {
         at[name] = place(name);
       });
   const words = data.rows.map((row) => [
-    ...row.slice(0, width), row[KEY], row[PRESET], row[FAILURE], row[COMMAND],
-    data.problems[row[PROBLEM]].digest].join(' ').toLowerCase());
+    ...row.slice(0, width), row[KEY], row[PRESET], row[REASON], row[COMMAND],
+    digest(data.problems[row[PROBLEM]])].join(' ').toLowerCase());
   const body = byId('rows-table').tBodies[0];
   let order = data.rows.map((_, index) => index);
   let matching = [];
@@ -104,9 +108,9 @@
         ([name, each]) => `${name}: ${JSON.stringify(each)}`).join('\n');
     const problem = data.problems[row[PROBLEM]];
     Object.entries({
-      'dataset digest': problem.digest || '–',
+      'dataset digest': digest(problem) || '–',
       'command': row[COMMAND] || '– (the row names none)',
-      'failure': row[FAILURE], 'preset': row[PRESET],
+      'reason': row[REASON], 'preset': row[PRESET],
       'seed': row[place('seed')], 'row key': row[KEY],
       'diagnostics': json(row[METRICS]), 'problem': json(problem),
       'config': json(data.configs[row[CONFIG]]),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope import types
-from dfiv_ope.iv import dictionaries, features
+from dfiv_ope.iv import bases, features
 from dfiv_ope.iv.methods import kiv, sieve, two_sls
 
 
@@ -124,7 +124,7 @@ def test_sieve_chooses_among_its_candidates_by_the_held_out_loss():
   assert min(model.history['stage2_loss']) == pytest.approx(
       calls[-1]['stage2_loss'])
   # A straight line cannot follow a sine.
-  assert model.config.treatment_bases[0] != dictionaries.Hermite(1)
+  assert model.config.treatment_bases[0] != bases.Hermite(1)
 
 
 def test_sieve_drops_interactions_that_would_be_too_many():

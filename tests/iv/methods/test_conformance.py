@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import configs, testing, types
-from dfiv_ope.iv import dictionaries, methods
-from dfiv_ope.nn import networks
+from dfiv_ope.iv import bases, methods
+from dfiv_ope.nn import layers
 
 
 def batch(rows=40, seed=0):
@@ -53,6 +53,12 @@ def test_no_method_is_missing_from_this_suite():
     if hasattr(loaded, 'fit') and hasattr(loaded, 'Config'):
       found.add(module.name)
   assert found == set(methods.NAMES)
+
+
+def test_those_that_can_be_watched_say_so():
+  found = {name for name in methods.NAMES if 'watch' in inspect.signature(
+      methods.load(name).fit).parameters}
+  assert found == set(methods.WATCHABLE)
 
 
 @pytest.mark.parametrize('name', methods.NAMES)
@@ -118,11 +124,11 @@ def test_progress_ends_with_all_steps_done(fitted):
 
 
 # Settings with which a fit without covariates has an answer that numpy knows.
-_LINE = (networks.Dense(1, None),)
+_LINE = (layers.Dense(1, None),)
 _KNOWN = {
     'two_sls': {},
-    'sieve': {'treatment_bases': (dictionaries.Hermite(2),),
-              'instrument_basis': dictionaries.Hermite(3),
+    'sieve': {'treatment_bases': (bases.Hermite(2),),
+              'instrument_basis': bases.Hermite(3),
               'stage1_penalties': (1e-2,), 'stage2_penalties': (1e-3,)},
     'kiv': {'random_features': 10, 'stage1_penalties': (1e-2,),
             'stage2_penalties': (1e-3,)},

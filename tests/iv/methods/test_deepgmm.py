@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from dfiv_ope import testing, types
 from dfiv_ope.iv.methods import deepgmm, deepgmm_update
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers as layers_lib
 
 SMALL = deepgmm.Config(
-    instrument_net=(networks.Dense(16, 'tanh'), networks.Dense(1, None)),
-    treatment_net=(networks.Dense(1, None),),
+    instrument_net=(layers_lib.Dense(16, 'tanh'), layers_lib.Dense(1, None)),
+    treatment_net=(layers_lib.Dense(1, None),),
     treatment_rate=1e-2, instrument_rate=2e-2, critic_steps=2, steps=300,
     checks=10)
 
@@ -159,8 +159,8 @@ def test_update_learns_the_same_effect_inside_a_graph():
 
 
 def test_the_paper_config_has_the_networks_of_the_paper():
-  layers = (networks.Dense(128), networks.Dense(64), networks.Dense(32),
-            networks.Dense(1, None))
+  layers = (layers_lib.Dense(128), layers_lib.Dense(64), layers_lib.Dense(32),
+            layers_lib.Dense(1, None))
   assert deepgmm.PAPER.treatment_net == layers
   assert deepgmm.PAPER.instrument_net == layers
 

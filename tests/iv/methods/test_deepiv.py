@@ -9,11 +9,12 @@ import tensorflow as tf
 
 from dfiv_ope import testing, types
 from dfiv_ope.iv.methods import deepiv, deepiv_mixture, deepiv_update
-from dfiv_ope.nn import networks
+from dfiv_ope.iv.methods.entries import deepiv as entry
+from dfiv_ope.nn import layers
 
 SMALL = deepiv.Config(
-    instrument_net=(networks.Dense(16, 'tanh'),),
-    treatment_net=(networks.Dense(1, None),),
+    instrument_net=(layers.Dense(16, 'tanh'),),
+    treatment_net=(layers.Dense(1, None),),
     components=2, density_rate=2e-2, response_rate=2e-2, density_steps=300,
     response_steps=300, checks=10, members=1)
 
@@ -120,8 +121,8 @@ def test_a_linear_effect_is_found_where_least_squares_fails(covariates):
 def test_the_seed_decides_the_numbers_and_a_checkpoint_keeps_them(tmp_path):
   config = dataclasses.replace(
       SMALL, density_steps=20, response_steps=20, checks=2,
-      treatment_net=(networks.Dense(4), networks.Dropout(0.5),
-                     networks.Dense(1, None)))
+      treatment_net=(layers.Dense(4), layers.Dropout(0.5),
+                     layers.Dense(1, None)))
   halves = testing.linear_problem(60, covariates=True)
   steps = []
   models = [
@@ -175,14 +176,14 @@ def test_update_learns_the_same_effect_inside_a_graph():
 
 
 def test_the_paper_config_has_the_networks_and_the_dropout_of_the_paper():
-  assert deepiv.dropout_rate(500) == 0.5
-  np.testing.assert_allclose(deepiv.dropout_rate(5000), 1. / 6.)
+  assert entry.dropout_rate(500) == 0.5
+  np.testing.assert_allclose(entry.dropout_rate(5000), 1. / 6.)
   config = deepiv.Config.paper(5000)
-  dropout = networks.Dropout(1000. / 6000.)
-  body = (networks.Dense(128), dropout, networks.Dense(64), dropout,
-          networks.Dense(32), dropout)
+  dropout = layers.Dropout(1000. / 6000.)
+  body = (layers.Dense(128), dropout, layers.Dense(64), dropout,
+          layers.Dense(32), dropout)
   assert config.instrument_net == body
-  assert config.treatment_net == (*body, networks.Dense(1, None))
+  assert config.treatment_net == (*body, layers.Dense(1, None))
   assert config.components == 10
   assert config.response_steps == 15000
 
@@ -193,7 +194,7 @@ def test_the_paper_config_has_the_networks_and_the_dropout_of_the_paper():
     ({'min_scale': 0.}, 'min_scale must be positive'),
     ({'density_steps': 3}, 'density_steps must be at least 20, got 3'),
     ({'held_out_share': 0.4}, '1 / members, got 0.4 with 3 members'),
-    ({'treatment_net': (networks.Dense(3),)}, 'treatment_net must end in'),
+    ({'treatment_net': (layers.Dense(3),)}, 'treatment_net must end in'),
 ])
 def test_bad_configs_are_refused(bad, message):
   with pytest.raises(ValueError, match=message):

@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv.methods import dfiv, dfiv_algorithm
-from dfiv_ope.nn import networks
+from dfiv_ope.nn import layers
 
 SMALL = dfiv.Config(
-    treatment_net=(networks.Dense(4, 'silu'), networks.Dense(1, None)),
-    instrument_net=(networks.Dense(8, 'silu'), networks.Dense(4, None)),
-    covariate_net=(networks.Dense(8, 'silu'), networks.Dense(3, None)),
+    treatment_net=(layers.Dense(4, 'silu'), layers.Dense(1, None)),
+    instrument_net=(layers.Dense(8, 'silu'), layers.Dense(4, None)),
+    covariate_net=(layers.Dense(8, 'silu'), layers.Dense(3, None)),
     instrument_steps=1, covariate_steps=2, learning_rate=1e-2,
     iterations=6, checks=2, batch_size=32)
 
@@ -268,7 +268,7 @@ def test_seeds_decide_the_networks():
 
 def test_the_paper_config_has_the_papers_stage_2_and_batch_norm():
   assert dfiv.PAPER.refinements == 0
-  assert dfiv.PAPER.covariate_net[-1] == networks.BatchNorm('relu')
+  assert dfiv.PAPER.covariate_net[-1] == layers.BatchNorm('relu')
   model = built(dataclasses.replace(
       dfiv.PAPER, instrument_steps=1, covariate_steps=1))
   data = tensors(batch(30, 0))

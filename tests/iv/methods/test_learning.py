@@ -15,26 +15,26 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import methods
-from dfiv_ope.nn import descent, networks
+from dfiv_ope.nn import descent, layers
 
 _GRID = np.linspace(-1.8, 1.8, 60, dtype=np.float32)[:, None]
 _TRUTH = np.sin(1.5 * _GRID)
-_TWO_LAYERS = (networks.Dense(32, 'silu'), networks.Dense(32, 'silu'),
-               networks.Dense(1, None))
+_TWO_LAYERS = (layers.Dense(32, 'silu'), layers.Dense(32, 'silu'),
+               layers.Dense(1, None))
 
 # What finds the function within seconds.
 LEARNING = {
     'dfiv': {
         'iterations': 400, 'checks': 5, 'batch_size': 1000,
-        'treatment_net': (networks.Dense(32, 'silu'), networks.Dense(1, None)),
+        'treatment_net': (layers.Dense(32, 'silu'), layers.Dense(1, None)),
         'instrument_net': (
-            networks.Dense(32, 'silu'), networks.Dense(16, None)),
+            layers.Dense(32, 'silu'), layers.Dense(16, None)),
         'treatment_learning_rate': 2e-2, 'learning_rate': 5e-3},
     'deepiv': {
         'density_steps': 800, 'response_steps': 1500, 'checks': 5,
         'batch_size': 500, 'members': 1, 'components': 1,
         'density_rate': 1e-2, 'response_rate': 5e-3, 'density_decay': 0.,
-        'instrument_net': (networks.Dense(16, 'tanh'),),
+        'instrument_net': (layers.Dense(16, 'tanh'),),
         'treatment_net': _TWO_LAYERS},
     'deepgmm': {
         'steps': 800, 'checks': 8, 'batch_size': 500, 'swap': False,

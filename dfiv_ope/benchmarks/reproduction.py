@@ -1,0 +1,58 @@
+"""The experiments of the paper as data: what each budget asks for."""
+
+import dataclasses
+from typing import Any
+
+# What each budget asks of a sweep.
+OPE: dict[str, dict[str, Any]] = {
+    'quick': {'noises': (0., 0.2, 0.5), 'seeds': 2},
+    'full': {'noises': (0., 0.1, 0.2, 0.3, 0.4, 0.5), 'seeds': 5},
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+  """What a budget asks of an instrumental-variable benchmark.
+
+  Attributes:
+    methods: with our configs.
+    paper: with those of the paper.
+    seeds: of each run.
+    designs: fields of each design.
+    watch: whether errors are measured during the training too.
+  """
+  methods: tuple[str, ...]
+  paper: tuple[str, ...] = ()
+  seeds: int = 1
+  designs: tuple[dict[str, Any], ...]
+  watch: bool = False
+
+
+_SPRITES = ('two_sls', 'kiv', 'deepiv', 'deepgmm', 'dfiv')
+_OUTCOMES = tuple({'outcome': each} for each in ('area', 'orientation'))
+_SCENARIOS = tuple({'scenario': each} for each in ('x', 'z', 'xz'))
+IV: dict[str, dict[str, Plan]] = {
+    'dsprites': {
+        'quick': Plan(methods=_SPRITES, paper=('kiv',), seeds=3,
+                       designs=_OUTCOMES),
+        'full': Plan(
+            methods=_SPRITES, paper=('kiv', 'deepgmm', 'dfiv'), seeds=5,
+            designs=tuple({**each, 'n': n} for each in _OUTCOMES
+                          for n in (1000, 5000, 10_000)))},
+    'demand-mnist': {
+        'quick': Plan(methods=('kiv', 'deepiv', 'dfiv'), designs=({},)),
+        'full': Plan(
+            methods=('kiv', 'deepiv', 'deepgmm', 'dfiv'),
+            paper=('kiv', 'deepiv', 'deepgmm', 'dfiv'), seeds=5,
+            designs=tuple({'rho': rho} for rho in (
+                0.1, 0.25, 0.5, 0.75, 0.9)))},
+    'mnist': {
+        'quick': Plan(methods=('deepgmm', 'dfiv'), designs=_SCENARIOS),
+        'full': Plan(methods=('deepgmm', 'dfiv'), seeds=5,
+                      designs=_SCENARIOS)},
+    'instability': {
+        'quick': Plan(methods=('deepgmm', 'dfiv'), seeds=2, designs=({},),
+                       watch=True),
+        'full': Plan(methods=('deepgmm', 'dfiv'), paper=('deepgmm', 'dfiv'),
+                      seeds=5, designs=({},), watch=True)},
+}

@@ -1,0 +1,88 @@
+"""Result rows of runs: what the command line writes and reports read."""
+
+from collections.abc import Mapping
+import math
+from typing import TYPE_CHECKING, Any
+
+from dfiv_ope import agents, versions
+from dfiv_ope.evaluation import interval_settings
+from dfiv_ope.results import problems, rows
+
+if TYPE_CHECKING:
+  from dfiv_ope.evaluation import runs
+  from dfiv_ope.ope import task as task_lib
+
+# The method and config of the naive answer: the average return of the log.
+LOG = 'log'
+LOG_CONFIG = {'type': 'AverageReturn'}
+# Of its numbers: raised when they change, see `registry.Entry`.
+LOG_VERSION = 1
+
+
+def version(method: str) -> int:
+  """Returns the version of a method's numbers, which is part of its key."""
+  return LOG_VERSION if method == LOG else agents.ENTRIES[method].version
+
+
+def inference(method: str) -> dict[str, Any]:
+  """Returns the settings of a method's interval, which are part of its key."""
+  return {} if method == LOG else interval_settings.constants()
+
+
+def user_log(
+    task: 'task_lib.EvaluationTask', *, target: str, policy: str,
+) -> problems.UserLog:
+  """Returns the problem of a log and a user's policy.
+
+  Args:
+    task: the log and the policy.
+    target: digest of the policy.
+    policy: what it is called.
+  """
+  log, average = task.log, task.log.average_return
+  return problems.UserLog(
+      dataset=log.name, digest=log.digest, discount=log.discount,
+      actions=log.num_actions, target=target, transitions=len(log),
+      episodes=log.num_episodes, log_return=average.mean,
+      log_standard_error=average.standard_error, overlap=task.overlap,
+      policy=policy, action_labels=tuple(log.action_labels), notes=log.notes)
+
+
+def of_run(
+    problem: problems.OnDataset, method: str, config: Mapping[str, Any],
+    run: 'runs.Run', *, preset: str = 'default', custom: bool = False,
+    command: str = '',
+) -> rows.Row:
+  """Returns the row of a run.
+
+  Args:
+    problem: with the truth if it is known.
+    method: name of the agent, or LOG.
+    config: its hyper-parameters, encoded.
+    run: what it found.
+    preset: where the config is from.
+    custom: whether it was changed.
+    command: the command that makes the row.
+  """
+  return rows.Row(
+      problem=problem, method=method, config=config, seed=run.seed,
+      metrics={} if run.failure else {
+          **run.metrics, **errors(run.metrics['estimate'], problem.truth)},
+      curves={name: tuple(
+          each if math.isfinite(each) else None for each in values)
+          for name, values in run.curves.items()},
+      cpu_seconds=run.cpu_seconds, versions=versions.versions(),
+      outcome=rows.DIVERGED if run.failure else rows.FINISHED,
+      reason=run.failure, preset=preset, custom=custom, command=command,
+      version=version(method), inference=inference(method),
+      # Few digits keep rows small.
+      resamples=tuple(float(f'{change:.6g}') for change in run.resamples))
+
+
+def errors(estimate: float, truth: float | None) -> dict[str, float]:
+  """Returns an estimate and its distance from the truth, if that is known."""
+  if truth is None:
+    return {'estimate': estimate}
+  error = abs(estimate - truth)
+  return {'estimate': estimate, 'error': error,
+          **({'relative_error': error / abs(truth)} if truth else {})}

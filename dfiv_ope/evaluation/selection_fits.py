@@ -1,0 +1,109 @@
+"""Candidates of a selection on halves of a log, each judged on the other."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.evaluation import selection
+from dfiv_ope.ope import bellman
+from dfiv_ope.ope import task as task_lib
+from dfiv_ope.results import problems
+
+
+class Fit(NamedTuple):
+  """What a candidate says of the rows that it was not fitted on.
+
+  Attributes:
+    values: Q-values, [N].
+    errors: Bellman errors, [N].
+    divergence: why there are none; empty if there are.
+    cpu_seconds: that it took.
+  """
+  values: types.FloatArray
+  errors: types.FloatArray
+  divergence: str
+  cpu_seconds: float
+
+
+def halves(
+    task: task_lib.EvaluationTask, half: int, judge: problems.Judge,
+) -> tuple[types.IVBatch, types.IVBatch]:
+  """Returns the rows to fit on, and those of the other half to judge by.
+
+  Args:
+    task: the log and the policy.
+    half: 0 or 1.
+    judge: how many rows are judged by.
+
+  Raises:
+    ValueError: the log has one episode only.
+  """
+  if not task.log.episodes.any():
+    raise ValueError(
+        'Choosing a method takes two episodes, one to fit and one to judge; '
+        'this log has one. Name a --method.')
+  parity = task.log.episodes % 2
+  fitted = _take(task.rows, np.flatnonzero(parity == half))
+  held_out = np.flatnonzero(parity != half)
+  return fitted, _take(
+      task.rows, held_out[::max(1, -(-len(held_out) // judge.rows))])
+
+
+def values_and_errors(
+    learner: base.OPELearner, judged: types.IVBatch,
+) -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns values of rows and Bellman errors there, [N]; nan if diverged."""
+  if learner.divergence:
+    nothing = np.full(len(judged.outcome), np.nan)
+    return nothing, nothing
+  predict = tf.function(learner.agent.predict, reduce_retracing=True)
+  error = tf.cast(judged.outcome, tf.float64) - tf.cast(
+      bellman.difference(predict, judged.treatment), tf.float64)
+  return (predict(judged.instrument).numpy()[:, 0].astype(np.float64),
+          error.numpy()[:, 0])
+
+
+def judge(
+    task: task_lib.EvaluationTask, fits: Sequence[Sequence[Fit]],
+    settings: problems.Judge,
+) -> selection.Scores:
+  """Scores candidates, averaged over both halves.
+
+  Args:
+    task: the log and the policy.
+    fits: of each candidate on each half, [half][candidate].
+    settings: how they are judged.
+
+  Raises:
+    ValueError: each of them diverged on a half.
+  """
+  if all(one.divergence or other.divergence
+         for one, other in zip(*fits, strict=True)):
+    raise ValueError(
+        'Every candidate diverged on half of the episodes, so none can be '
+        'chosen. Name methods of a closed form, such as --method auto '
+        '--method lstd --method kiv.')
+  asked = task.problem
+  psi = fixed_features.make(
+      asked, size=min(
+          settings.features, random_features.affordable(asked.num_actions)),
+      bandwidth_scale=1., seed=0)
+  scores = []
+  for half, found in enumerate(fits):
+    _, judged = halves(task, half, settings)
+    scores.append(selection.judge(
+        np.stack([each.values for each in found], axis=1),
+        np.stack([each.errors for each in found], axis=1),
+        psi(judged.instrument).numpy()))
+  return selection.Scores(*np.mean(scores, axis=0))
+
+
+def _take(table: types.IVBatch, index: np.ndarray) -> types.IVBatch:
+  """Returns some of the rows."""
+  return tf.nest.map_structure(
+      lambda x: None if x is None else tf.gather(x, index), table)

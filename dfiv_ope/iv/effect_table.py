@@ -1,0 +1,209 @@
+"""What a fitted structural function says at levels of a treatment.
+
+    plain = effect_table.plain_regression(model, Y, T, X, seed=0)
+    for each in effect_table.measure(model, plain, T, X, names, seed=0):
+      each.levels, each.derivative, each.curve
+
+An average outcome is the mean over rows of f(t, x) with one treatment set to
+t: other treatments and covariates stay what they are in each row. Plain
+regression, which has no instrument, stands beside it: what differs is what the
+instrument changed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+import warnings
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.iv import effects, estimators, iv_estimator
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+# A treatment of no more values than this has a level for each of them.
+FEW_VALUES = 5
+# Half of the step of a derivative, in standard deviations of the treatment.
+STEP = 0.05
+# The figure's curve: points, its ends, and rows that it is averaged over.
+_POINTS, _ENDS, _CURVE_ROWS = 41, (0.01, 0.99), 1000
+# Rows that are predicted together: a kernel has a column for each of the fit.
+_TOGETHER = 5_000
+
+# Called as progress(done, total).
+Progress = Callable[[int, int], None]
+
+
+class Level(NamedTuple):
+  """A value of a treatment.
+
+  Attributes:
+    quantile: of the treatment that it is; None for one of few values.
+    value: the treatment.
+    outcome: average outcome, were all rows given this treatment.
+    effect: the same less that of the base.
+    plain_outcome: by plain regression.
+    plain_effect: likewise.
+  """
+  quantile: float | None
+  value: float
+  outcome: float
+  effect: float
+  plain_outcome: float
+  plain_effect: float
+
+
+class TreatmentEffects(NamedTuple):
+  """The effects of one treatment.
+
+  Attributes:
+    treatment: its name.
+    base: the value that effects are against: its median, or the lowest of few
+      values.
+    levels: some values, in their order.
+    derivative: mean over rows of df/dt, by central differences; nan for a
+      treatment of few values.
+    plain_derivative: by plain regression.
+    curve: values of the treatment, average outcomes and those by plain
+      regression, [points, 3]. Of many rows with covariates its shape is that
+      of 1,000 drawn rows, its height at the base that of all.
+  """
+  treatment: str
+  base: float
+  levels: tuple[Level, ...]
+  derivative: float
+  plain_derivative: float
+  curve: types.FloatArray
+
+
+def plain_regression(
+    estimator: iv_estimator.IVEstimator, Y: types.FloatArray,
+    T: types.FloatArray, X: types.FloatArray | None, *, seed: int,
+) -> iv_estimator.IVEstimator:
+  """Returns a regression of Y on T and X that is as flexible.
+
+  The treatment is its own instrument: least squares beside linear two-stage
+  least squares, least squares on splines and polynomials beside all others.
+  Where there are too many columns for these, it is linear.
+
+  Args:
+    estimator: what it is to stand beside.
+    Y: outcome, [n].
+    T: treatment, [n, columns].
+    X: covariates, [n, columns], or None.
+    seed: of random splits.
+  """
+  linear = estimators.TwoSLS(random_state=seed)
+  tried: list[iv_estimator.IVEstimator] = [linear]
+  if isinstance(estimator, estimators.TwoSLS):
+    linear.set_params(**estimator.get_params())
+  else:
+    tried.insert(0, estimators.SieveIV(random_state=seed))
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore')  # Of a first stage that there is not.
+    for plain in tried[:-1]:
+      try:
+        return plain.fit(Y, T, Z=T, X=X)
+      except ValueError:
+        continue
+    return linear.fit(Y, T, Z=T, X=X)
+
+
+def measure(
+    estimator: effects.Effects,
+    plain: effects.Effects,
+    T: types.FloatArray,
+    X: types.FloatArray | None,
+    names: Sequence[str],
+    *,
+    seed: int,
+    progress: Progress | None = None,
+) -> list[TreatmentEffects]:
+  """Returns the effects of each treatment.
+
+  Args:
+    estimator: fitted.
+    plain: of `plain_regression`.
+    T: treatments of the rows to average over, [n, columns].
+    X: covariates, [n, columns], or None.
+    names: of the treatments.
+    seed: draws the rows of curves.
+    progress: called after each treatment.
+  """
+  found = []
+  for column, name in enumerate(names):
+    found.append(_one(
+        [_Averages(each, T, X, column, seed) for each in (estimator, plain)],
+        T[:, column], name))
+    if progress is not None:
+      progress(column + 1, len(names))
+  return found
+
+
+class _Averages:
+  """Average outcomes with one treatment set to a value."""
+
+  def __init__(
+      self, model: effects.Effects, T: types.FloatArray,
+      X: types.FloatArray | None, column: int, seed: int):
+    self._model, self._column = model, column
+    # With nothing else to average over, one row says what all would.
+    alone = X is None and T.shape[1] == 1
+    self._rows: list[Any] = [slice(0, 1) if alone else slice(None)] * 2
+    if not alone and len(T) > _CURVE_ROWS:
+      self._rows[1] = np.sort(np.random.default_rng((seed, column)).choice(
+          len(T), _CURVE_ROWS, replace=False))
+    self._T, self._X = T, X
+
+  def at(self, value: float, *, curve: bool = False) -> float:
+    """Returns the average outcome at a value; of a curve, over fewer rows."""
+    rows = self._rows[int(curve)]
+    T = self._T[rows].copy()
+    T[:, self._column] = value
+    return self._mean(T, None if self._X is None else self._X[rows])
+
+  def derivative(self) -> float:
+    """Returns the mean over rows of the derivative."""
+    step = STEP * float(np.std(self._T[:, self._column]))
+    move = np.zeros(self._T.shape[1])
+    move[self._column] = step
+    return (self._mean(self._T + move, self._X)
+            - self._mean(self._T - move, self._X)) / (2. * step)
+
+  def _mean(self, T: types.FloatArray, X: types.FloatArray | None) -> float:
+    total = 0.
+    for start in range(0, len(T), _TOGETHER):
+      some = slice(start, start + _TOGETHER)
+      total += float(np.sum(self._model.predict(
+          T[some], None if X is None else X[some])))
+    return total / len(T)
+
+
+def _one(
+    models: list[_Averages], treatment: types.FloatArray, name: str,
+) -> TreatmentEffects:
+  """Returns the effects of one treatment, [n]."""
+  values = np.unique(treatment)
+  quantiles: tuple[float | None, ...] = QUANTILES
+  low, high = np.quantile(treatment, _ENDS)
+  grid = np.linspace(low, high, _POINTS)
+  few = len(values) <= FEW_VALUES
+  if few:
+    quantiles, grid, base = (None,) * len(values), values, float(values[0])
+  else:
+    values = np.quantile(treatment, QUANTILES)
+    base = float(np.median(treatment))
+  heights = [model.at(base) for model in models]
+  curves: list[Any] = []
+  for model, height in zip(models, heights, strict=True):
+    offset = height - model.at(base, curve=True)
+    curves.append([offset + model.at(each, curve=True) for each in grid])
+  levels = []
+  for quantile, value in zip(quantiles, values, strict=True):
+    ours, plain = (model.at(value) for model in models)
+    levels.append(Level(
+        quantile, float(value), ours, ours - heights[0], plain,
+        plain - heights[1]))
+  slopes = [float('nan') if few else model.derivative() for model in models]
+  return TreatmentEffects(
+      name, base, tuple(levels), slopes[0], slopes[1],
+      np.stack([grid, *map(np.asarray, curves)], axis=1))

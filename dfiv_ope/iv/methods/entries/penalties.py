@@ -1,0 +1,15 @@
+"""Penalties that closed forms choose from."""
+
+from typing import Any
+
+# Candidates of both penalties for features of about unit norm.
+CANDIDATES = tuple(10. ** (half / 2.) for half in range(-18, 1))
+
+
+def check(config: Any) -> None:
+  """Raises a ValueError where a config's candidate penalties cannot be."""
+  for name in ('stage1_penalties', 'stage2_penalties'):
+    values = getattr(config, name)
+    if not values or not all(value > 0 for value in values):
+      raise ValueError(
+          f'{name} must be positive candidates, at least one, got {values}.')

@@ -1,0 +1,38 @@
+"""Hyper-parameters of the clone of a behaviour policy."""
+
+import dataclasses
+
+from dfiv_ope import configs
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+  """Hyper-parameters of the classifier.
+
+  Attributes:
+    hidden: widths of its hidden layers.
+    learning_rate: of Adam; it falls to zero, by half a cosine.
+    decay: weight decay.
+    updates: steps of Adam.
+    batch_size: rows of a step.
+    checks: how often the held-out loss is looked at.
+    held_out: share of the episodes that are held out.
+    floor: share of the actions' frequencies in all probabilities, so that no
+      logged action has probability zero.
+  """
+  hidden: tuple[int, ...] = (64, 64)
+  learning_rate: float = 3e-3
+  decay: float = 1e-5
+  updates: int = 6_000
+  batch_size: int = 512
+  checks: int = 20
+  held_out: float = 0.1
+  floor: float = 1e-3
+
+  def __post_init__(self) -> None:
+    configs.check_positive(self, 'learning_rate')
+    configs.check_at_least(self, 1, 'updates', 'batch_size', 'checks')
+    for name in ('held_out', 'floor'):
+      if not 0. < getattr(self, name) < 1.:
+        raise ValueError(
+            f'{name} must lie in (0, 1), got {getattr(self, name)}.')

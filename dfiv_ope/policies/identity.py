@@ -1,0 +1,156 @@
+"""Which policy a user names, told without TensorFlow.
+
+    identity.identify('offers:generous', ...).digest
+
+The digest is part of the key of result rows, so a plan knows which rows are
+there before anything is loaded. `resolve` makes the policy itself.
+"""
+
+from collections.abc import Callable, Sequence
+import hashlib
+import inspect
+import pathlib
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.policies import answers, clone_config, naming
+
+_SAMPLE = 1_000  # states of the log that a policy is tried on
+
+
+class Identity(NamedTuple):
+  """What is known of a policy before it is made.
+
+  Attributes:
+    digest: identifies what the policy does, in hexadecimal.
+    description: one line for people; None where the policy must be made first.
+  """
+  digest: str
+  description: str | None
+
+
+def identify(
+    policy: str,
+    *,
+    num_actions: int,
+    transitions: types.Transition,
+    episodes: np.ndarray,
+    action_labels: Sequence[str] = (),
+    recorded: tuple[np.ndarray, np.ndarray] | None = None,
+    categorical: Sequence[int] = (),
+) -> Identity:
+  """Returns what identifies the policy that a user names.
+
+  Args:
+    policy: as for `naming.check`.
+    num_actions: A.
+    transitions: the log, N rows; arrays.
+    episodes: to which episode each row belongs, [N].
+    action_labels: names of the actions, if they have any.
+    recorded: observations [M, D] and the target's probabilities there [M, A],
+      if the log has columns of these.
+    categorical: columns of the observations whose values are names.
+
+  Raises:
+    FileNotFoundError: there is nothing of this name.
+    ValueError: it is not a policy, or a function that does not fit the log.
+  """
+  naming.check(policy)
+  path = pathlib.Path(policy)
+  found = naming.kind(policy)
+  if found == naming.UNIFORM:
+    return Identity(digest(naming.UNIFORM, num_actions),
+                    'every action with the same probability')
+  if found == naming.CLONE:
+    arrays = (transitions.observation, transitions.action, episodes)
+    return Identity(digest(
+        naming.CLONE, clone_config.Config(), tuple(categorical),
+        *(np.ascontiguousarray(each).tobytes() for each in arrays)), None)
+  if found == naming.COLUMNS:
+    if recorded is None:
+      raise ValueError(
+          'The log has no columns with the probabilities of the target policy. '
+          'Import it again and map target_probabilities.')
+    return Identity(digest(*(each.tobytes() for each in recorded)),
+                    'the policy whose probabilities are columns of the log')
+  if found == naming.SAVED_MODEL:
+    files = sorted(each for each in path.rglob('*') if each.is_file())
+    return Identity(digest(*(part for each in files for part in (
+        each.relative_to(path).as_posix(), each.read_bytes()))),
+        f'the SavedModel in {path}')
+  if found == naming.ONNX:
+    return Identity(digest(path.read_bytes()), f'the ONNX model {path}')
+  function = naming.import_function(policy)
+  ask = asking(function, policy, num_actions, action_labels)
+  modules = (sys.modules[policy.split(':')[0]], inspect.getmodule(function))
+  sources = {file for each in modules
+             if (file := getattr(each, '__file__', None))}
+  # What it does is part of the digest, because it may read other files.
+  return Identity(
+      digest(policy, rounded(ask(sample(transitions))), *(
+          pathlib.Path(each).read_bytes() for each in sorted(sources))),
+      f'the Python function {policy}')
+
+
+def asking(
+    function: Callable[[np.ndarray], Any], name: str, num_actions: int,
+    action_labels: Sequence[str],
+) -> Callable[[np.ndarray], np.ndarray]:
+  """Returns what asks foreign code for probabilities, float32 [B, A].
+
+  Args:
+    function: maps observations, float64 [B, D], to `answers`.
+    name: for messages.
+    num_actions: A.
+    action_labels: names of the actions, if they have any.
+  """
+
+  def ask(observation: np.ndarray) -> np.ndarray:
+    try:
+      # A copy, because the function may write into what it gets.
+      answer = function(np.array(observation, np.float64))
+    except BaseException as error:
+      naming.let_interrupts_pass(error)
+      raise ValueError(f'{name} failed: {naming.line(error)}.') from error
+    return probabilities(
+        answer, len(observation), name, num_actions, action_labels)
+
+  return ask
+
+
+def probabilities(
+    answer: Any, rows: int, name: str, num_actions: int,
+    action_labels: Sequence[str],
+) -> np.ndarray:
+  """Returns an answer as float32 [B, A], see `answers.as_probabilities`.
+
+  Raises:
+    ValueError: it is none; the message begins with the policy's name.
+  """
+  try:
+    return answers.as_probabilities(answer, rows, num_actions, action_labels)
+  except ValueError as error:
+    raise ValueError(f'{name} {error}') from error
+
+
+def sample(transitions: types.Transition) -> np.ndarray:
+  """Returns some observations, evenly spread over a log, float64 [B, D]."""
+  observations = np.asarray(transitions.observation, np.float64)
+  return observations[::-(-len(observations) // _SAMPLE)]
+
+
+def rounded(answer: np.ndarray) -> bytes:
+  """Returns probabilities as part of a digest."""
+  return np.round(answer, 4).tobytes()
+
+
+def digest(*parts: object) -> str:
+  """Returns the SHA-256 of parts and their lengths."""
+  result = hashlib.sha256()
+  for part in parts:
+    content = part if isinstance(part, bytes) else str(part).encode()
+    result.update(f'{len(content)} '.encode() + content)
+  return result.hexdigest()

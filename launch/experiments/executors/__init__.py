@@ -1,0 +1,1 @@
+"""Where jobs are run: `local` processes, or a `ray` cluster."""

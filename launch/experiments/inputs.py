@@ -1,0 +1,205 @@
+"""Where the problem of an experiment comes from: a dataset, a log, a design.
+
+Inputs are plain data that any process can open. What they say of a problem
+without opening it, from records alone, is enough for the keys of rows.
+"""
+
+import dataclasses
+import hashlib
+import json
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.policies import rollout
+from dfiv_ope.results import problems
+
+if TYPE_CHECKING:
+  from dfiv_ope.agents.entries import dqn
+  from dfiv_ope.benchmarks import trials
+
+# Logs of a coverage study have seeds of their own.
+FIRST_SEED = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Training:
+  """How a target policy is made.
+
+  Attributes:
+    task: name of the environment.
+    action_noise: probability that the environment replaces an action.
+    seed: of the training.
+    config: hyper-parameters of DQN.
+  """
+  task: str
+  action_noise: float
+  seed: int
+  config: 'dqn.Config'
+
+  @property
+  def request(self) -> dict[str, Any]:
+    """What the record of the policy says of it, as JSON data."""
+    plain: dict[str, Any] = json.loads(json.dumps({
+        'task': self.task, 'action_noise': self.action_noise,
+        'seed': self.seed, 'dqn': dataclasses.asdict(self.config)}))
+    return plain
+
+  @property
+  def name(self) -> str:
+    """Of its directory."""
+    return _name(
+        f'{self.task}-noise-{self.action_noise:g}-seed-{self.seed}',
+        self.request)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Making:
+  """How a dataset is made.
+
+  Attributes:
+    training: of the target policy.
+    spec: of the dataset.
+    truth_episodes: how many episodes the true value may take.
+  """
+  training: Training
+  spec: spec_lib.Spec
+  truth_episodes: int
+
+  @property
+  def name(self) -> str:
+    """Of its directory."""
+    return _name(self.spec.id, [
+        self.training.request, dataclasses.asdict(self.spec),
+        self.truth_episodes])
+
+  def made(self, metadata: spec_lib.Metadata) -> bool:
+    """Whether a record is that of such a dataset, wherever it lies."""
+    policy = metadata.policy or {}
+    return metadata.spec == self.spec and metadata.truth is not None and all(
+        policy.get(name) == value
+        for name, value in self.training.request.items())
+
+
+# One that is to be made, or a directory.
+Dataset = Making | pathlib.Path
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Simulated:
+  """The policy of a made dataset, maybe with extra uniform actions.
+
+  Attributes:
+    dataset: one of `dataset make`.
+    target_epsilon: the target policy's probability of a uniform action.
+    truth_episodes: simulate at most as many for the value of a policy that is
+      not the dataset's own.
+    trust_policy: load the policy whatever operations it holds.
+  """
+  dataset: Dataset
+  target_epsilon: float = 0.
+  truth_episodes: int = 40_000
+  trust_policy: bool = False
+
+  def problem(self, metadata: spec_lib.Metadata) -> problems.SimulatedTask:
+    """Returns the problem as the record of the dataset tells it."""
+    spec, truth = metadata.spec, metadata.truth
+    if not isinstance(spec, spec_lib.Spec):
+      raise ValueError(f'{spec.id} is an imported log, which has no task.')
+    own = truth if truth and not self.target_epsilon else None
+    return problems.SimulatedTask(
+        dataset=spec.id, digest=metadata.digest, discount=spec.discount,
+        actions=metadata.num_actions, target=metadata.policy_digest,
+        transitions=metadata.transitions, episodes=metadata.episodes,
+        log_return=metadata.behaviour.mean,
+        log_standard_error=metadata.behaviour.standard_error,
+        task=spec.task, action_noise=spec.action_noise, epsilon=spec.epsilon,
+        target_epsilon=self.target_epsilon, size=spec.transitions,
+        truth=own.mean if own else None,
+        truth_standard_error=own.standard_error if own else None)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OnLog:
+  """A policy that a user names, on any dataset.
+
+  Attributes:
+    dataset: its directory.
+    policy: as `policies.resolve` takes it.
+    target: digest of what it does (`policies.identity`).
+    name: what the user calls it; empty for a description.
+    trust_policy: load a SavedModel whatever operations it holds.
+    directory: where functions and relative paths are looked for.
+  """
+  dataset: pathlib.Path
+  policy: str
+  target: str
+  name: str = ''
+  trust_policy: bool = False
+  directory: pathlib.Path
+
+  def problem(self, metadata: spec_lib.Metadata) -> problems.UserLog:
+    """Returns what defines the problem, from the dataset's record."""
+    return problems.UserLog(
+        dataset=metadata.spec.id, digest=metadata.digest,
+        discount=metadata.spec.discount, actions=metadata.num_actions,
+        target=self.target, policy=self.name or self.policy)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NewLog:
+  """A new log, drawn with the policy, task and size of a made dataset.
+
+  Attributes:
+    dataset: of `dataset make`.
+    epsilon: extra probability of a uniform action in its behaviour policy.
+    log: number of the log.
+    seeds: runs of a method on it.
+    level: of the interval.
+  """
+  dataset: pathlib.Path
+  epsilon: float
+  log: int
+  seeds: int
+  level: float
+
+  @property
+  def behaviour(self) -> Simulated:
+    """The behaviour policy as a target, whose value is simulated."""
+    return Simulated(dataset=self.dataset, target_epsilon=self.epsilon)
+
+  def problem(self, metadata: spec_lib.Metadata) -> problems.Coverage:
+    """Returns all that an interval of the new log rests on."""
+    spec, truth = metadata.spec, metadata.truth
+    if not isinstance(spec, spec_lib.Spec) or truth is None:
+      raise ValueError(
+          f'{self.dataset} is an imported log: its true value is not known and '
+          'no other logs can be made like it. Take one of `dataset make`.')
+    return problems.Coverage(
+        dataset=spec.id, task=spec.task, action_noise=spec.action_noise,
+        epsilon=spec.epsilon, discount=spec.discount,
+        actions=metadata.num_actions, target=metadata.policy_digest,
+        simulation=rollout.VERSION, first_seed=FIRST_SEED,
+        log=self.log, seeds=self.seeds, level=self.level, truth=truth.mean)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OnDesign:
+  """A design of instrumental-variable regression.
+
+  Attributes:
+    design: the problem itself.
+    watch: whether the error is measured during the training too.
+  """
+  design: 'trials.Design'
+  watch: bool = False
+
+
+Input = Simulated | OnLog | NewLog | OnDesign
+
+
+def _name(readable: str, content: Any) -> str:
+  """Returns a name that people can read and that nothing else has."""
+  text = json.dumps(content, sort_keys=True)
+  digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+  return f'{readable}-{digest}'.replace('.', 'p')

@@ -1,0 +1,147 @@
+"""Runs a method on a log: one row, with checkpoints on the way.
+
+An experiment can be killed at any moment, and runs again only from where it
+was.
+"""
+
+from collections.abc import Callable
+import contextlib
+import dataclasses
+import functools
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dfiv_ope import configs, types
+from dfiv_ope.agents import base, checkpoints
+from dfiv_ope.datasets import reading
+from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.evaluation import result_rows, runs
+from dfiv_ope.launch.experiments import (
+  command_line,
+  inputs,
+  jobs,
+  opened_logs,
+  store,
+)
+from dfiv_ope.ope import overlap
+from dfiv_ope.ope import task as task_lib
+from dfiv_ope.policies import finite, naming
+from dfiv_ope.results import problems, rows
+
+# Called as progress(share of the job that is done, note).
+Progress = Callable[[float, str], None]
+
+
+class Opened(NamedTuple):
+  """A problem that is ready to be run on.
+
+  Attributes:
+    problem: all that rows say of it.
+    evaluator: runs methods on it.
+  """
+  problem: problems.SimulatedTask | problems.UserLog
+  evaluator: runs.Evaluator
+
+
+@functools.lru_cache(maxsize=1)
+def _shared(path: pathlib.Path) -> dict[str, task_lib.EvaluationTask]:
+  """Keeps the first task of a dataset: others take from it what they share."""
+  del path
+  return {}
+
+
+def _task(path: pathlib.Path, policy: types.Policy) -> task_lib.EvaluationTask:
+  first = _shared(path)
+  task = task_lib.EvaluationTask(
+      opened_logs.of(path), policy, like=first.get('task'))
+  first.setdefault('task', task)
+  return task
+
+
+@functools.lru_cache(maxsize=1)
+def opened(
+    wanted: inputs.Simulated | inputs.OnLog, places: store.Places) -> Opened:
+  """Opens a problem; the next experiment often asks for the same one."""
+  if isinstance(wanted, inputs.OnLog):
+    return _open_log(wanted)
+  return _open_simulated(wanted, places)
+
+
+def _open_log(wanted: inputs.OnLog) -> Opened:
+  log = opened_logs.of(wanted.dataset)
+  with contextlib.chdir(wanted.directory):  # Workers may stand elsewhere.
+    target = task_lib.find_policy(
+        wanted.policy, log, trusted=wanted.trust_policy)
+  if target.digest != wanted.target:
+    raise ValueError(
+        f'The policy {wanted.policy} has changed since the command began. '
+        'Give the command again.')
+  task = _task(wanted.dataset, target.policy)
+  return Opened(
+      result_rows.user_log(
+          task, target=target.digest,
+          policy=wanted.name or target.description),
+      runs.Evaluator(task))
+
+
+def _open_simulated(
+    wanted: inputs.Simulated, places: store.Places) -> Opened:
+  path = places.dataset(wanted.dataset)
+  metadata = spec_lib.read_metadata(path)
+  own = reading.load_policy(path, metadata, trusted=wanted.trust_policy)
+  problem = store.Store(places).problem(wanted)
+  if own is None or not isinstance(problem, problems.SimulatedTask):
+    raise ValueError(
+        f'{path} is an imported log without a target policy. Name one with '
+        f'--policy. {naming.CHOICES}')
+  if wanted.target_epsilon:
+    own = finite.Explore(own, epsilon=wanted.target_epsilon)
+  task = _task(path, own)
+  return Opened(
+      dataclasses.replace(problem, overlap=overlap.glance(
+          task.target_probabilities, np.asarray(task.log.transitions.action))),
+      runs.Evaluator(task))
+
+
+def run(
+    job: jobs.Experiment, places: store.Places, progress: Progress,
+) -> rows.Row:
+  """Runs an experiment, from its last checkpoint if there is one."""
+  assert isinstance(job.problem, inputs.Simulated | inputs.OnLog)
+  problem, evaluator = opened(job.problem, places)
+  if job.method == result_rows.LOG:
+    found = evaluator.log_average()
+  else:
+    key = job.key(problem)
+    learner, seconds = learned(
+        evaluator, job, progress=progress, key=key,
+        directory=places.checkpoints(key))
+    found = evaluator.finish(learner, seed=job.seed, cpu_seconds=seconds)
+  return result_rows.of_run(
+      problem, job.method, job.encoded, found, preset=job.preset,
+      custom=job.custom, command=command_line.remake(job, places))
+
+
+def learned(
+    evaluator: runs.Evaluator, job: jobs.Experiment, *, key: str,
+    directory: pathlib.Path, progress: Progress,
+    part: Any = None,
+) -> tuple[base.OPELearner, float]:
+  """Returns a learner that has learned, and the CPU seconds it took.
+
+  Args:
+    evaluator: of the problem.
+    job: method, config and seed.
+    key: names the run, so that only its own checkpoints are taken.
+    directory: of the checkpoints.
+    progress: told at each evaluation point.
+    part: some of the task's rows; None for all.
+  """
+  return evaluator.learned(
+      job.method, job.config, seed=job.seed, rows=part,
+      saved=checkpoints.Series(
+          directory, {'key': key, 'config': configs.encode(job.config)}),
+      progress=lambda step, steps, note: progress(
+          step / steps if steps else 1., note))

@@ -1,0 +1,174 @@
+"""The jobs of what is asked for. Nothing here needs TensorFlow."""
+
+from collections.abc import Iterable, Iterator, Sequence
+import dataclasses
+import pathlib
+from typing import TYPE_CHECKING
+
+from dfiv_ope import overrides
+from dfiv_ope.agents import configured
+from dfiv_ope.benchmarks import settings
+from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.evaluation import result_rows, selection
+from dfiv_ope.iv import methods as iv_methods
+from dfiv_ope.launch.experiments import inputs, jobs
+from dfiv_ope.results import problems
+
+if TYPE_CHECKING:
+  from dfiv_ope.benchmarks import trials
+  from dfiv_ope.launch.experiments import sweep_spec
+
+# Rows of each half that candidates are judged on, and features of a state.
+_JUDGE = problems.Judge(version=selection.VERSION, rows=30_000, features=100)
+
+
+def evaluation(
+    problem: inputs.Simulated | inputs.OnLog,
+    wanted: Iterable[configured.Configured], *, seeds: int,
+) -> list[jobs.Experiment]:
+  """Returns the average of the log and all runs of methods on a problem."""
+  made = [jobs.Experiment(
+      problem=problem, method=result_rows.LOG, config=None, seed=0)]
+  seen = set()
+  for each in wanted:
+    for seed in range(seeds):
+      # Two presets may come to the same config.
+      if (run := (each.method, each.config, seed)) not in seen:
+        seen.add(run)
+        made.append(jobs.Experiment(
+            problem=problem, seed=seed, **each._asdict()))
+  return made
+
+
+def choice(
+    problem: inputs.Simulated | inputs.OnLog,
+    wanted: Sequence[configured.Configured],
+) -> jobs.SelectionJob:
+  """Returns the job that chooses between methods and configs.
+
+  Raises:
+    ValueError: there are not two that differ.
+  """
+  candidates = dict.fromkeys(
+      (each.method, each.config) for each in wanted)
+  if len(candidates) < 2:
+    raise ValueError(
+        'auto chooses between methods and settings, but those that are named '
+        'are all the same. Name another beside them.')
+  first = {(each.method, each.config): each for each in reversed(wanted)}
+  return jobs.SelectionJob(judge=_JUDGE, candidates=tuple(
+      jobs.Experiment(problem=problem, seed=0, **first[each]._asdict())
+      for each in candidates))
+
+
+def coverage(
+    dataset: pathlib.Path, wanted: Iterable[configured.Configured], *,
+    logs: int, seeds: int, level: float,
+) -> list[jobs.Experiment]:
+  """Returns the runs of methods on new logs, log by log.
+
+  Raises:
+    ValueError: it is an imported log.
+  """
+  metadata = spec_lib.read_metadata(dataset)
+  chosen = list(wanted)
+  made = []
+  for number in range(logs):
+    problem = inputs.NewLog(
+        dataset=dataset, log=number, seeds=seeds, level=level,
+        epsilon=getattr(metadata.spec, 'epsilon', 0.))
+    if not number:
+      problem.problem(metadata)  # Refuses an imported log.
+    made += [jobs.Experiment(problem=problem, seed=0, **each._asdict())
+             for each in chosen]
+  return made
+
+
+def designs(
+    every: Sequence['trials.Design'], methods: Iterable[overrides.Wanted], *,
+    seeds: int, preset: str = 'default', watch: bool = False,
+) -> list[jobs.Experiment]:
+  """Returns runs of methods on designs, with the baseline of pictures.
+
+  Args:
+    every: the designs.
+    methods: with changes of the configs that they have on each design.
+    seeds: runs on each design.
+    preset: 'default' or 'paper'.
+    watch: whether errors are measured during the training too.
+
+  Raises:
+    ValueError: a method has no such config on a design, a change is wrong, or
+      the training of a method cannot be watched.
+  """
+  made: dict[jobs.Experiment, None] = {}
+  for method, changes in methods:
+    if watch and method not in iv_methods.WATCHABLE:
+      raise ValueError(
+          f'{iv_methods.ENTRIES[method].style.label} cannot be watched: it can '
+          'only predict once it is fitted. Leave --watch out, or name '
+          f'{" or ".join(iv_methods.WATCHABLE)}.')
+    for design in every:
+      problem = inputs.OnDesign(design=design, watch=watch)
+      default = settings.config(
+          design.problem, method, paper=preset == 'paper')
+      config = overrides.apply(default, changes)
+      for seed in range(seeds):
+        if design.problem.name == 'dsprites':
+          made[jobs.Experiment(
+              problem=dataclasses.replace(problem, watch=False), config=None,
+              method=jobs.LIT_PIXELS, seed=seed)] = None
+        made[jobs.Experiment(
+            problem=problem, seed=seed, method=method, config=config,
+            preset=preset, custom=config != default)] = None
+  return list(made)
+
+
+def sweep(spec: 'sweep_spec.SweepSpec') -> list[jobs.Experiment]:
+  """Returns all experiments of a sweep.
+
+  Raises:
+    ValueError: a setting of a method or of the policies is not valid.
+  """
+  wanted = list(spec.wanted())
+  made = []
+  for training in _trainings(spec):
+    dataset = inputs.Making(
+        training=training, truth_episodes=spec.truth_episodes,
+        spec=spec_lib.Spec(
+            task=training.task, action_noise=training.action_noise,
+            epsilon=spec.epsilon, discount=spec.discount, seed=training.seed,
+            transitions=(spec.transitions
+                         or spec_lib.TRANSITIONS[training.task])))
+    for target in spec.target_epsilons:
+      made += evaluation(
+          inputs.Simulated(
+              dataset=dataset, target_epsilon=target,
+              truth_episodes=spec.truth_episodes),
+          wanted, seeds=spec.seeds)
+  return made
+
+
+def _trainings(
+    spec: 'sweep_spec.SweepSpec') -> Iterator[inputs.Training]:
+  for task in spec.tasks:
+    config = spec.policy_config(task)
+    for noise in spec.noises:
+      for seed in range(spec.dataset_seeds):
+        yield inputs.Training(
+            task=task, action_noise=noise, seed=seed, config=config)
+
+
+def with_parents(plan: Iterable[jobs.Job]) -> list[jobs.Job]:
+  """Returns jobs and all that they need, each after those that it needs."""
+  made: dict[jobs.Job, None] = {}
+
+  def visit(job: jobs.Job) -> None:
+    if job not in made:
+      for parent in job.parents:
+        visit(parent)
+      made[job] = None
+
+  for job in plan:
+    visit(job)
+  return list(made)

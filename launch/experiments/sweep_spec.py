@@ -1,0 +1,173 @@
+"""What a sweep is asked for, from options or from a YAML file."""
+
+from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+import math
+from typing import Any
+
+from dfiv_ope import agents, configs, envs, hints, limits, overrides, registry
+from dfiv_ope.agents import configured
+from dfiv_ope.agents.entries import dqn
+
+# Name, least, most.
+_COUNTS = (
+    ('seeds', 1, limits.SEEDS), ('dataset_seeds', 1, limits.SEEDS),
+    ('transitions', 1, limits.TRANSITIONS),
+    ('truth_episodes', 2, limits.TRUTH_EPISODES))
+
+_KNOWN = {'tasks': envs.TASKS, 'methods': agents.NAMES,
+          'configs': registry.PRESETS}
+
+# What one of them is called; settings are named by methods.
+_SINGULAR = {'tasks': 'task', 'methods': 'method', 'configs': 'config',
+             'settings': 'method'}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SweepSpec:
+  """A grid of evaluations; the defaults are the paper's.
+
+  Attributes:
+    tasks: names of environments.
+    noises: probabilities that the environment replaces an action.
+    methods: names of methods.
+    configs: presets of their configs, 'default' and 'paper'.
+    budget: 'full' trains as long as the configs say, 'quick' for seconds.
+    seeds: number of runs of a method on a dataset.
+    settings: for methods, changes of their configs, each name=value.
+    target_epsilons: target policies: the dataset's, with these probabilities
+      of a uniform action.
+    dataset_seeds: number of policies and datasets of a task and noise.
+    epsilon: extra probability of a uniform action in the logs.
+    discount: of the values that are asked for.
+    transitions: of a dataset; None takes the task's own number.
+    truth_episodes: a true value takes at most as many episodes.
+    policy: changes of the hyper-parameters of DQN, each name=value.
+  """
+  tasks: tuple[str, ...] = envs.TASKS
+  noises: tuple[float, ...] = (0., 0.1, 0.2, 0.3, 0.4, 0.5)
+  methods: tuple[str, ...] = agents.NAMES
+  configs: tuple[str, ...] = ('default',)
+  budget: str = 'full'
+  seeds: int = 5
+  settings: Mapping[str, tuple[str, ...]] = dataclasses.field(
+      default_factory=dict)
+  target_epsilons: tuple[float, ...] = (0.,)
+  dataset_seeds: int = 1
+  epsilon: float = 0.2
+  discount: float = 0.99
+  transitions: int | None = None
+  truth_episodes: int = 40_000
+  policy: tuple[str, ...] = ()
+
+  def __post_init__(self) -> None:
+    for name, known in _KNOWN.items():
+      _check_known(name, getattr(self, name), known)
+    if self.budget not in registry.BUDGETS:
+      raise ValueError(hints.unknown('budget', self.budget, registry.BUDGETS))
+    _check_known('settings', tuple(self.settings), agents.NAMES)
+    for name in ('noises', 'target_epsilons', 'epsilon'):
+      value = getattr(self, name)
+      for each in value if isinstance(value, tuple) else (value,):
+        limits.share(name, each)
+    limits.share('discount', self.discount, below_one=True)
+    for name, least, most in _COUNTS:
+      number = getattr(self, name)
+      if number is not None:
+        limits.count(name, number, least=least, most=most)
+    for name in ('tasks', 'noises', 'methods', 'configs', 'target_epsilons'):
+      if not getattr(self, name):
+        raise ValueError(f'{name} must name at least one.')
+    idle = set(self.settings) - set(self.methods)
+    if idle:
+      raise ValueError(
+          f'There are settings of {", ".join(sorted(idle))}, but the methods '
+          f'are only {", ".join(self.methods)}.')
+    runs = math.prod((
+        len(self.tasks), len(self.noises), self.dataset_seeds,
+        len(self.target_epsilons), len(self.methods), len(self.configs),
+        self.seeds))
+    if runs > limits.RUNS:
+      raise ValueError(
+          f'This sweep has {runs:,} runs, but at most {limits.RUNS:,} are '
+          'allowed at once. Ask for fewer seeds, noises or datasets.')
+
+  def wanted(self) -> Iterator[configured.Configured]:
+    """Yields each method with each preset, changed as the sweep says.
+
+    Raises:
+      ValueError: a setting is not valid.
+    """
+    for method in self.methods:
+      entry = agents.ENTRIES[method]
+      own = self.settings.get(method, ())
+      taken = {text.partition('=')[0] for text in own}
+      quick = [text for text in entry.quick if self.budget == 'quick'
+               and text.partition('=')[0] not in taken]
+      for preset in self.configs:
+        yield configured.configure(method, preset, (*quick, *own))
+
+  def policy_config(self, task: str) -> dqn.Config:
+    """Returns the hyper-parameters of the target policies of a task."""
+    return overrides.apply(dqn.TUNED[task], self.policy)
+
+
+def parse(data: Mapping[str, Any]) -> SweepSpec:
+  """Returns the sweep that YAML data or options ask for.
+
+  Args:
+    data: by the names of `SweepSpec`. Lists may be written with commas,
+      'all' stands for all methods or tasks, and settings are mappings.
+
+  Raises:
+    ValueError: a key is unknown or its value not of its type.
+  """
+  configs.check_names(data, SweepSpec, what='A sweep', names='The keys')
+  values: dict[str, Any] = {}
+  for name, value in data.items():
+    if name == 'settings':
+      values[name] = {
+          str(method): overrides.from_mapping(f'settings of {method}', each)
+          for method, each in overrides.mapping(name, value).items()}
+    elif name == 'policy':
+      values[name] = overrides.from_mapping(name, value)
+    elif name in ('tasks', 'methods', 'configs'):
+      names = tuple(dict.fromkeys(str(each) for each in _list(value)))
+      named = tuple(each for each in names if each != 'all')
+      _check_known(name, named, _KNOWN[name])
+      values[name] = named if named == names else _KNOWN[name]
+    elif name in ('noises', 'target_epsilons'):
+      values[name] = tuple(dict.fromkeys(
+          _number(name, each, float) for each in _list(value)))
+    elif name == 'budget':
+      values[name] = str(value)
+    elif value is not None or name != 'transitions':
+      kind = float if name in ('epsilon', 'discount') else int
+      values[name] = _number(name, value, kind)
+  return SweepSpec(**values)
+
+
+def _list(value: Any) -> Sequence[Any]:
+  if isinstance(value, str):
+    return [each.strip() for each in value.split(',') if each.strip()]
+  return value if isinstance(value, list | tuple) else [value]
+
+
+def _number(name: str, value: Any, kind: type[float] | type[int]) -> float:
+  """Returns a number of a kind."""
+  try:
+    number = kind(value)
+    if isinstance(value, bool) or float(value) != number:
+      raise ValueError
+  except (TypeError, ValueError, OverflowError) as error:
+    wanted = 'numbers' if kind is float else 'a whole number'
+    raise ValueError(f'{name} should be {wanted}, got {value!r}.') from error
+  return number
+
+
+def _check_known(
+    name: str, values: Sequence[str], known: Sequence[str]) -> None:
+  for value in values:
+    if value not in known:
+      raise ValueError(hints.unknown(
+          _SINGULAR[name], value, [*known, 'all']))

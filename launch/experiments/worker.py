@@ -1,0 +1,89 @@
+"""Runs one job, in whatever process it is called.
+
+What others need is written into the run directory. Rows are returned and not
+written: only the scheduler writes rows, so a job that is run twice, because a
+node was lost or a command killed, has its rows once all the same.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import time
+import traceback
+import warnings
+
+from dfiv_ope.launch.experiments import inputs, jobs, store
+from dfiv_ope.results import rows as rows_lib
+
+# Called as progress(share of the job that is done, note).
+Progress = Callable[[float, str], None]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+  """What came of a job.
+
+  Attributes:
+    job: the job.
+    rows: of an experiment, or of a selection.
+    notes: what a person should know of it.
+    error: what went wrong, in a sentence; empty if nothing did.
+    trace: where it went wrong.
+    cpu_seconds: process time of the job, all of it.
+  """
+  job: jobs.Job
+  rows: tuple[rows_lib.Row, ...] = ()
+  notes: tuple[str, ...] = ()
+  error: str = ''
+  trace: str = ''
+  cpu_seconds: float = 0.
+
+
+def attempt(
+    job: jobs.Job, places: store.Places, progress: Progress,
+) -> Outcome:
+  """Runs a job; an error is part of what comes of it."""
+  started = time.process_time()
+  try:
+    with warnings.catch_warnings(record=True) as caught:
+      warnings.simplefilter('ignore')
+      warnings.simplefilter('always', category=UserWarning)
+      made = run(job, places, progress)
+  except Exception as error:
+    return Outcome(
+        job=job, error=f'{type(error).__name__}: {error}',
+        trace=traceback.format_exc(),
+        cpu_seconds=time.process_time() - started)
+  return Outcome(
+      job=job, rows=tuple(made), cpu_seconds=time.process_time() - started,
+      notes=tuple(dict.fromkeys(
+          str(each.message) for each in caught
+          if type(each.message).__module__.startswith('dfiv_ope'))))
+
+
+def run(
+    job: jobs.Job, places: store.Places, progress: Progress,
+) -> list[rows_lib.Row]:
+  """Runs a job whose parents are done; one that is done is left alone."""
+  if isinstance(job, jobs.Experiment):
+    if isinstance(job.problem, inputs.OnDesign):
+      from dfiv_ope.launch.experiments import design_run
+      return [design_run.run(job, places, progress)]
+    if isinstance(job.problem, inputs.NewLog):
+      from dfiv_ope.launch.experiments import coverage_run
+      return [coverage_run.run(job, places, progress)]
+    from dfiv_ope.launch.experiments import ope_run
+    return [ope_run.run(job, places, progress)]
+  if isinstance(job, jobs.SelectionFit | jobs.SelectionJob):
+    from dfiv_ope.launch.experiments import selection_run
+    if isinstance(job, jobs.SelectionJob):
+      return selection_run.run(job, places, progress)
+    selection_run.fit(job, places, progress)
+    return []
+  from dfiv_ope.launch.experiments import making
+  if isinstance(job, jobs.PolicyJob):
+    making.train(job, places)
+  elif isinstance(job, jobs.DatasetJob):
+    making.collect(job, places)
+  else:
+    making.simulate(job, places)
+  return []

@@ -1,0 +1,195 @@
+"""Options that several commands share, each with its help and its bounds.
+
+    def evaluate(
+        out: options.Out, method: options.Methods = None,
+        seeds: options.Seeds = 3) -> None:
+
+A value out of bounds is refused as it is parsed, before any work.
+"""
+
+from collections.abc import Callable
+import pathlib
+from typing import Annotated
+
+import typer
+
+from dfiv_ope import agents, envs, hints, limits, overrides, registry
+from dfiv_ope.datasets import formats
+from dfiv_ope.iv import methods as iv_methods
+from dfiv_ope.launch import completion
+
+PRESETS, BUDGETS = registry.PRESETS, registry.BUDGETS
+ALL = 'all'
+AUTO = 'auto'
+
+
+def _count(
+    name: str, *, most: int,
+) -> Callable[[int | None], int | None]:
+  """Returns what refuses a number of things below 1 or above `most`."""
+
+  def check(value: int | None) -> int | None:
+    if value is not None:
+      limits.count(name, value, most=most)
+    return value
+
+  return check
+
+
+def _level(value: float | None) -> float | None:
+  if value is not None:
+    limits.share('--level', value, open_ends=True)
+  return value
+
+
+def _known(
+    kind: str, names: tuple[str, ...],
+) -> Callable[[str | None], str | None]:
+  """Returns what refuses a name that is none of some."""
+
+  def check(value: str | None) -> str | None:
+    if value is not None and value not in names:
+      raise ValueError(hints.unknown(kind, value, names))
+    return value
+
+  return check
+
+
+Out = Annotated[pathlib.Path, typer.Option(
+    '--out', help='Run directory: result rows are written here, and a run '
+    'that has its row here is not run again.', metavar='DIR')]
+
+Methods = Annotated[list[str] | None, typer.Option(
+    '--method', help=f'Estimator: {", ".join(agents.NAMES)}, or all; may be '
+    f'repeated. {overrides.SYNTAX}. auto selects one by held-out episodes, '
+    'among those that are named beside it.', metavar='METHOD',
+    autocompletion=completion.among((*agents.NAMES, ALL, AUTO)))]
+
+IVMethods = Annotated[list[str] | None, typer.Option(
+    '--method', help=f'Estimator: {", ".join(iv_methods.NAMES)}, or all; may '
+    f'be repeated. {overrides.SYNTAX}.', metavar='METHOD',
+    autocompletion=completion.among((*iv_methods.NAMES, ALL)))]
+
+Seeds = Annotated[int, typer.Option(
+    '--seeds', help='Number of seeds (0, 1, 2, ...): each method is run once '
+    'per seed, and its estimates are averaged.', metavar='N',
+    callback=_count('--seeds', most=limits.SEEDS))]
+
+Preset = Annotated[str, typer.Option(
+    '--config', help="default: tuned by held-out losses; paper: the paper's "
+    'networks and hyper-parameters.', metavar='|'.join(PRESETS),
+    callback=_known('config', PRESETS),
+    autocompletion=completion.among(PRESETS))]
+
+Settings = Annotated[list[str] | None, typer.Option(
+    '--set', help="Changes one hyper-parameter of the method's config; may be "
+    'repeated. A wrong name answers with all there are.',
+    metavar='NAME=VALUE')]
+
+Policies = Annotated[list[str] | None, typer.Option(
+    '--policy', help='Target policy: a directory with a SavedModel, an .onnx '
+    'file, a Python function as package.module:function, uniform, '
+    'behaviour-clone, or columns (target probabilities in the log). May be '
+    'repeated, and NAME=SPEC says what tables call it. Without it the target '
+    'policy of the dataset.', metavar='[NAME=]SPEC',
+    autocompletion=completion.policy)]
+
+Policy = Annotated[str | None, typer.Option(
+    '--policy', help='Target policy: a directory with a SavedModel, an .onnx '
+    'file, a Python function as package.module:function, uniform, '
+    'behaviour-clone, or columns (target probabilities in the log).',
+    metavar='SPEC', autocompletion=completion.policy)]
+
+TrustPolicy = Annotated[bool, typer.Option(
+    '--trust-policy', help='Load a SavedModel even if its operations may do '
+    'more than compute, such as read or write files.')]
+
+Workers = Annotated[int | None, typer.Option(
+    '--workers', help='Processes at the same time. Without it: one for each '
+    'core in sweeps and reproductions, one elsewhere.',
+    metavar='N', callback=_count('--workers', most=limits.JOBS))]
+
+Ray = Annotated[str | None, typer.Option(
+    '--ray', help='Run on this Ray cluster, or on one of this machine with '
+    'local. --out must be a directory that all nodes share.',
+    metavar='HOST:PORT')]
+
+DryRun = Annotated[bool, typer.Option(
+    '--dry-run', help='Only list what would be run and what is there already.',
+)]
+
+Json = Annotated[bool, typer.Option(
+    '--json', help='Print JSON, and nothing else, to standard output.')]
+
+Level = Annotated[float, typer.Option(
+    '--level', '--interval', help='Confidence level of the intervals: '
+    'bootstrap over episodes, plus the spread of the seeds.', metavar='SHARE',
+    callback=_level)]
+
+Archive = Annotated[str | None, typer.Option(
+    '--dsprites', help='The real dSprites archive (npz); without it pictures '
+    'are drawn.', metavar='FILE')]
+
+MNIST = Annotated[str | None, typer.Option(
+    '--mnist', help='Directory of the four idx files of MNIST; without it they '
+    'are downloaded through Keras.', metavar='DIR')]
+
+Task = Annotated[str, typer.Argument(
+    help='catch, mountain_car or cartpole.', metavar='TASK',
+    autocompletion=completion.among(envs.TASKS))]
+
+ActionNoise = Annotated[float, typer.Option(
+    help='Probability that the environment replaces an action by a uniform '
+    'one.')]
+
+Seed = Annotated[int, typer.Option(help='Same seed, same result.', min=0)]
+
+PolicySettings = Annotated[list[str] | None, typer.Option(
+    '--set', help='Changes a hyper-parameter of DQN, as name=value; '
+    'repeatable.', metavar='NAME=VALUE')]
+
+# Lists with commas, as a sweep has them.
+TaskList = Annotated[str | None, typer.Option(
+    '--tasks', help='Environments: catch, mountain_car, cartpole, or all; with '
+    'commas.', metavar='TASKS',
+    autocompletion=completion.among((*envs.TASKS, ALL), commas=True))]
+
+MethodList = Annotated[str | None, typer.Option(
+    '--methods', help=f'Estimators: {", ".join(agents.NAMES)}, or all; with '
+    'commas.', metavar='METHODS',
+    autocompletion=completion.among((*agents.NAMES, ALL), commas=True))]
+
+PresetList = Annotated[str | None, typer.Option(
+    '--configs', help='default, paper, or both with a comma.',
+    metavar='CONFIGS',
+    autocompletion=completion.among((*PRESETS, ALL), commas=True))]
+
+Budget = Annotated[str | None, typer.Option(
+    '--budget', help='full: train as long as the configs say; quick: for '
+    'seconds.', metavar='|'.join(BUDGETS),
+    autocompletion=completion.among(BUDGETS))]
+
+# What the columns of a log mean.
+LogFormat = Annotated[str | None, typer.Option(
+    '--format', help='csv, parquet, npz, minari, rlds or rl_unplugged; without '
+    'it, told by name and content.', autocompletion=completion.among(
+        formats.NAMES))]
+LogMapping = Annotated[pathlib.Path | None, typer.Option(
+    '--mapping', help='A YAML file that says what the columns mean.',
+    metavar='FILE')]
+LogColumns = Annotated[list[str] | None, typer.Option(
+    '--map', help='NAME=COLUMN; may be repeated. Names: episode, step, '
+    'observations, action, reward, terminated, truncated, '
+    'behaviour_probability, target_probabilities. Lists have commas, and a * '
+    'at the end stands for all columns that start so.',
+    metavar='NAME=COLUMN')]
+LogActions = Annotated[str | None, typer.Option(
+    '--actions', help='Number of actions or their labels in order, where the '
+    'log does not hold them all.', metavar='NUMBER|LABELS')]
+LogCategorical = Annotated[list[str] | None, typer.Option(
+    '--categorical', help='Observations whose values are names of states, not '
+    'amounts; with commas, may be repeated.', metavar='NAMES')]
+LogEnds = Annotated[str | None, typer.Option(
+    '--ends', help='terminated or truncated: how episodes end in a log without '
+    'a column that says so.', autocompletion=completion.among(
+        ('terminated', 'truncated')))]

@@ -1,0 +1,128 @@
+"""The page of `iv fit`: the dose-response, the effects, the first stage."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+import warnings
+
+from dfiv_ope.launch import console
+from dfiv_ope.launch.reporting import figures, iv_fit_tables, page
+
+if TYPE_CHECKING:
+  from dfiv_ope.iv import effect_table
+
+# No method has this colour or this marker.
+_PLAIN = figures.Style('plain regression (no instrument)', '#7570b3', 'P', '--')
+# Letters of a name that an axis has room for.
+_LONGEST = 40
+
+
+def render(
+    summary: Mapping[str, Any],
+    effects: list['effect_table.TreatmentEffects'],
+) -> bytes:
+  """Returns the page, which needs no other file.
+
+  Args:
+    summary: of `fit_summary`, with `file` and `digest`.
+    effects: with the curves of the figure.
+  """
+  columns = summary['columns']
+  notes = [each for each in (iv_fit_tables.splits(summary),) if each]
+  coefficients = iv_fit_tables.coefficients(summary)
+  sections = [page.Section(
+      name='effects', title=f'Effect on {columns["outcome"]}',
+      pictures=[_picture(summary, effects)],
+      grids=iv_fit_tables.effects(summary))]
+  if summary['warnings']:
+    sections.append(page.Section(
+        name='warnings', title='Warnings', points=[*summary['warnings']]))
+  if coefficients:
+    sections.append(page.Section(
+        name='linear', title='Coefficients', grids=[coefficients]))
+  sections += [
+      page.Section(
+          name='first', title='First stage',
+          text=' '.join(each['verdict'] for each in summary['first_stage']),
+          grids=[iv_fit_tables.first_stage(summary)]),
+      page.Section(
+          name='columns', title='Columns and settings', points=notes,
+          grids=[iv_fit_tables.columns(summary),
+                 iv_fit_tables.settings(summary),
+                 iv_fit_tables.versions(summary)])]
+  text = page.render(
+      title=f'Effect of {" and ".join(columns["treatment"])} on '
+            f'{columns["outcome"]}',
+      facts=[
+          ('rows', f'{summary["rows"]:,}'), ('method', summary['label']),
+          ('instrument', _listed(columns['instrument'])),
+          ('covariates', _listed(columns['covariate']) or 'none'),
+          ('seed', str(summary['seed'])),
+          ('warnings', str(len(summary['warnings']))),
+          ('file', summary['file'])],
+      headline=iv_fit_tables.headline(summary), sections=sections, rows=None,
+      footer='Made by dfiv-ope iv fit. The model, summary.json and effects.csv '
+             'lie beside this page.')
+  return console.visible_lines(text).encode('utf-8', 'backslashreplace')
+
+
+def _listed(names: list[str]) -> str:
+  return ', '.join(names)
+
+
+def _picture(
+    summary: Mapping[str, Any],
+    effects: list['effect_table.TreatmentEffects'],
+) -> page.Picture:
+  """Returns the dose-response of each treatment."""
+  known = figures.styles([summary['label']], {
+      summary['label']: summary['method']})[summary['label']]
+  few = any(level.quantile is None for each in effects for level in each.levels)
+  figure = figures.Figure(
+      name='dose', height=3.2, styles=[known, _PLAIN],
+      panels=[_panel(each, known, summary['columns']['outcome'])
+              for each in effects],
+      caption='Average outcome, were all rows given one value of the '
+              'treatment; other treatments and covariates stay as they are '
+              'in each row. '
+              + ('' if few and len(effects) == 1 else
+                 'Dotted lines are the 10, 25, 50, 75 and 90 % quantiles of '
+                 'the treatment, which the table has; the curve runs from its '
+                 '1 to its 99 % quantile.'))
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore')  # Of letters that a font does not have.
+    return page.picture(figure)
+
+
+def _panel(
+    effects: 'effect_table.TreatmentEffects', style: figures.Style,
+    outcome: str,
+) -> figures.Panel:
+  """Returns the dose-response of one treatment."""
+  few = effects.levels[0].quantile is None
+  values, ours, plain = effects.curve.T
+
+  def draw(axes: Any) -> None:
+    if not few:
+      for level in effects.levels:
+        axes.axvline(level.value, color='#808080', linewidth=0.8,
+                     linestyle=':', zorder=0)
+    for each, line, place in (
+        (_PLAIN, plain, 'plain_outcome'), (style, ours, 'outcome')):
+      axes.plot(values, line, color=each.color, linestyle=each.dash)
+      axes.plot([level.value for level in effects.levels],
+                [getattr(level, place) for level in effects.levels],
+                color=each.color, marker=each.marker, linestyle='')
+    if few:
+      axes.set_xticks(values)
+    axes.set_xlabel(_short(effects.treatment))
+
+  return figures.Panel(
+      f'average {_short(outcome)}', draw,
+      f'Average {outcome} by {effects.treatment}: {style.label} from '
+      f'{ours[0]:.4g} at {values[0]:.4g} to {ours[-1]:.4g} at '
+      f'{values[-1]:.4g}; plain regression from {plain[0]:.4g} to '
+      f'{plain[-1]:.4g}.')
+
+
+def _short(name: str) -> str:
+  return name if len(name) <= _LONGEST else f'{name[:_LONGEST - 1]}…'

@@ -1,0 +1,96 @@
+"""Several policies on one log, compared by the same resampled episodes."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dfiv_ope.evaluation import inference, result_rows, row_intervals
+from dfiv_ope.launch import console
+from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
+
+# Runs of one method, by policy.
+_Runs = dict[str, list[rows_lib.Row]]
+
+
+def data(
+    rows: Iterable[rows_lib.Row], *, level: float,
+) -> list[dict[str, Any]]:
+  """Returns how policies compare: an entry for each log and method.
+
+  Lines have the value, the difference to the policy of the greatest estimate,
+  paired by resampled episodes, and how likely the policy is the best.
+  """
+  return [_compare(method, runs, level) for method, runs in _groups(rows)]
+
+
+def show(rows: Iterable[rows_lib.Row], *, level: float) -> None:
+  """Prints a table for each log and method with several policies."""
+  for found in data(rows, level=level):
+    table = console.Table(
+        f'Policies on {found["dataset"]} by {found["method"]}',
+        caption=('Paired difference to the greatest estimate, '
+                 f'{100 * level:g} % confidence interval from the same '
+                 'resampled episodes; P(best): share of resamples in which the '
+                 'policy is the best. Neither tells of a thin overlap.'),
+        boxed=False)
+    for column in ('policy', 'estimate', 'difference', 'low', 'high',
+                   'P(best)'):
+      table.add_column(
+          column, justify='left' if column == 'policy' else 'right')
+    for line in found['policies']:
+      table.add_row(
+          line['policy'], f'{line["estimate"]:.5g}', *(
+              '' if line[name] is None else f'{line[name]:+.4g}'
+              for name in ('difference', 'low', 'high')),
+          '' if line['probability_of_best'] is None
+          else f'{line["probability_of_best"]:.2f}')
+    table.show()
+
+
+def _groups(rows: Iterable[rows_lib.Row]) -> list[tuple[str, _Runs]]:
+  """Returns the runs of each method on each log, where policies differ."""
+  found: dict[tuple[str, float, str, str], _Runs] = {}
+  for row in rows:
+    problem = row.problem
+    if (isinstance(problem, problems.UserLog) and not row.failed
+        and row.method != result_rows.LOG):
+      name = (problem.digest, problem.discount, row.method, row.setting)
+      found.setdefault(name, {}).setdefault(problem.target, []).append(row)
+  return [(method, runs) for (_, _, method, _), runs in found.items()
+          if len(runs) > 1]
+
+
+def _compare(method: str, runs: _Runs, level: float) -> dict[str, Any]:
+  draws = {target: row_intervals.draws(each) for target, each in runs.items()}
+  known = not any(row_intervals.missing(each) for each in runs.values())
+  ranked = sorted(
+      draws, key=lambda target: -float(draws[target].estimates.mean()))
+  best = draws[ranked[0]]
+  chances = dict(zip(draws, inference.probability_of_best(
+      list(draws.values())).tolist(), strict=True)) if known else {}
+  first = next(iter(runs.values()))[0].problem
+  assert isinstance(first, problems.UserLog)
+  return {
+      'dataset': first.dataset, 'digest': first.digest,
+      'discount': first.discount, 'method': method, 'level': level,
+      'policies': [
+          _line(runs[target], draws[target], best if known else None, level,
+                chances.get(target))
+          for target in ranked]}
+
+
+def _line(
+    runs: Sequence[rows_lib.Row], own: inference.Draws,
+    best: inference.Draws | None, level: float, chance: float | None,
+) -> dict[str, Any]:
+  problem = runs[0].problem
+  assert isinstance(problem, problems.UserLog)
+  paired = (own.less(best).interval(level)
+            if best is not None and best is not own else None)
+  return {
+      'policy': problem.policy, 'target': problem.target,
+      'estimate': float(own.estimates.mean()),
+      'difference': paired.estimate if paired else None,
+      'low': paired.low if paired else None,
+      'high': paired.high if paired else None,
+      'probability_of_best': chance}
