@@ -3,7 +3,7 @@
 import signal
 from typing import Any
 
-# Whether Ctrl-C was pressed in this process.
+# Whether Ctrl-C was pressed since the work under way began.
 _pressed = False
 
 
@@ -28,11 +28,17 @@ def is_from_the_keyboard(error: BaseException) -> bool:
   return isinstance(error, KeyboardInterrupt)
 
 
+def begin() -> None:
+  """Begins work that no earlier Ctrl-C is meant for."""
+  global _pressed
+  _pressed = False
+
+
 def check() -> None:
   """Raises a Ctrl-C that foreign code has swallowed, as destructors do.
 
   Raises:
-    Interrupted: there was one.
+    Interrupted: there was one since `begin`.
   """
   if _pressed:
     raise Interrupted

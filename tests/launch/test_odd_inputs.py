@@ -345,6 +345,10 @@ def test_only_ctrl_c_is_an_interrupt(monkeypatch):
     interrupts.tell_apart()
     with pytest.raises(interrupts.Interrupted):
       signal.raise_signal(signal.SIGINT)
+    with pytest.raises(interrupts.Interrupted):
+      interrupts.check()  # Foreign code may have swallowed the first.
+    interrupts.begin()
+    interrupts.check()  # New work is not interrupted by an old Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup
     interrupts.tell_apart()
     signal.raise_signal(signal.SIGINT)

@@ -30,6 +30,7 @@ class Here:
     self._share, self._note = 0., ''
 
   def __enter__(self) -> 'Here':
+    interrupts.begin()
     return self
 
   def __exit__(self, *unused: object) -> None:

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from dfiv_ope import overrides
+from dfiv_ope import interrupts, overrides
 from dfiv_ope.agents import configured
 from dfiv_ope.benchmarks import demand
 from dfiv_ope.launch.experiments import (
@@ -142,6 +142,14 @@ def test_this_process_and_two_others_give_the_same_rows(designs, tmp_path):
     assert not summary.failed
     found[name] = {row.key: dict(row.metrics) for row in files.read(out)}
   assert found['here'] == found['pool'] and len(found['here']) == 3
+
+
+def test_an_old_ctrl_c_does_not_end_new_work(designs, tmp_path, monkeypatch):
+  monkeypatch.setattr(interrupts, '_pressed', True)
+  with local.Here(store.Places(tmp_path)) as running:
+    running.start(designs)
+    (outcome,) = running.wait(60.)
+  assert not outcome.error
 
 
 def test_only_one_job_runs_when_memory_is_short(designs, tmp_path):
