@@ -51,7 +51,8 @@ class Transition(NamedTuple):
 
   Attributes:
     observation: s on its raw scale, float64 [B, D].
-    action: the intended action a, int32 [B].
+    action: the intended action a: int32 [B], one of finitely many, or a vector
+      (`actions.Continuous`), float64 [B, d].
     reward: r, float64 [B].
     discount: the environment's own discount, float32 [B]: 0 where the episode
       terminated, 1 elsewhere. The evaluation's discount is not in it.
@@ -72,6 +73,32 @@ class Policy(Protocol):
     """Returns pi(.|s), float32 [B, A], for raw observations [B, D].
 
     They are float64; a policy that wants less casts them itself.
+    """
+
+
+@runtime_checkable
+class ContinuousPolicy(Protocol):
+  """A stationary policy whose actions are vectors (`actions.Continuous`)."""
+
+  @property
+  def deterministic(self) -> bool:
+    """Whether a state has one action: then it has no density."""
+
+  def draw(self, observation: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
+    """Returns actions, float32 [B, K, d], for raw observations [B, D].
+
+    The same numbers give the same actions.
+
+    Args:
+      observation: raw, float64 [B, D].
+      uniforms: numbers in (0, 1), float32 [B, K, d], such as those of
+        `quasi_random.uniforms`.
+    """
+
+  def log_prob(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+    """Returns the log density of actions [B, d], [B].
+
+    Where actions are clipped, it is the log of the mass at the bound.
     """
 
 
