@@ -103,12 +103,8 @@ def make(
 
   def network(
       layers: tuple[layers_lib.Layer, ...], seed: types.Seed) -> Network:
-    kind = decisions.Heads if config.per_action else decisions.Joint
-    outputs = problem.num_actions if config.per_action else 1
-    return kind(
-        (*layers, layers_lib.Dense(outputs, None)),
-        num_observations=problem.num_observations,
-        num_actions=problem.num_actions, seed=seed)
+    return decisions.value_network(
+        layers, spaces=problem.spaces, per_action=config.per_action, seed=seed)
 
   return DeepGMM(
       config,

@@ -10,7 +10,6 @@ Two independent sets of draws of s' make the gradient unbiased.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import sonnet as snt
@@ -91,9 +90,10 @@ class DeepIV(base.Agent):
     """Makes a gradient step on the density; returns the loss, []."""
     if self.config.predict_change:
       # The first batch tells the spread of each entry.
+      expand = self._problem.observations.expand
       change = tf.where(
           step.continuation > 0.,
-          step.later.observation - step.now.observation, 0.)
+          expand(step.later.observation) - expand(step.now.observation), 0.)
       spread = tf.sqrt(tf.reduce_mean(tf.square(change), axis=0))
       self._unit.assign(tf.where(
           (self._done == 1) & (spread > 0.), spread, self._unit))
@@ -110,9 +110,10 @@ class DeepIV(base.Agent):
     """
     mixture, logit = self._model(step.now, is_training=is_training)
     going_on = tf.cast(step.continuation > 0., tf.float32)
-    target = step.later.observation
+    expand = self._problem.observations.expand
+    target = expand(step.later.observation)
     if self.config.predict_change:
-      target = (target - step.now.observation) / self._unit
+      target = (target - expand(step.now.observation)) / self._unit
     end = tf.nn.sigmoid_cross_entropy_with_logits(1. - going_on, logit)
     return tf.reduce_mean(end) - tf.reduce_mean(
         going_on[:, 0] * deepiv_mixture.log_density(mixture, target))
@@ -135,7 +136,8 @@ class DeepIV(base.Agent):
         mixture, count, self._generator,
         rows_per_noise=self.config.rows_per_noise)
     if self.config.predict_change:
-      later = now.observation + self._unit * later
+      later = self._problem.observations.expand(
+          now.observation) + self._unit * later
     return self._problem.imagine(
         now, later, tf.sigmoid(-logit), support=support)
 
@@ -174,19 +176,12 @@ def make(
 ) -> DeepIV:
   """Returns the agent of a problem."""
   seeds = [int(each) for each in np.random.SeedSequence(seed).generate_state(3)]
-  sizes: dict[str, Any] = {
-      'num_observations': problem.num_observations,
-      'num_actions': problem.num_actions}
   outputs = 1 + deepiv_mixture.output_size(
       config.components, problem.num_observations)
-  value_net = (
-      decisions.Heads(
-          (*config.value_net, layers.Dense(problem.num_actions, None)),
-          seed=seeds[1], **sizes) if config.per_action
-      else decisions.Joint(
-          (*config.value_net, layers.Dense(1, None)), seed=seeds[1],
-          **sizes))
+  value_net = decisions.value_network(
+      config.value_net, spaces=problem.spaces, per_action=config.per_action,
+      seed=seeds[1])
   density_net = decisions.Joint(
       (*config.density_net, layers.Dense(outputs, None)), seed=seeds[0],
-      **sizes)
+      spaces=problem.spaces)
   return DeepIV(config, problem, density_net, value_net, seed=seeds[2])

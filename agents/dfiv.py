@@ -27,7 +27,7 @@ from dfiv_ope.agents import base
 from dfiv_ope.agents.entries import dfiv as entry
 from dfiv_ope.iv import differentiable, just_identified, ridge
 from dfiv_ope.iv.methods import dfiv_algorithm
-from dfiv_ope.nn import descent, networks, optimizers
+from dfiv_ope.nn import descent, optimizers
 from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.ope import bellman, decisions
 
@@ -35,6 +35,9 @@ from dfiv_ope.ope import bellman, decisions
 Config = entry.Config
 CONFIGS = entry.CONFIGS
 PLUG_IN, MOMENT, LSTD = SOLVES = entry.SOLVES
+# Features of all actions that are still solved for in every update; where there
+# would be more, and for vectors, features are of state and action together.
+_MOST_COLUMNS = 400
 
 
 class Psi(NamedTuple):
@@ -214,11 +217,10 @@ def _network(
     problem: bellman.Problem,
     seed: types.Seed,
 ) -> snt.Module:
-  if not per_action:
-    return decisions.Joint(
-        layers, num_observations=problem.num_observations,
-        num_actions=problem.num_actions, seed=seed, constant=True)
-  state = networks.Network(
-      layers, input_size=problem.num_observations, seed=seed)
-  return decisions.Outer(
-      state, state_size=state.output_size, num_actions=problem.num_actions)
+  spaces = problem.spaces
+  state = decisions.StateNetwork(layers, states=spaces.states, seed=seed)
+  columns = (state.output_size + 1) * spaces.num_actions
+  if per_action and 0 < columns <= _MOST_COLUMNS:
+    return decisions.Outer(
+        state, state_size=state.output_size, num_actions=spaces.num_actions)
+  return decisions.Joint(layers, spaces=spaces, seed=seed, constant=True)

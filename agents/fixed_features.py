@@ -6,34 +6,22 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base
+from dfiv_ope.agents import base, wave_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.iv.diagnostics import spectrum
 from dfiv_ope.nn import encoding
 from dfiv_ope.ope import bellman, decisions
 
-
-class Waves(tf.Module):
-  """`features.FourierFeatures` inside graphs, where sums of psi are made."""
-
-  def __init__(self, fourier: features.FourierFeatures):
-    """Initialises them with the frequencies of the others."""
-    super().__init__('waves')
-    self._frequencies = tf.Variable(fourier.frequencies, trainable=False)
-
-  def __call__(self, x: tf.Tensor) -> tf.Tensor:
-    """Returns features [B, size] of inputs [B, D], float64, of unit norm."""
-    angle = tf.matmul(tf.cast(x, tf.float64), self._frequencies)
-    waves = tf.concat([tf.cos(angle), tf.sin(angle)], axis=1)
-    return waves / tf.sqrt(tf.cast(tf.shape(angle)[1], tf.float64))
+# Features of decisions whose last column is a constant.
+Features = decisions.Outer | wave_features.Together
 
 
 class Linear(base.Agent):
   """An agent whose values are linear in fixed features; `solve` is its own."""
 
   def __init__(
-      self, name: str, config: base.Config, features_: decisions.Outer):
+      self, name: str, config: base.Config, features_: Features):
     """Initialises the agent with weights of zero."""
     super().__init__(name)
     self.config = config
@@ -47,44 +35,43 @@ class Linear(base.Agent):
 
 
 def make(
-    problem: bellman.Problem,
-    *,
-    size: int,
-    bandwidth_scale: float,
+    problem: bellman.Problem, settings: random_features.Settings, *,
     seed: types.Seed,
-) -> decisions.Outer:
-  """Returns random Fourier features of the state for each action.
+) -> Features:
+  """Returns features whose columns are all solved for at once.
 
-  A state of a table has its indicator instead: a few hundred random features
+  A state of a small table has its indicator: a few hundred random features
   cannot tell hundreds of cells apart.
 
   Args:
-    problem: says the scale of the observations.
-    size: features of the state, even.
-    bandwidth_scale: multiplies the median distance between observations.
+    problem: says what states and actions are, and their scales.
+    settings: kind, size and bandwidth.
     seed: seeds the frequencies.
   """
   states = problem.observations
-  if states.cells is not None and tabular(problem):
+  kind = settings.dense(
+      num_actions=problem.num_actions,
+      cells=None if states.cells is None else len(states.cells))
+  if kind == random_features.TOGETHER:
+    return wave_features.Together(
+        problem, size=settings.joint_features,
+        bandwidth_scale=settings.bandwidth_scale, seed=seed)
+  if kind == random_features.TABLE:
+    assert states.cells is not None
     return decisions.Outer(
-        encoding.Cells(states.cells, columns=len(states.categories)),
-        state_size=len(states.cells), num_actions=problem.num_actions)
+        encoding.Cells(states), state_size=len(states.cells),
+        num_actions=problem.num_actions)
+  size = settings.random_features
   bandwidth = np.full(
-      problem.num_observations, problem.distance * bandwidth_scale)
+      problem.num_observations, problem.distance * settings.bandwidth_scale)
   return decisions.Outer(
-      Waves(features.FourierFeatures(bandwidth, size=size, seed=seed)),
+      wave_features.Waves(
+          features.FourierFeatures(bandwidth, size=size, seed=seed), states),
       state_size=size, num_actions=problem.num_actions)
 
 
-def tabular(problem: bellman.Problem) -> bool:
-  """Returns whether states are cells of a table that fits the memory."""
-  cells = problem.observations.cells
-  return cells is not None and (
-      len(cells) <= random_features.affordable(problem.num_actions))
-
-
 def half_sums(
-    function: decisions.Outer, parts: base.Parts,
+    function: Features, parts: base.Parts,
 ) -> tuple[ridge.Sums, ridge.Sums]:
   """Returns the sums of psi(s, a) and [psi - gamma d psi', r] in two halves.
 
@@ -96,20 +83,24 @@ def half_sums(
 
 
 def summing(
-    function: decisions.Outer,
+    function: Features,
 ) -> Callable[[types.IVBatch], ridge.Sums]:
   """Returns the function that gives the sums of `half_sums` of a part."""
 
   @tf.function(reduce_retracing=True)
   def sums(rows: types.IVBatch) -> ridge.Sums:
-    return _sums(function, rows)
+    if isinstance(function, decisions.Outer):
+      return _sums(function, rows)
+    now = function(rows.instrument)
+    return differentiable.sums(now, tf.concat([
+        now + bellman.change(function, rows.treatment),
+        tf.cast(rows.outcome, now.dtype)], axis=1))
 
   return sums
 
 
 def moment(
-    function: decisions.Outer, decision: decisions.Decision,
-    target: tf.Tensor,
+    function: Features, decision: decisions.Decision, target: tf.Tensor,
 ) -> tf.Tensor:
   """Returns the sum of psi times a target [B, 1], [D, 1], without making psi.
 
@@ -118,6 +109,8 @@ def moment(
     decision: where psi is taken.
     target: float64.
   """
+  if not isinstance(function, decisions.Outer):
+    return tf.matmul(function(decision), target, transpose_a=True)
   state = function.state(decision.observation)
   weight = tf.cast(
       decisions.weights(decision, function.num_actions), state.dtype)

@@ -138,17 +138,12 @@ class FQE(base.Agent):
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> FQE:
   """Returns the agent of a problem."""
-
-  def network(outputs: int) -> decisions.Heads | decisions.Joint:
-    kind = decisions.Heads if config.per_action else decisions.Joint
-    return kind(
-        (*config.layers, layers_lib.Dense(outputs, None)),
-        num_observations=problem.num_observations,
-        num_actions=problem.num_actions, seed=seed)
-
   if config.atoms:
     atoms = np.linspace(
         problem.lowest, problem.highest, config.atoms) / problem.value_scale
-    return FQE(config, lambda: Categorical(network(config.atoms), atoms))
-  outputs = problem.num_actions if config.per_action else 1
-  return FQE(config, lambda: Scalar(network(outputs), problem.value_mean))
+    return FQE(config, lambda: Categorical(decisions.Joint(
+        (*config.layers, layers_lib.Dense(config.atoms, None)),
+        spaces=problem.spaces, seed=seed), atoms))
+  return FQE(config, lambda: Scalar(decisions.value_network(
+      config.layers, spaces=problem.spaces, per_action=config.per_action,
+      seed=seed), problem.value_mean))

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dfiv_ope import types
 from dfiv_ope.agents import base, fixed_features
 from dfiv_ope.agents.entries import kiv as entry
-from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import closed_form
 from dfiv_ope.ope import bellman
 
@@ -41,9 +40,6 @@ class KIV(fixed_features.Linear):
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> KIV:
   """Returns the agent of a problem; refuses one that does not fit memory."""
-  random_features.require(
-      problem.num_actions, config.random_features,
-      matrices=random_features.KIV_MATRICES)
+  config.require(problem.num_actions)
   return KIV('kiv', config, fixed_features.make(
-      problem, size=config.random_features,
-      bandwidth_scale=config.bandwidth_scale, seed=seed))
+      problem, config.settings, seed=seed))

@@ -2,15 +2,15 @@
 
 Two-stage least squares with fixed features of which each is its own
 instrument: u = (psi'(psi - gamma d psi'))^-1 psi'r. One pass over the log, no
-training: the check on all other agents.
+training: the check on all other agents. Where states are names, the features
+are the cells of a table (`table_lstd`).
 """
 
 from collections.abc import Mapping
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents import base, fixed_features, table_lstd
 from dfiv_ope.agents.entries import lstd as entry
-from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman
 
@@ -31,9 +31,12 @@ class LSTD(fixed_features.Linear):
     return {'penalty': found.penalty}
 
 
-def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> LSTD:
+def make(
+    config: Config, problem: bellman.Problem, *, seed: types.Seed,
+) -> LSTD | table_lstd.TableLSTD:
   """Returns the agent of a problem; refuses one that does not fit memory."""
-  random_features.require(problem.num_actions, config.random_features)
+  if table_lstd.fits(problem, config.settings):
+    return table_lstd.TableLSTD(config, problem)
+  config.require(problem.num_actions)
   return LSTD('lstd', config, fixed_features.make(
-      problem, size=config.random_features,
-      bandwidth_scale=config.bandwidth_scale, seed=seed))
+      problem, config.settings, seed=seed))

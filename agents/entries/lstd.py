@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from dfiv_ope import registry
+from dfiv_ope import configs, registry
 from dfiv_ope.agents.entries import random_features
 
 
@@ -13,13 +13,15 @@ class Config(random_features.Config):
   Attributes:
     penalty: ridge penalty, only to make the system solvable; raised where that
       is near-singular (`just_identified.solve`).
+    prior_rows: of a table: how many rows of the state's mean are added to each
+      state and action (`ope.tables`).
   """
-  penalty: float = 1e-8
+  penalty: float = random_features.PENALTY
+  prior_rows: float = random_features.PRIOR_ROWS
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    if not self.penalty > 0.:
-      raise ValueError(f'penalty must be positive, got {self.penalty}.')
+    configs.check_positive(self, 'penalty', 'prior_rows')
 
 
 # The default was chosen on the three tasks at noise 0.2 by how well the

@@ -8,6 +8,7 @@ import dataclasses
 import math
 from typing import ClassVar
 
+from dfiv_ope import hints
 from dfiv_ope.agents.entries import base
 
 # What the features of states and actions may add to the memory of a process:
@@ -16,6 +17,18 @@ MEMORY_BUDGET = 2e9  # bytes
 # Square matrices of all columns, in float64, that LSTD-Q and KIV hold at once,
 # as measured (docs/intervals.md); influence holds as many as LSTD-Q.
 LSTD_MATRICES, KIV_MATRICES = 22, 50
+# Of LSTD-Q, and so of intervals: see `lstd.Config`.
+PENALTY, PRIOR_ROWS = 1e-8, 1.
+
+
+# How features depend on the action, and what is known of a state.
+AUTO, PER_ACTION, TOGETHER, TABLE = KINDS = (
+    'auto', 'per_action', 'together', 'table')
+# Up to as many actions each has features of its own: 5 x 301 columns take 0.4
+# GB in LSTD-Q and 0.9 in KIV.
+_FEW_ACTIONS = 5
+# Columns of a table that are no longer solved for all at once.
+_TABLE_COLUMNS = 1_500
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,15 +36,48 @@ class Settings:
   """Features that values, weights and diagnostics are made of.
 
   Attributes:
+    features: one of `KINDS`.
     random_features: of the state, for each action.
+    joint_features: of state and action together, in all.
     bandwidth_scale: multiplies the median distance between observations.
     penalty: of `lstd.Config`.
-    reduced: whether memory or rows allow no more features.
+    prior_rows: of `lstd.Config`.
+    reduced: whether rows allow no more features.
   """
+  features: str = AUTO
   random_features: int
+  joint_features: int
   bandwidth_scale: float
   penalty: float
+  prior_rows: float
   reduced: bool = False
+
+  def kind(self, *, num_actions: int, tabular: bool) -> str:
+    """Returns which of the kinds fits a problem.
+
+    Args:
+      num_actions: A; 0 for vectors.
+      tabular: whether all columns of a state are categorical.
+    """
+    if self.features != AUTO:
+      return self.features
+    if tabular and num_actions:
+      return TABLE
+    return PER_ACTION if 0 < num_actions <= _FEW_ACTIONS else TOGETHER
+
+  def dense(
+      self, *, num_actions: int, cells: int | None) -> str:
+    """Returns the kind where all columns are solved for at once.
+
+    Args:
+      num_actions: A; 0 for vectors.
+      cells: number of states of a table; None if there is none.
+    """
+    found = self.kind(num_actions=num_actions, tabular=cells is not None)
+    if found == TABLE and (
+        cells is None or (cells + 1) * num_actions > _TABLE_COLUMNS):
+      return TOGETHER
+    return found
 
 
 def affordable(num_actions: int, *, matrices: int = LSTD_MATRICES) -> int:
@@ -62,7 +108,7 @@ def require(
       f'{memory / 1e9:,.1f} GB to solve for as many '
       f'weights, more than the {MEMORY_BUDGET / 1e9:g} GB allowed. '
       + (f'Set random_features={most} or fewer (--set random_features={most}).'
-         if most else 'Not even 2 features an action fit: merge actions.'))
+         if most else f'Say features={TOGETHER}.'))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,21 +116,60 @@ class Config(base.Config):
   """Hyper-parameters of methods on fixed features.
 
   Attributes:
+    features: 'per_action' for random Fourier features of the state for each
+      action, 'together' for those of state and action, of a size that does not
+      grow with the actions, 'table' for one indicator for each state and
+      action; 'auto' takes a table where all observations are categorical,
+      features for each of up to five actions, and 'together' elsewhere.
     random_features: random Fourier features of the state for each action.
+    joint_features: random Fourier features of state and action, in all.
     bandwidth_scale: multiplies the median distance between observations.
     matrices: square matrices of all columns that the method holds at once.
   """
+  features: str = AUTO
   random_features: int = 300
+  joint_features: int = 1_000
   bandwidth_scale: float = 0.5
   matrices: ClassVar[int] = LSTD_MATRICES
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    size = self.random_features
-    if size < 2 or size % 2:
-      raise ValueError(
-          f'random_features must be even and at least 2, got {size}.')
-    require(1, size)
+    if self.features not in KINDS:
+      raise ValueError(hints.unknown('features', self.features, KINDS))
+    for name in ('random_features', 'joint_features'):
+      size = getattr(self, name)
+      if size < 2 or size % 2:
+        raise ValueError(f'{name} must be even and at least 2, got {size}.')
+      require(1, size)
     if not self.bandwidth_scale > 0:
       raise ValueError(
           f'bandwidth_scale must be positive, got {self.bandwidth_scale}.')
+
+  @property
+  def settings(self) -> Settings:
+    """The features alone."""
+    return Settings(
+        features=self.features, random_features=self.random_features,
+        joint_features=self.joint_features,
+        bandwidth_scale=self.bandwidth_scale,
+        penalty=getattr(self, 'penalty', PENALTY),
+        prior_rows=getattr(self, 'prior_rows', PRIOR_ROWS))
+
+  def require(self, num_actions: int) -> None:
+    """Refuses features that do not fit the memory, before any work.
+
+    Args:
+      num_actions: A; 0 for vectors.
+
+    Raises:
+      ValueError: they do not fit.
+    """
+    found = self.settings.kind(num_actions=num_actions, tabular=False)
+    if found == PER_ACTION:
+      if not num_actions:
+        raise ValueError(
+            'Actions are vectors, so there are no features for each. Say '
+            f'features={TOGETHER} or leave it {AUTO}.')
+      require(num_actions, self.random_features, matrices=self.matrices)
+    else:
+      require(1, self.joint_features, matrices=self.matrices)

@@ -6,6 +6,7 @@ one column, for the values that a method has found, is what the instrument has
 to explain: all of it where an action has one result, less with noise.
 """
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -16,7 +17,7 @@ from dfiv_ope.agents import base, fixed_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import differentiable, ridge
 from dfiv_ope.iv.diagnostics import spectrum, strength
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman
 
 # A longer log is thinned to about as many rows, to cost a fifth of LSTD-Q.
 MOST_ROWS = 20_000
@@ -27,9 +28,9 @@ _PENALTIES = (1e-6, 1e-3)
 _LARGEST_F = 1e12
 # Values that vary by less than this share of their square are all the same.
 _FLAT = 1e-10
-# Features of a state for each action, and rows, that the spectrum is made of;
-# fewer features where many actions leave no memory for them.
-_SPECTRUM_FEATURES, _SPECTRUM_ROWS = 50, 20_000
+# Features of a state for each action, those of state and action together, and
+# rows that the spectrum is made of.
+_SPECTRUM_FEATURES, _SPECTRUM_JOINT, _SPECTRUM_ROWS = 50, 150, 20_000
 # Which singular values are recorded.
 _RECORDED = (1, 10, 40)
 
@@ -40,29 +41,29 @@ class LogFirstStage:
   def __init__(
       self,
       problem: bellman.Problem,
-      features: decisions.Outer,
+      psi: fixed_features.Features,
       parts: base.Parts,
       halves: tuple[ridge.Sums, ridge.Sums],
       *,
       episodes: types.FloatArray,
-      bandwidth_scale: float,
+      features: random_features.Settings,
   ):
     """Initialises the first stage of a log.
 
     Args:
       problem: what is asked of the log.
-      features: psi(s, a).
+      psi: features of state and action.
       parts: gives rows of the log, in an even number of parts.
       halves: their sums, of `fixed_features.half_sums`.
       episodes: index of the episode of each of these rows.
-      bandwidth_scale: of psi, and of the features of the spectrum.
+      features: what psi is; those of the spectrum are fewer.
     """
     self._problem = problem
-    self._features = features
+    self._psi = psi
     self._parts = parts
     self._halves = halves
     self._episodes = episodes
-    self._bandwidth_scale = bandwidth_scale
+    self._features = features
 
   def measure(self, agent: base.Agent) -> dict[str, float]:
     """Returns R2 and the F of the values an agent expects, and the rest.
@@ -74,7 +75,7 @@ class LogFirstStage:
     Args:
       agent: a method that has learned.
     """
-    psi = self._features
+    psi = self._psi
     # Few large parts: a graph would cost more to make than it saves.
     values, moments = [], []
     for rows in self._parts():
@@ -113,17 +114,11 @@ class LogFirstStage:
     """Singular values of stage 1, and how the reward lies along them.
 
     They are those of E[psi(s, a) - gamma d psi(s', pi) | s, a], which every
-    method has to invert, in a few random features: none of them if there are
-    too many actions.
+    method has to invert, in a few random features.
     """
-    # Instruments and treatments are columns of one matrix.
-    size = min(_SPECTRUM_FEATURES,
-               random_features.affordable(2 * self._problem.num_actions))
-    if not size:
-      return {}
-    psi = fixed_features.make(
-        self._problem, size=size, bandwidth_scale=self._bandwidth_scale,
-        seed=0)
+    psi = fixed_features.make(self._problem, dataclasses.replace(
+        self._features, random_features=_SPECTRUM_FEATURES,
+        joint_features=_SPECTRUM_JOINT), seed=0)
     stride = -(-len(self._episodes) // _SPECTRUM_ROWS)
 
     @tf.function(reduce_retracing=True)

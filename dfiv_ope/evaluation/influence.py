@@ -14,11 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents import base, fixed_features, table_lstd
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, inference, interval_settings
 from dfiv_ope.iv import just_identified, ridge
-from dfiv_ope.ope import bellman
+from dfiv_ope.ope import bellman, decisions, tables
 
 
 class Effect(NamedTuple):
@@ -37,7 +37,8 @@ class Influence:
 
   Attributes:
     features: what the weights are made of.
-    columns: how many these are for all actions.
+    kind: which of `random_features.KINDS` these are.
+    columns: how many unknowns were solved for.
     cells: of a table of states; 0 if the features are random.
     weights: w of every transition, [N].
     first_stage: what states and actions tell of the values that follow.
@@ -61,34 +62,41 @@ class Influence:
       initial_observations: raw, [E, D].
       features: of `settings`.
     """
-    psi = fixed_features.make(
-        problem, size=features.random_features,
-        bandwidth_scale=features.bandwidth_scale, seed=0)
     self.features = features
-    self.columns = psi.output_size
-    cells = problem.observations.cells
     self.cells = (
-        len(cells) if cells is not None and fixed_features.tabular(problem)
-        else 0)
+        table_lstd.cells(problem) if table_lstd.fits(problem, features) else 0)
     self._parts = parts
     self._problem = problem
     self._episodes = episodes
-    self._initial = problem.decide(initial_observations)
-    value = tf.reduce_mean(psi(self._initial), axis=0)[:, None]  # v, [D, 1]
+    self._initial = list(problem.decide_in_parts(initial_observations))
     sizes = [len(rows.outcome) for rows in parts()]
     used = _pairs(range(len(sizes)), len(episodes), interval_settings.DUAL_ROWS)
     looked_at = _pairs(used, sum(sizes[index] for index in used),
                        first_stage.MOST_ROWS)
-    others = sorted(set(used) - set(looked_at))
+    psi = fixed_features.make(problem, features, seed=0)
     sums = fixed_features.summing(psi)
     halves = base.half_sums(sums, _only(parts, looked_at))
-    total = ridge.merge(*halves, *(
-        base.half_sums(sums, _only(parts, others)) if others else ()))
     self.first_stage = first_stage.LogFirstStage(
-        problem, psi, _only(parts, looked_at), halves,
-        bandwidth_scale=features.bandwidth_scale,
+        problem, psi, _only(parts, looked_at), halves, features=features,
         episodes=episodes[np.isin(
             np.repeat(np.arange(len(sizes)), sizes), looked_at)])
+    if self.cells:
+      self.kind, self.columns = random_features.TABLE, self.cells
+      self.weights = tables.solve(
+          table_lstd.rows_of(problem, parts), table_lstd.policy_of(problem),
+          prior_rows=features.prior_rows).weigh(
+              table_lstd.starts_of(problem, initial_observations))
+      return
+    self.kind = (
+        random_features.PER_ACTION if isinstance(psi, decisions.Outer)
+        else random_features.TOGETHER)
+    self.columns = psi.output_size
+    value = np.sum([
+        tf.reduce_sum(psi(each), axis=0) for each in self._initial],
+        axis=0)[:, None] / len(initial_observations)  # v, [D, 1]
+    others = sorted(set(used) - set(looked_at))
+    total = ridge.merge(*halves, *(
+        base.half_sums(sums, _only(parts, others)) if others else ()))
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
     dual = share * just_identified.dual(
@@ -130,8 +138,9 @@ class Influence:
     weighted = scale * self.weights * np.concatenate(
         [errors(rows)[:, 0] for rows in self._parts()])
     added = inference.contributions(
-        scale * agent.predict(self._initial).numpy()[:, 0], weighted,
-        self._episodes)
+        scale * np.concatenate(
+            [agent.predict(each).numpy()[:, 0] for each in self._initial]),
+        weighted, self._episodes)
     return Effect(added, float(np.sum(weighted)))
 
 

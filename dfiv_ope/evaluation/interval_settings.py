@@ -3,6 +3,7 @@
 They are part of the key of a result row, so they are known without TensorFlow.
 """
 
+import dataclasses
 from typing import Any
 
 from dfiv_ope import agents, configs
@@ -37,25 +38,21 @@ def settings(
 
   Args:
     config: of the method; None for the default features.
-    num_actions: A; with many, the default features become fewer, to fit
-      `random_features.MEMORY_BUDGET`.
+    num_actions: A; 0 for vectors.
     rows: of the log; with few, the default features become as many columns.
 
   Raises:
-    ValueError: not even the fewest fit.
+    ValueError: the features of the method do not fit the memory.
   """
-  default = default_features()
   if isinstance(config, random_features.Config):
-    random_features.require(
-        num_actions, config.random_features, matrices=config.matrices)
-    return random_features.Settings(
-        random_features=config.random_features,
-        bandwidth_scale=config.bandwidth_scale,
-        penalty=getattr(config, 'penalty', default.penalty))
-  most = random_features.affordable(num_actions)
-  random_features.require(num_actions, max(most, 2))
-  most = min(most, max(2, (rows // num_actions - 1) // 2 * 2))
-  return random_features.Settings(
-      random_features=min(default.random_features, most),
-      bandwidth_scale=default.bandwidth_scale, penalty=default.penalty,
-      reduced=most < default.random_features)
+    config.require(num_actions)
+    return config.settings
+  default = default_features().settings
+  each = max(2, (rows // max(num_actions, 1) - 1) // 2 * 2)
+  total = max(2, rows // 2 * 2)
+  return dataclasses.replace(
+      default, random_features=min(default.random_features, each),
+      joint_features=min(default.joint_features, total),
+      reduced=default.kind(num_actions=num_actions, tabular=False) == (
+          random_features.PER_ACTION) and each < default.random_features
+      or total < default.joint_features)

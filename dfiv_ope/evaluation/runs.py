@@ -170,7 +170,11 @@ class Evaluator:
         'heavy_share': found.heavy_share,
         'columns': found.columns,
         'overlap_cells': found.cells,
-        'overlap_features': found.features.random_features,
+        'overlap_features': (
+            found.features.joint_features
+            if found.kind == random_features.TOGETHER
+            else found.features.random_features),
+        'overlap_joint': float(found.kind == random_features.TOGETHER),
         'overlap_bandwidth_scale': found.features.bandwidth_scale,
         'overlap_reduced': float(found.features.reduced),
         **found.first_stage.measure(learner.agent)}

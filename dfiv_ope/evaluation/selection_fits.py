@@ -1,6 +1,7 @@
 """Candidates of a selection on halves of a log, each judged on the other."""
 
 from collections.abc import Sequence
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +9,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, fixed_features
-from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import selection
+from dfiv_ope.evaluation import interval_settings, selection
 from dfiv_ope.ope import bellman
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.results import problems
@@ -90,9 +90,9 @@ def judge(
         '--method lstd --method kiv.')
   asked = task.problem
   psi = fixed_features.make(
-      asked, size=min(
-          settings.features, random_features.affordable(asked.num_actions)),
-      bandwidth_scale=1., seed=0)
+      asked, dataclasses.replace(
+          interval_settings.default_features().settings,
+          random_features=settings.features, bandwidth_scale=1.), seed=0)
   scores = []
   for half, found in enumerate(fits):
     _, judged = halves(task, half, settings)

@@ -1,13 +1,15 @@
-"""What a state is to the methods: its raw columns, encoded.
+"""What a state, or an action that is a vector, is to the methods: encoded.
 
 A column of numbers is standardised, in float64, because a Unix time in float32
-has steps of two minutes. A categorical column, whose values are names, becomes
-one indicator for each of its categories. Policies see raw columns; networks,
-features and distances see what this module makes of them.
+has steps of two minutes. A categorical column, whose values are names, is kept
+as the place of its category, so that a log of 20,000 categories takes no more
+memory than one of numbers; networks, features and distances expand it to one
+indicator for each category. Policies see raw columns.
 
     states = encoding.fit(observations, categorical=[0])
-    states.apply(observation)          # float32 [B, K]
-    states.invert(states.apply(s))     # s again, float64 [B, D]
+    states.compact(observation)        # float32 [B, N + C]
+    states.apply(observation)          # the same expanded, float32 [B, K]
+    states.invert(states.compact(s))   # s again, float64 [B, D]
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,125 +21,163 @@ import tensorflow as tf
 from dfiv_ope import types
 from dfiv_ope.nn import scaling
 
-# Where all columns are categorical and the log has at most as many different
-# states, a state is a cell of a table. With 500 of them and 6 actions a Gram
-# matrix of their indicators has 72 MB.
-MOST_CELLS = 2_000
+# Keys of table cells are whole numbers below this.
+_MOST_KEYS = 2 ** 62
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Encoding:
-  """A map from raw to encoded observations.
+  """A map from raw to encoded rows.
 
-  Encoded are the columns of numbers first, then the indicators of each
-  categorical column.
+  Compact are the N columns of numbers first, then the place of the category in
+  each of C categorical columns, -1 for a value that is none. Expanded are the
+  numbers and the indicators of all categories.
 
   Attributes:
     numbers: which raw columns are numbers.
     standardiser: of these.
     categories: the values of each categorical column, rising.
-    cells: all different states of the log, encoded, [C, K], where these are
-      few and all columns are categorical; else None.
+    cells: keys of all different states of the log, rising, int64 [M], where
+      all columns are categorical; else None.
   """
   numbers: tuple[int, ...]
   standardiser: scaling.Standardiser
   categories: Mapping[int, tuple[float, ...]] = dataclasses.field(
       default_factory=dict)
-  cells: types.FloatArray | None = None
+  cells: np.ndarray | None = None
 
   @property
   def size(self) -> int:
-    """Number of entries of an encoded observation, K."""
-    return len(self.numbers) + sum(map(len, self.categories.values()))
+    """Number of entries of an expanded row, K."""
+    return len(self.numbers) + sum(self.category_sizes)
 
-  def apply(self, observation: tf.Tensor) -> tf.Tensor:
-    """Returns raw observations [B, D] encoded, float32 [B, K].
+  @property
+  def category_sizes(self) -> list[int]:
+    """Number of categories of each categorical column."""
+    return [len(values) for values in self.categories.values()]
 
-    A value that is no category of its column has no indicator at all.
-    """
-    raw = tf.cast(observation, tf.float64)
+  def compact(self, raw: tf.Tensor) -> tf.Tensor:
+    """Returns raw rows [B, D] as numbers and places, float32 [B, N + C]."""
+    raw = tf.cast(raw, tf.float64)
     if not self.categories:
       return tf.cast(self.standardiser.apply(raw), tf.float32)
     parts = [tf.cast(self.standardiser.apply(
         tf.gather(raw, self.numbers, axis=1)), tf.float32)
     ] if self.numbers else []
-    parts += [
-        tf.cast(raw[:, column, None] == tf.constant(values, tf.float64),
-                tf.float32)
-        for column, values in self.categories.items()]
+    for column, values in self.categories.items():
+      known = tf.constant(values, tf.float64)
+      place = tf.minimum(
+          tf.searchsorted(known, raw[:, column]), len(values) - 1)
+      found = tf.gather(known, place) == raw[:, column]
+      parts.append(tf.cast(tf.where(found, place, -1), tf.float32)[:, None])
     return tf.concat(parts, axis=1)
 
-  def invert(self, encoded: tf.Tensor) -> tf.Tensor:
-    """Returns encoded observations [B, K] on their raw scale, float64 [B, D].
+  def expand(self, compact: tf.Tensor) -> tf.Tensor:
+    """Returns compact rows with indicators instead of places, [B, K].
 
-    Of a categorical column it is the category with the largest entry.
+    A value that is no category of its column has no indicator at all.
     """
-    encoded = tf.cast(encoded, tf.float64)
     if not self.categories:
-      return self.standardiser.invert(encoded)
-    columns: dict[int, tf.Tensor] = {}
-    if self.numbers:
-      raw = self.standardiser.invert(encoded[:, :len(self.numbers)])
-      columns = dict(zip(
-          self.numbers, tf.unstack(raw, axis=1), strict=True))
-    for column, part in self._indicators(encoded):
-      columns[column] = tf.gather(
-          tf.constant(self.categories[column], tf.float64),
-          tf.argmax(part, axis=1))
-    return tf.stack([columns[index] for index in sorted(columns)], axis=1)
+      return compact
+    count = len(self.numbers)
+    return tf.concat([compact[:, :count], *(
+        tf.one_hot(tf.cast(compact[:, count + index], tf.int32), size,
+                   dtype=compact.dtype)
+        for index, size in enumerate(self.category_sizes))], axis=1)
 
-  def nearest(self, encoded: tf.Tensor) -> tf.Tensor:
-    """Returns [B, K] with one indicator in each categorical column.
+  def apply(self, raw: tf.Tensor) -> tf.Tensor:
+    """Returns raw rows [B, D] expanded, float32 [B, K]."""
+    return self.expand(self.compact(raw))
+
+  def collapse(self, expanded: tf.Tensor) -> tf.Tensor:
+    """Returns [B, K] compact: of a categorical column the largest entry.
 
     A model of the environment draws numbers; the largest is the category.
     """
     if not self.categories:
-      return encoded
-    return tf.concat([encoded[:, :len(self.numbers)], *(
-        tf.one_hot(tf.argmax(part, axis=1), part.shape[1], dtype=encoded.dtype)
-        for _, part in self._indicators(encoded))], axis=1)
+      return expanded
+    count = len(self.numbers)
+    parts = tf.split(expanded[:, count:], self.category_sizes, axis=1)
+    return tf.concat([expanded[:, :count], *(
+        tf.cast(tf.argmax(part, axis=1), expanded.dtype)[:, None]
+        for part in parts)], axis=1)
 
-  def _indicators(self, encoded: tf.Tensor) -> list[tuple[int, tf.Tensor]]:
-    """Returns the categorical columns and their part of the entries."""
-    sizes = [len(values) for values in self.categories.values()]
-    parts = tf.split(encoded[:, len(self.numbers):], sizes, axis=1)
-    return list(zip(self.categories, parts, strict=True))
+  def invert(self, compact: tf.Tensor) -> tf.Tensor:
+    """Returns compact rows on their raw scale, float64 [B, D]."""
+    compact = tf.cast(compact, tf.float64)
+    if not self.categories:
+      return self.standardiser.invert(compact)
+    count = len(self.numbers)
+    columns: dict[int, tf.Tensor] = {}
+    if self.numbers:
+      raw = self.standardiser.invert(compact[:, :count])
+      columns = dict(zip(
+          self.numbers, tf.unstack(raw, axis=1), strict=True))
+    for index, (column, values) in enumerate(self.categories.items()):
+      columns[column] = tf.gather(
+          tf.constant(values, tf.float64),
+          tf.cast(compact[:, count + index], tf.int32))
+    return tf.stack([columns[index] for index in sorted(columns)], axis=1)
+
+  def cell(self, compact: tf.Tensor) -> tf.Tensor:
+    """Returns the place of states among the cells, int64 [B].
+
+    It is the number of cells for a state that the log does not have.
+    """
+    assert self.cells is not None, 'A column is not categorical.'
+    keys = _keys(tf.cast(compact, tf.int64), self.category_sizes)
+    cells = tf.constant(self.cells)
+    place = tf.searchsorted(cells, keys, out_type=tf.int64)
+    near = tf.gather(cells, tf.minimum(place, len(self.cells) - 1))
+    return tf.where(near == keys, place, len(self.cells))
+
+  def cell_states(self) -> types.FloatArray:
+    """Returns the cells as compact rows, float32 [M, C]."""
+    assert self.cells is not None, 'A column is not categorical.'
+    rest, places = self.cells, []
+    for size in reversed(self.category_sizes):
+      rest, place = np.divmod(rest, size + 1)
+      places.append(place - 1)
+    return np.stack(places[::-1], axis=1).astype(np.float32)
+
+
+def _keys(places: types.Nest, sizes: Sequence[int]) -> types.Nest:
+  """Returns one number for places [B, C], -1 among them, of each row: [B]."""
+  keys = 0 * places[:, 0]
+  for index, size in enumerate(sizes):
+    keys = keys * (size + 1) + places[:, index] + 1
+  return keys
 
 
 class Cells(tf.Module):
   """The indicator of a state among finitely many: features of a table."""
 
-  def __init__(self, cells: types.FloatArray, *, columns: int):
-    """Initialises the features.
-
-    Args:
-      cells: encoded states, [C, K].
-      columns: how many categorical columns they have.
-    """
+  def __init__(self, states: Encoding):
+    """Initialises the features of states that have `cells`."""
     super().__init__('cells')
-    self._columns = columns
-    self._cells = tf.Variable(cells, dtype=tf.float32, trainable=False)
+    self._states = states
 
-  def __call__(self, encoded: tf.Tensor) -> tf.Tensor:
-    """Returns which cell each of [B, K] is, float64 [B, C]."""
-    equal = tf.matmul(encoded, self._cells, transpose_b=True)
-    return tf.cast(equal > self._columns - 0.5, tf.float64)
+  def __call__(self, compact: tf.Tensor) -> tf.Tensor:
+    """Returns which cell each compact row is, float64 [B, M]."""
+    assert self._states.cells is not None
+    return tf.one_hot(
+        self._states.cell(compact), len(self._states.cells), dtype=tf.float64)
 
 
 def fit(
-    *observations: types.FloatArray, categorical: Sequence[int] = (),
+    *raw: types.FloatArray, categorical: Sequence[int] = (),
 ) -> Encoding:
-  """Returns the encoding of a log's observations.
+  """Returns the encoding of a log's observations, or of its action vectors.
 
   Args:
-    *observations: raw, [B, D] each. The first has the scales; categories are
-      looked for in all of them.
+    *raw: rows, [B, D] each. The first has the scales; categories are looked
+      for in all of them.
     categorical: columns whose values are names.
 
   Raises:
     ValueError: there is no such column.
   """
-  first = np.asarray(observations[0], np.float64)
+  first = np.asarray(raw[0], np.float64)
   size = first.shape[1]
   for column in categorical:
     if not 0 <= column < size:
@@ -151,13 +191,13 @@ def fit(
       standardiser=scaling.fit_standardiser(first[:, list(numbers)]),
       categories={
           column: tuple(np.unique(np.concatenate(
-              [np.asarray(each)[:, column] for each in observations]
+              [np.asarray(each)[:, column] for each in raw]
           ).astype(np.float64)).tolist())
           for column in sorted(set(categorical))})
-  if numbers:
+  keys = np.prod([float(each + 1) for each in encoding.category_sizes])
+  if numbers or keys >= _MOST_KEYS:
     return encoding
-  states = np.unique(np.concatenate(
-      [np.asarray(each, np.float64) for each in observations]), axis=0)
-  if len(states) > MOST_CELLS:
-    return encoding
-  return dataclasses.replace(encoding, cells=encoding.apply(states).numpy())
+  places = np.concatenate([
+      encoding.compact(each).numpy().astype(np.int64) for each in raw])
+  return dataclasses.replace(
+      encoding, cells=np.unique(_keys(places, encoding.category_sizes)))

@@ -17,23 +17,33 @@ Values are learned on a scale of their own: Q = value_scale q, and rewards are
 divided by the same number.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from dfiv_ope import actions as actions_lib
 from dfiv_ope import types
 from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.nn import encoding
 from dfiv_ope.ope import decisions
+from dfiv_ope.policies import quasi_random
 
 # A function of decisions, [B, D] or [B, 1].
 DecisionFunction = Callable[[decisions.Decision], tf.Tensor]
 
-# Of the linear fit that finds the scale of the values.
+# Of the linear fit that finds the scale of the values, and the columns that it
+# may have: indicators of more categories or actions are left out.
 _SCALE_PENALTY = 1e-4
+_SCALE_COLUMNS = 1_000
+# Draws of a policy over vectors that stand for its expectation in a state.
+DRAWS = 16
+# Probabilities of actions that are kept of all rows; more are drawn from.
+_MOST_PROBABILITIES = 25_000_000
+# Rows of a part, where something is asked of many states.
+_PART = 4_096
 
 
 class Step(NamedTuple):
@@ -83,17 +93,20 @@ class Problem:
   Attributes:
     policy: the target policy.
     discount: gamma.
-    num_actions: A.
+    num_actions: A; 0 if actions are vectors.
     observations: encodes observations: standardised numbers, indicators of
       categories.
-    distance: median distance between encoded observations.
+    distance: median distance between expanded observations.
     value_scale: how far values typically lie from their mean.
     value_mean: their mean, in units of `value_scale`: where a network of
       values should start.
     lowest: least value that rewards and discount allow.
     highest: greatest value that they allow.
+    continuous: what an action is, if it is a vector; else None.
+    vectors: encodes actions that are vectors; None if they are not.
+    action_distance: median distance between expanded action vectors.
   """
-  policy: types.Policy
+  policy: types.Policy | types.ContinuousPolicy
   discount: float
   num_actions: int
   observations: encoding.Encoding
@@ -102,14 +115,33 @@ class Problem:
   value_mean: float
   lowest: float
   highest: float
+  continuous: actions_lib.Continuous | None = None
+  vectors: encoding.Encoding | None = None
+  action_distance: float = 1.
 
   @property
   def num_observations(self) -> int:
-    """Number of entries of an encoded observation."""
+    """Number of entries of an expanded observation."""
     return self.observations.size
+
+  @property
+  def spaces(self) -> decisions.Spaces:
+    """What the states and actions of its decisions are."""
+    return decisions.Spaces(
+        states=self.observations, num_actions=self.num_actions,
+        vectors=self.vectors)
+
+  @property
+  def draws(self) -> int:
+    """Actions that stand for the policy's in a state; 0 if all are there."""
+    if self.continuous is None:
+      return 0
+    assert isinstance(self.policy, types.ContinuousPolicy)
+    return 1 if self.policy.deterministic else DRAWS
 
   def rows(
       self, transition: types.Transition, *, support: int | None = None,
+      later: decisions.Decision | None = None,
   ) -> types.IVBatch:
     """Returns transitions as rows of the regression.
 
@@ -117,30 +149,110 @@ class Problem:
       transition: transitions, [B, ...].
       support: how many actions the policy takes in any state of these, at
         most; all actions if None. Fewer are cheaper.
+      later: what the policy does next; None to ask it.
 
     Returns:
       treatment `Step`, instrument `Decision`, outcome [B, 1].
     """
     now = decisions.taken(
-        self.observations.apply(transition.observation), transition.action)
+        self.observations.compact(transition.observation),
+        transition.action if self.vectors is None
+        else self.vectors.compact(transition.action))
     continuation = self.discount * tf.cast(
         transition.discount, tf.float32)[:, None]
     reward = tf.cast(transition.reward, tf.float64)[:, None]
+    if later is None:
+      later = self.decide(transition.next_observation, support=support)
     return types.IVBatch(
-        treatment=Step(
-            now, self.decide(transition.next_observation, support=support),
-            continuation),
+        treatment=Step(now, later, continuation),
         instrument=now,
         outcome=tf.cast(reward / self.value_scale, tf.float32))
 
+  def log_rows(self, transitions: types.Transition) -> types.IVBatch:
+    """Returns a whole log as rows, with as little of the policy as it needs.
+
+    What the policy does next does not matter where every step ends its
+    episode. Where it has more probabilities than memory holds, draws stand
+    for its actions.
+
+    Args:
+      transitions: all of the log, [N, ...].
+    """
+    if not np.any(transitions.discount):
+      later = self.rows(types.Transition(*(each[:1] for each in transitions)),
+                        support=1).treatment.later
+      rows = self.rows(transitions, later=decisions.Decision(
+          self.observations.compact(transitions.next_observation),
+          *(tf.repeat(each, len(transitions.action), axis=0)
+            for each in later[1:])))
+    elif self.vectors is not None:
+      rows = self.rows(transitions, later=_joined(
+          self.decide_in_parts(transitions.next_observation)))
+    else:
+      support = self.support(transitions.next_observation)
+      if support * len(transitions.action) <= _MOST_PROBABILITIES:
+        return self.rows(transitions, support=support)
+      rows = self.rows(transitions, later=_joined(
+          self._drawn(decision, seed=part) for part, decision in enumerate(
+              self.decide_in_parts(transitions.next_observation))))
+    return rows
+
+  def _drawn(
+      self, decision: decisions.Decision, *, seed: int) -> decisions.Decision:
+    """Returns draws of the actions, each as likely as the others."""
+    uniforms = quasi_random.uniforms(
+        len(decision.probabilities), DRAWS, 1, seed=seed)[..., 0]
+    place = tf.minimum(
+        tf.searchsorted(tf.cumsum(decision.probabilities, axis=1),
+                        tf.constant(uniforms), side='right'),
+        decision.probabilities.shape[1] - 1)
+    return decisions.Decision(
+        decision.observation, tf.gather(decision.actions, place, batch_dims=1),
+        tf.fill(tf.shape(place), 1. / DRAWS))
+
   def decide(
       self, observation: tf.Tensor, *, support: int | None = None,
+      seed: int = 0,
   ) -> decisions.Decision:
-    """Returns what the target policy does at raw observations [B, D]."""
-    probabilities, actions = tf.math.top_k(
-        self._probabilities(observation), k=support or self.num_actions)
+    """Returns what the target policy does at raw observations [B, D].
+
+    Args:
+      observation: raw.
+      support: as in `rows`.
+      seed: of the draws of a policy over vectors.
+    """
+    states = self.observations.compact(observation)
+    if self.vectors is None:
+      probabilities, actions = tf.math.top_k(
+          self._probabilities(observation), k=support or self.num_actions)
+      return decisions.Decision(states, actions, probabilities)
+    drawn = self._draw(tf.cast(observation, tf.float64), seed)  # [B, K, d]
+    encoded = self.vectors.compact(tf.reshape(drawn, [-1, drawn.shape[2]]))
+    shape = tf.shape(drawn)[:2]
     return decisions.Decision(
-        self.observations.apply(observation), actions, probabilities)
+        states,
+        tf.reshape(encoded, tf.concat([shape, encoded.shape[1:]], axis=0)),
+        tf.fill(shape, 1. / self.draws))
+
+  def decide_in_parts(
+      self, observation: tf.Tensor) -> Iterator[decisions.Decision]:
+    """Yields `decide` of some thousand rows at a time."""
+    for part, start in enumerate(range(0, len(observation), _PART)):
+      yield self.decide(observation[start:start + _PART], seed=part)
+
+  def _draw(self, observation: tf.Tensor, seed: int) -> tf.Tensor:
+    """Returns actions of the policy, [B, K, d]."""
+    assert self.continuous is not None
+    assert isinstance(self.policy, types.ContinuousPolicy)
+    if tf.executing_eagerly():
+      uniforms = quasi_random.uniforms(
+          len(observation), self.draws, self.continuous.size, seed=seed)
+    else:
+      uniforms = tf.random.stateless_uniform(
+          [tf.shape(observation)[0], self.draws, self.continuous.size],
+          (seed, 0), minval=1e-6, maxval=1. - 1e-6)
+    return self.policy.draw(observation, tf.constant(
+        uniforms) if tf.executing_eagerly() else uniforms)
 
   def imagine(
       self,
@@ -154,7 +266,7 @@ class Problem:
 
     Args:
       now: where the steps start, B rows.
-      later: draws of encoded s' for each of them, [S, B, D]; in categorical
+      later: draws of expanded s' for each of them, [S, B, D]; in categorical
         columns the category with the largest entry is meant.
       going_on: probability that the episode does not end, [B, 1]. It takes
         the place of d, so that nothing has to be drawn for it.
@@ -164,7 +276,7 @@ class Problem:
     Returns:
       A step whose `later` has S B rows, B for each draw.
     """
-    later = self.observations.nearest(
+    later = self.observations.collapse(
         tf.reshape(later, [-1, self.num_observations]))
     decision = self.decide(self.observations.invert(later), support=support)
     total = tf.reduce_sum(decision.probabilities, axis=1, keepdims=True)
@@ -176,9 +288,12 @@ class Problem:
 
   def support(self, observation: tf.Tensor) -> int:
     """Returns the largest number of actions taken at any of the states."""
-    positive = self._probabilities(observation) > 0.
-    return int(tf.reduce_max(
-        tf.reduce_sum(tf.cast(positive, tf.int32), axis=1)))
+    if self.vectors is not None:
+      return self.draws
+    return max(
+        int(tf.reduce_max(tf.math.count_nonzero(
+            self._probabilities(observation[start:start + _PART]), axis=1)))
+        for start in range(0, len(observation), _PART))
 
   def allows(self, value: float) -> bool:
     """Whether a value is possible, give or take a tenth of the range."""
@@ -187,16 +302,24 @@ class Problem:
 
   def _probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns pi(.|s), [B, A]; the policy sees raw float64 observations."""
+    assert isinstance(self.policy, types.Policy)
     return self.policy.action_probabilities(tf.cast(observation, tf.float64))
+
+
+def _joined(parts: Iterable[decisions.Decision]) -> decisions.Decision:
+  """Returns the decisions of all parts."""
+  return decisions.Decision(*(
+      tf.concat(each, axis=0) for each in zip(*parts, strict=True)))
 
 
 def pose(
     transitions: types.Transition,
-    policy: types.Policy,
+    policy: types.Policy | types.ContinuousPolicy,
     *,
     discount: float,
     num_actions: int,
     categorical: Sequence[int] = (),
+    continuous: actions_lib.Continuous | None = None,
 ) -> Problem:
   """Returns the problem of a policy's value, with scales from a log.
 
@@ -204,8 +327,9 @@ def pose(
     transitions: the log, or a part of it that is large enough for its scales.
     policy: the target policy.
     discount: gamma, in [0, 1).
-    num_actions: A.
+    num_actions: A; 0 if actions are vectors.
     categorical: columns of the observations whose values are names.
+    continuous: what an action is, if it is a vector.
 
   Raises:
     ValueError: the log is empty, or does not fit the policy or the discount.
@@ -214,8 +338,8 @@ def pose(
     raise ValueError(f'discount must lie in [0, 1), got {discount}.')
   if not len(transitions.action):
     raise ValueError('A log needs at least one transition, got none.')
-  taken = int(np.max(transitions.action))
-  if taken >= num_actions:
+  taken = 0 if continuous else int(np.max(transitions.action))
+  if continuous is None and taken >= num_actions:
     raise ValueError(
         f'The log has action {taken}, but there are {num_actions} actions '
         f'(0 to {num_actions - 1}).')
@@ -224,6 +348,8 @@ def pose(
   states = encoding.fit(
       transitions.observation, transitions.next_observation,
       categorical=categorical)
+  vectors = None if continuous is None else encoding.fit(
+      transitions.action, categorical=tuple(continuous.categories))
   # Rewards of at most one, so that nothing under- or overflows.
   unit = float(np.max(np.abs(rewards))) or 1.
   raw = Problem(
@@ -233,30 +359,50 @@ def pose(
           features.some_rows(transitions.observation)).numpy()),
       value_scale=unit, value_mean=0.,
       lowest=float(min(rewards.min(), rewards.min() * horizon)),
-      highest=float(max(rewards.max(), rewards.max() * horizon)))
-  mean, scale = _value_scale(raw, raw.rows(transitions))
+      highest=float(max(rewards.max(), rewards.max() * horizon)),
+      continuous=continuous, vectors=vectors,
+      action_distance=1. if vectors is None else features.median_distance(
+          vectors.apply(features.some_rows(transitions.action)).numpy()))
+  mean, scale = _value_scale(raw, transitions)
   return dataclasses.replace(
       raw, value_scale=unit * scale, value_mean=mean / scale)
 
 
-def _value_scale(problem: Problem, rows: types.IVBatch) -> tuple[float, float]:
+def _value_scale(
+    problem: Problem, transitions: types.Transition) -> tuple[float, float]:
   """Returns mean and spread of the values, by a linear Q-function.
 
   Both are in units of the problem's scale.
   """
+  spaces = problem.spaces
+  states_are_few = spaces.states.size <= _SCALE_COLUMNS
+  actions_are_few = spaces.action_size <= _SCALE_COLUMNS
+  numbers = len(spaces.states.numbers)
 
   def linear(decision: decisions.Decision) -> tf.Tensor:
-    weights = decisions.weights(decision, problem.num_actions)
-    return differentiable.append_intercept(
-        tf.concat([decision.observation, weights[:, 1:]], axis=1))
+    observation = decision.observation
+    columns = [spaces.states.expand(observation) if states_are_few
+               else observation[:, :numbers]]
+    if spaces.vectors is not None:
+      inputs = tf.reshape(
+          spaces.action_inputs(decision.actions),
+          [tf.shape(observation)[0], -1, spaces.action_size])
+      columns.append(tf.reduce_sum(
+          inputs * decision.probabilities[..., None], axis=1))
+    elif actions_are_few:
+      columns.append(decisions.weights(decision, spaces.num_actions)[:, 1:])
+    return differentiable.append_intercept(tf.concat(columns, axis=1))
 
-  design = linear(rows.instrument)
-  fitted = ridge.solve_cross(
-      ridge.sums(design, tf.concat(
-          [difference(linear, rows.treatment), rows.outcome], axis=1)),
-      _SCALE_PENALTY)
+  parts = [problem.rows(types.Transition(*(
+      each[start:start + _PART] for each in transitions)))
+           for start in range(0, len(transitions.action), _PART)]
+  fitted = ridge.solve_cross(ridge.merge(*(
+      ridge.sums(linear(rows.instrument), tf.concat(
+          [difference(linear, rows.treatment), rows.outcome], axis=1))
+      for rows in parts)), _SCALE_PENALTY)
   values = np.clip(
-      differentiable.predict(design, fitted),
+      np.concatenate([differentiable.predict(linear(rows.instrument), fitted)
+                      for rows in parts]),
       problem.lowest / problem.value_scale,
       problem.highest / problem.value_scale)
   mean, scale = float(values.mean()), float(values.std())
@@ -273,18 +419,34 @@ class QFunction:
     self._function = function
 
   def values(self, observation: tf.Tensor) -> tf.Tensor:
-    """Returns Q(s, .), [B, A], of raw observations [B, D]."""
-    decision = self._problem.decide(observation)
+    """Returns Q(s, .), [B, A], of raw observations [B, D].
+
+    Raises:
+      ValueError: actions are vectors, of which there is no end.
+    """
+    if self._problem.continuous is not None:
+      raise ValueError(
+          'Actions are vectors, so the values of all cannot be listed. Ask '
+          'value(observation, action) for those of some.')
+    states = self._problem.observations.compact(observation)
     columns = [
         self._function(decisions.taken(
-            decision.observation, tf.fill([len(observation)], action)))
+            states, tf.fill([len(observation)], action)))
         for action in range(self._problem.num_actions)]
     return self._raw(tf.concat(columns, axis=1))
 
+  def value(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+    """Returns Q(s, a), [B], of raw observations [B, D] and their actions."""
+    vectors = self._problem.vectors
+    return self._raw(self._function(decisions.taken(
+        self._problem.observations.compact(observation),
+        action if vectors is None else vectors.compact(action))))[:, 0]
+
   def expected(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns E_pi Q(s, .), [B], of raw observations [B, D]."""
-    decision = self._problem.decide(observation)
-    return self._raw(self._function(decision))[:, 0]
+    return tf.concat([
+        self._raw(self._function(decision))[:, 0]
+        for decision in self._problem.decide_in_parts(observation)], axis=0)
 
   def _raw(self, value: tf.Tensor) -> tf.Tensor:
     return self._problem.value_scale * tf.cast(value, tf.float64)

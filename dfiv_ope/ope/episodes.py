@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import types
+from dfiv_ope import actions, types
 from dfiv_ope.ope import log_notes
 from dfiv_ope.policies import episode_returns
 
@@ -36,6 +36,7 @@ class Episodes:
     recorded_targets: observations [M, D] and the target policy's probabilities
       there, [M, A]; None if they were not recorded.
     notes: what was dropped, and what the columns cannot tell.
+    continuous: what an action is, if it is a vector; `num_actions` is 0 then.
   """
   transitions: types.Transition
   episodes: np.ndarray
@@ -51,6 +52,7 @@ class Episodes:
   behaviour_probabilities: types.FloatArray | None = None
   recorded_targets: tuple[np.ndarray, np.ndarray] | None = None
   notes: tuple[log_notes.Note, ...] = ()
+  continuous: actions.Continuous | None = None
 
   def __len__(self) -> int:
     """The number of transitions."""

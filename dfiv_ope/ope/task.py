@@ -74,14 +74,13 @@ class EvaluationTask:
     """The Bellman equation of the policy, with scales from the log."""
     return bellman.pose(
         self.transitions, self.policy, discount=self.log.discount,
-        num_actions=self.log.num_actions, categorical=self.log.categorical)
+        num_actions=self.log.num_actions, categorical=self.log.categorical,
+        continuous=self.log.continuous)
 
   @functools.cached_property
   def rows(self) -> types.IVBatch:
     """The log as rows of the regression."""
-    return self.problem.rows(
-        self.transitions,
-        support=self.problem.support(self.transitions.next_observation))
+    return self.problem.log_rows(self.transitions)
 
   @functools.cached_property
   def target_probabilities(self) -> types.FloatArray:
@@ -111,7 +110,8 @@ class EvaluationTask:
     """How far the log holds what the target policy would do."""
     return overlap.measure(
         self.target_probabilities, np.asarray(self.log.transitions.action),
-        self.log.episodes, np.asarray(self.rows.instrument.observation),
+        self.log.episodes, self.problem.observations.expand(
+            self.rows.instrument.observation).numpy(),
         behaviour=self.behaviour.probabilities,
         estimated=self.behaviour.estimated)
 

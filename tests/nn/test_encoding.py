@@ -57,35 +57,44 @@ def test_numbers_come_first_and_categories_are_indicators():
       encoded[:, 0], (_MIXED[:, 1] - 0.5) / np.sqrt(2. / 3.), atol=1e-6)
   np.testing.assert_array_equal(
       encoded[:, 1:], [[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1]])
-  np.testing.assert_allclose(states.invert(encoded), _MIXED)
+  compact = states.compact(_MIXED).numpy()
+  np.testing.assert_array_equal(compact[:, 1:], [[1, 0], [0, 1], [1, 1]])
+  np.testing.assert_allclose(states.invert(compact), _MIXED)
 
 
 def test_a_category_that_was_never_seen_has_no_indicator():
   states = encoding.fit(_MIXED[:, :1], categorical=[0])
   np.testing.assert_array_equal(states.apply([[2.], [3.]]), [[0, 0], [0, 1]])
+  np.testing.assert_array_equal(states.compact([[2.], [3.]]), [[-1], [1]])
+  np.testing.assert_array_equal(
+      states.cell(states.compact([[2.], [3.]])), [2, 1])
 
 
 def test_drawn_states_take_the_category_of_the_largest_entry():
   states = encoding.fit(_MIXED, categorical=[0, 2])
   drawn = tf.constant([[0.3, -1., 0.2, 0.9, 0.8]])
   np.testing.assert_allclose(
-      states.nearest(drawn), [[0.3, 0., 1., 1., 0.]])
-  raw = states.invert(states.nearest(drawn)).numpy()
+      states.expand(states.collapse(drawn)), [[0.3, 0., 1., 1., 0.]])
+  raw = states.invert(states.collapse(drawn)).numpy()
   np.testing.assert_array_equal(raw[:, [0, 2]], [[3., 7.]])
 
 
 def test_cells_are_the_joint_states():
   raw = _MIXED[:, [0, 2]]
   states = encoding.fit(raw, categorical=[0, 1])
-  cells = encoding.Cells(states.cells, columns=2)
+  cells = encoding.Cells(states)
   np.testing.assert_array_equal(
-      cells(states.apply([[3., 9.], [1., 9.], [1., 7.]])),
-      [[0, 0, 1], [1, 0, 0], [0, 0, 0]])
+      cells(states.compact([[3., 9.], [1., 9.], [1., 7.], [2., 9.]])),
+      [[0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
+  np.testing.assert_allclose(
+      states.invert(states.cell_states()), [[1., 9.], [3., 7.], [3., 9.]])
 
 
-def test_many_joint_states_are_no_table():
-  raw = np.stack(np.meshgrid(np.arange(50.), np.arange(50.)), -1).reshape(-1, 2)
-  assert encoding.fit(raw, categorical=[0, 1]).cells is None
+def test_a_log_of_many_categories_stays_small():
+  raw = np.arange(20_000.)[:, None]
+  states = encoding.fit(raw, categorical=[0])
+  assert states.compact(raw).shape == (20_000, 1)
+  assert states.size == len(states.cells) == 20_000
 
 
 def test_a_categorical_column_that_is_not_there_is_refused():
@@ -110,7 +119,7 @@ def test_lstd_on_a_categorical_number_is_the_tabular_answer():
       rows, testing.Mixed(policy), discount=0.9, num_actions=2,
       categorical=[0])
   learner = base.OPELearner(
-      lstd.make(lstd.Config(), problem, seed=0), problem,
+      lstd.make(lstd.Config(prior_rows=1e-9), problem, seed=0), problem,
       memory.InMemory(problem.rows(rows), batch_size=1, seed=0),
       initial_observations=tf.constant(names))
   learner.run()
@@ -134,7 +143,7 @@ def test_features_of_a_table_have_one_column_a_cell_and_action():
   problem = bellman.pose(
       rows, testing.Mixed([0.3, 0.7]), discount=0.9, num_actions=2,
       categorical=[0])
-  psi = fixed_features.make(problem, size=300, bandwidth_scale=1., seed=0)
+  psi = fixed_features.make(problem, lstd.Config().settings, seed=0)
   assert psi.output_size == (5 + 1) * 2
 
 

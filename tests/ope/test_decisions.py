@@ -1,10 +1,13 @@
 """Networks of states and actions: expectations are exact."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope.nn import layers, networks
+from dfiv_ope import testing
+from dfiv_ope.nn import encoding, layers, networks
 from dfiv_ope.ope import decisions
 
 LAYERS = (layers.Dense(4, 'tanh'), layers.Dense(3, None))
@@ -24,15 +27,16 @@ def _policy():
 
 
 def _networks():
-  state = networks.Network(LAYERS, input_size=2, seed=0)
+  spaces = testing.spaces(2, 3)
+  state = decisions.StateNetwork(LAYERS, states=spaces.states, seed=0)
   return {
       'joint': decisions.Joint(
-          LAYERS, num_observations=2, num_actions=3, seed=0),
+          LAYERS, spaces=spaces, seed=0),
       'joint with constant': decisions.Joint(
-          LAYERS, num_observations=2, num_actions=3, seed=0, constant=True),
+          LAYERS, spaces=spaces, seed=0, constant=True),
       'outer': decisions.Outer(state, state_size=3, num_actions=3),
       'heads': decisions.Heads(
-          LAYERS, num_observations=2, num_actions=3, seed=0),
+          LAYERS, spaces=spaces, seed=0),
   }
 
 
@@ -40,6 +44,37 @@ def test_weights_put_probabilities_in_the_order_of_actions():
   decision, probabilities = _policy()
   np.testing.assert_allclose(
       decisions.weights(decision, 3), probabilities, rtol=1e-6)
+
+
+def test_weights_of_many_actions_are_summed_without_indicators():
+  generator = np.random.default_rng(1)
+  actions = generator.integers(40, size=(6, 30))  # Some of them twice.
+  probabilities = generator.dirichlet(np.ones(30), size=6)
+  expected = np.zeros((6, 40))
+  for row, columns in enumerate(actions):
+    np.add.at(expected[row], columns, probabilities[row])
+  found = decisions.weights(decisions.Decision(
+      OBSERVATION, tf.constant(actions, tf.int32),
+      tf.constant(probabilities, tf.float32)), 40)
+  np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_network_of_vectors_averages_over_draws():
+  vectors = encoding.fit(np.array([[0., 2.], [4., 5.], [2., 2.]]),
+                         categorical=[1])
+  spaces = dataclasses.replace(
+      testing.spaces(2, 0), vectors=vectors)
+  assert spaces.action_size == 3
+  network = decisions.Joint(LAYERS, spaces=spaces, seed=0)
+  drawn = vectors.compact([[0., 2.], [4., 5.]])
+  both = decisions.Decision(
+      OBSERVATION[:1], drawn[None], tf.constant([[0.25, 0.75]]))
+  single = [network(decisions.taken(OBSERVATION[:1], drawn[index, None]))
+            for index in (0, 1)]
+  np.testing.assert_allclose(
+      network(both), 0.25 * single[0] + 0.75 * single[1], rtol=1e-5)
+  assert isinstance(decisions.value_network(
+      LAYERS, spaces=spaces, per_action=True, seed=0), decisions.Joint)
 
 
 @pytest.mark.parametrize('name', list(_networks()))
@@ -77,7 +112,7 @@ def test_outer_has_a_block_an_action_and_a_constant_at_the_end():
 
 def test_heads_need_an_output_an_action():
   with pytest.raises(ValueError, match='one output for each of 4 actions'):
-    decisions.Heads(LAYERS, num_observations=2, num_actions=4, seed=0)
+    decisions.Heads(LAYERS, spaces=testing.spaces(2, 4), seed=0)
 
 
 def test_a_product_with_outer_features_needs_no_features():

@@ -1,0 +1,144 @@
+"""Random Fourier features of decisions, made inside graphs.
+
+- `Waves` are features of the state alone; `decisions.Outer` makes one set of
+  them for each action.
+- `Together` are features of state and action together, of a size that does not
+  grow with the number of actions, and the only ones for actions that are
+  vectors.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv import features
+from dfiv_ope.nn import encoding
+from dfiv_ope.ope import bellman, decisions
+
+# Bandwidth of indicators of actions, which are sqrt(2) apart: what is known of
+# one action tells exp(-1 / bandwidth^2) of the next, 0.37.
+_ACTION_BANDWIDTH = 1.
+# Actions of a decision whose waves are looked up one by one; where there are
+# more, one product with the probabilities of all actions is cheaper.
+_FEW_CHOICES = 8
+
+
+class Angles(tf.Module):
+  """Random directions of encoded rows: [B, F], float64."""
+
+  def __init__(self, rows: encoding.Encoding, frequencies: types.FloatArray):
+    """Initialises them with frequencies of expanded rows, [K, F]."""
+    super().__init__('angles')
+    self._numbers = len(rows.numbers)
+    self._sizes = rows.category_sizes
+    self._frequencies = tf.Variable(
+        frequencies, dtype=tf.float64, trainable=False)
+
+  def __call__(self, compact: tf.Tensor) -> tf.Tensor:
+    """Returns directions of compact rows; no indicators are made."""
+    start = self._numbers
+    angle = tf.matmul(
+        tf.cast(compact[:, :start], tf.float64), self._frequencies[:start])
+    for index, size in enumerate(self._sizes):
+      place = tf.cast(compact[:, self._numbers + index], tf.int32)
+      known = tf.cast(place >= 0, tf.float64)[:, None]
+      angle += known * tf.gather(
+          self._frequencies, start + tf.maximum(place, 0))
+      start += size
+    return angle
+
+
+class Waves(tf.Module):
+  """`features.FourierFeatures` of states, encoded compactly."""
+
+  def __init__(
+      self, fourier: features.FourierFeatures, states: encoding.Encoding):
+    """Initialises them with the frequencies of the others."""
+    super().__init__('waves')
+    self._angles = Angles(states, fourier.frequencies)
+
+  def __call__(self, compact: tf.Tensor) -> tf.Tensor:
+    """Returns features [B, size], float64, of unit norm."""
+    angle = self._angles(compact)
+    waves = tf.concat([tf.cos(angle), tf.sin(angle)], axis=1)
+    return waves / tf.sqrt(tf.cast(tf.shape(angle)[1], tf.float64))
+
+
+class Together(tf.Module):
+  """Features of a Gaussian kernel of (s, a), and a constant.
+
+  The wave of an expectation over actions is a product of waves: with angles
+  alpha of s and beta of a, E cos(alpha + beta) = cos(alpha) E cos(beta) -
+  sin(alpha) E sin(beta).
+
+  Attributes:
+    output_size: number of features, with the constant.
+  """
+
+  def __init__(
+      self, problem: bellman.Problem, *, size: int, bandwidth_scale: float,
+      seed: types.Seed):
+    """Initialises the features.
+
+    Args:
+      problem: says what states and actions are, and their scales.
+      size: number of features without the constant, even.
+      bandwidth_scale: multiplies the median distances.
+      seed: seeds the frequencies.
+    """
+    super().__init__('together')
+    self.output_size = size + 1
+    self._count = size // 2
+    self._num_actions = problem.num_actions
+    state_width = problem.distance * bandwidth_scale
+    generator = np.random.default_rng(seed)
+    self._states = Angles(problem.observations, generator.standard_normal(
+        (problem.num_observations, self._count)) / state_width)
+    draws = generator.standard_normal(
+        (problem.spaces.action_size, self._count))
+    if problem.vectors is None:
+      beta = draws / _ACTION_BANDWIDTH
+      # Cosines and sines of every action, [A, 2 F].
+      self._table = tf.Variable(
+          np.concatenate([np.cos(beta), np.sin(beta)], axis=1),
+          trainable=False)
+    else:
+      self._actions = Angles(
+          problem.vectors, draws / (problem.action_distance * bandwidth_scale))
+
+  def __call__(
+      self, decision: decisions.Decision, *, is_training: bool = False,
+  ) -> tf.Tensor:
+    """Returns [B, output_size], float64; the last column is ones."""
+    del is_training
+    alpha = self._states(decision.observation)
+    cosine, sine = tf.split(self._action_waves(decision), 2, axis=1)
+    waves = tf.concat([
+        tf.cos(alpha) * cosine - tf.sin(alpha) * sine,
+        tf.sin(alpha) * cosine + tf.cos(alpha) * sine], axis=1)
+    return tf.concat(
+        [waves / np.sqrt(self._count), tf.ones_like(alpha[:, :1])], axis=1)
+
+  def dot(
+      self, decision: decisions.Decision, coefficients: tf.Tensor,
+  ) -> tf.Tensor:
+    """Returns psi times coefficients [D, 1], [B, 1]."""
+    return tf.matmul(self(decision), tf.cast(coefficients, tf.float64))
+
+  def _action_waves(self, decision: decisions.Decision) -> tf.Tensor:
+    """Returns E [cos(beta), sin(beta)] over the actions, [B, 2 F]."""
+    choices = decision.actions.shape[1] or self._num_actions
+    if self._num_actions and choices > _FEW_CHOICES:
+      return tf.matmul(tf.cast(
+          decisions.weights(decision, self._num_actions), tf.float64),
+          self._table)
+    total = tf.zeros([], tf.float64)
+    for choice in range(choices):
+      share = tf.cast(decision.probabilities[:, choice, None], tf.float64)
+      if self._num_actions:
+        wave = tf.gather(self._table, decision.actions[:, choice])
+      else:
+        beta = self._actions(decision.actions[:, choice])
+        wave = tf.concat([tf.cos(beta), tf.sin(beta)], axis=1)
+      total += share * wave
+    return total

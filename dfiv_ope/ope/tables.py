@@ -1,0 +1,170 @@
+"""Off-policy evaluation of finite problems, by sparse linear algebra.
+
+With an indicator for each state and action, LSTD-Q is a table of means:
+Q(s, a) is the mean of y = r + gamma d V(s') over the rows of (s, a), and
+V(s) = sum_a pi(a|s) Q(s, a). So the unknowns are one number a state, whatever
+the number of actions, and
+
+    V(s) = sum over the rows i of s of weight_i y_i
+
+is a sparse system. An action that the log seldom takes in a state is known
+badly, and one that it never takes not at all. Deviation: k = `prior_rows` rows
+of the state's own mean are added to each (s, a):
+
+    Q(s, a) = (sum of y over (s, a) + k mean of y over s) / (n(s, a) + k)
+
+A state that the log never leaves has the mean value of all states.
+
+    found = tables.solve(rows, policy, prior_rows=1.)
+    found.weigh(starts)               # what each row's reward counts, [N]
+"""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from dfiv_ope import types
+
+# More states than this are solved for by iterations instead of elimination.
+_DENSE_STATES = 3_000
+_TOLERANCE = 1e-11
+_ITERATIONS = 2_000
+
+
+class Rows(NamedTuple):
+  """A log of N steps in a table of C states and A actions.
+
+  Attributes:
+    state: int64 [N].
+    action: int64 [N].
+    outcome: the reward, [N].
+    continuation: gamma d, [N].
+    next_state: int64 [N].
+  """
+  state: np.ndarray
+  action: np.ndarray
+  outcome: types.FloatArray
+  continuation: types.FloatArray
+  next_state: np.ndarray
+
+
+class TablePolicy(NamedTuple):
+  """What the target policy does in each of C states.
+
+  Attributes:
+    actions: int64 [C, K].
+    probabilities: of these, [C, K].
+    num_actions: A.
+  """
+  actions: np.ndarray
+  probabilities: types.FloatArray
+  num_actions: int
+
+
+class Solution(NamedTuple):
+  """The values of a policy in a table.
+
+  Attributes:
+    values: V of each state, and at the end that of an unknown one, [C + 1].
+    pairs: s A + a of the pairs that the log has, rising, int64 [P].
+    q: values of these, [P].
+    means: value in each state of an action that the log has not, [C + 1].
+    row_weights: what a row counts in the value of its state, [N].
+    system: I - M of the values, [C + 1, C + 1].
+    state: of each row, [N].
+  """
+  values: types.FloatArray
+  pairs: np.ndarray
+  q: types.FloatArray
+  means: types.FloatArray
+  row_weights: types.FloatArray
+  system: sparse.csc_matrix
+  state: np.ndarray
+
+  def weigh(self, starts: types.FloatArray) -> types.FloatArray:
+    """Returns what a unit of each row's outcome adds to the value, [N].
+
+    Args:
+      starts: shares of the states among those that episodes start from,
+        [C + 1].
+    """
+    visits = _solve(self.system.T.tocsc(), starts)
+    return visits[self.state] * self.row_weights
+
+
+def solve(
+    rows: Rows, policy: TablePolicy, *, prior_rows: float) -> Solution:
+  """Solves for the values of a policy.
+
+  Args:
+    rows: the log.
+    policy: the target policy.
+    prior_rows: k, positive.
+
+  Raises:
+    ValueError: `prior_rows` is not positive.
+  """
+  if not prior_rows > 0.:
+    raise ValueError(f'prior_rows must be positive, got {prior_rows}.')
+  size = len(policy.actions)
+  pairs, pair, counts = np.unique(
+      rows.state * policy.num_actions + rows.action, return_inverse=True,
+      return_counts=True)
+  by_state = functools.partial(
+      np.bincount, pairs // policy.num_actions, minlength=size)
+  visits = by_state(weights=counts)  # [C]
+  taken = _probabilities(policy, pairs)  # pi(a|s) of the pairs, [P]
+  kept = taken / (counts + prior_rows)
+  # What falls to the mean of a state: unseen actions and the prior's share.
+  left = 1. - by_state(weights=kept * counts)
+  row_weights = kept[pair] + (left / np.maximum(visits, 1.))[rows.state]
+  ones = np.ones(1, np.int64)
+  unseen = np.flatnonzero(visits == 0.)
+  matrix = sparse.csc_matrix((
+      np.concatenate([
+          row_weights * rows.continuation, visits / len(rows.state),
+          np.ones(len(unseen))]),
+      (np.concatenate([rows.state, np.repeat(size * ones, size), unseen]),
+       np.concatenate([
+           rows.next_state, np.arange(size), np.repeat(size, len(unseen))]))),
+      shape=(size + 1, size + 1))
+  system = (sparse.identity(size + 1, format='csc') - matrix).tocsc()
+  constant = np.bincount(
+      rows.state, weights=row_weights * rows.outcome, minlength=size + 1)
+  values = _solve(system, constant)
+  targets = rows.outcome + rows.continuation * values[rows.next_state]
+  sums = np.bincount(pair, weights=targets)
+  means = np.where(
+      visits > 0., by_state(weights=sums) / np.maximum(visits, 1.), values[-1])
+  prior = means[pairs // policy.num_actions]
+  return Solution(
+      values=values, pairs=pairs,
+      q=(sums + prior_rows * prior) / (counts + prior_rows),
+      means=np.append(means, values[-1]), row_weights=row_weights,
+      system=system, state=rows.state)
+
+
+def _probabilities(
+    policy: TablePolicy, pairs: np.ndarray) -> types.FloatArray:
+  """Returns pi(a|s) of pairs s A + a, [P]."""
+  states, choices = policy.actions.shape
+  keys = (np.repeat(np.arange(states), choices) * policy.num_actions
+          + policy.actions.reshape(-1))
+  known, place = np.unique(keys, return_inverse=True)
+  total = np.bincount(
+      place, weights=policy.probabilities.reshape(-1).astype(np.float64))
+  index = np.minimum(np.searchsorted(known, pairs), len(known) - 1)
+  return np.where(known[index] == pairs, total[index], 0.)
+
+
+def _solve(
+    system: sparse.csc_matrix, right: types.FloatArray) -> types.FloatArray:
+  """Returns x with system x = right."""
+  if len(right) <= _DENSE_STATES:
+    return linalg.solve(system.toarray(), right, check_finite=False)
+  found, status = sparse_linalg.lgmres(
+      system, right, rtol=_TOLERANCE, atol=0., maxiter=_ITERATIONS)
+  return found if status == 0 else sparse_linalg.spsolve(system, right)

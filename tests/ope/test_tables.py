@@ -1,0 +1,103 @@
+"""Tables: sparse solves equal the closed form of indicators."""
+
+import numpy as np
+import pytest
+
+from dfiv_ope.ope import tables
+
+_DISCOUNT = 0.9
+
+
+def _log(seed=0, rows=2_000, states=6, actions=4):
+  """A log of random steps, in which some actions are never taken."""
+  generator = np.random.default_rng(seed)
+  state = generator.integers(states, size=rows)
+  action = np.minimum(generator.integers(actions, size=rows), state)
+  return tables.Rows(
+      state=state, action=action, outcome=generator.normal(size=rows),
+      continuation=_DISCOUNT * (generator.random(rows) > 0.1),
+      next_state=generator.integers(states, size=rows))
+
+
+def _policy(states=6, actions=4):
+  probabilities = np.random.default_rng(1).dirichlet(
+      np.ones(actions), size=states)
+  return tables.TablePolicy(
+      np.tile(np.arange(actions), (states, 1)), probabilities, actions)
+
+
+def _by_hand(rows, policy, prior_rows):
+  """Q by iteration of the definition, [C, A]."""
+  states, actions = policy.probabilities.shape
+  q = np.zeros((states, actions))
+  for _ in range(2_000):
+    values = np.sum(policy.probabilities * q, axis=1)
+    y = rows.outcome + rows.continuation * values[rows.next_state]
+    before = q.copy()
+    for state in range(states):
+      here = rows.state == state
+      for action in range(actions):
+        both = here & (rows.action == action)
+        q[state, action] = (
+            np.sum(y[both]) + prior_rows * np.mean(y[here])) / (
+                np.sum(both) + prior_rows)
+    if np.abs(q - before).max() < 1e-13:
+      break
+  return q
+
+
+@pytest.mark.parametrize('prior_rows', [1e-9, 1., 10.])
+def test_the_table_is_the_mean_of_its_rows_and_the_prior(prior_rows):
+  rows, policy = _log(), _policy()
+  q = _by_hand(rows, policy, prior_rows)
+  found = tables.solve(rows, policy, prior_rows=prior_rows)
+  np.testing.assert_allclose(
+      found.q, q.reshape(-1)[found.pairs], rtol=1e-9, atol=1e-9)
+  np.testing.assert_allclose(
+      found.values[:-1], np.sum(policy.probabilities * q, axis=1), rtol=1e-9)
+  # An action that the log does not take has the mean of its state.
+  assert q[0, 3] == pytest.approx(found.means[0])
+
+
+def test_weights_of_rows_give_the_value():
+  rows = _log()
+  found = tables.solve(rows, _policy(), prior_rows=1.)
+  starts = np.array([0.5, 0., 0.25, 0.25, 0., 0., 0.])
+  assert found.weigh(starts) @ rows.outcome == pytest.approx(
+      starts @ found.values)
+
+
+def test_a_state_that_is_never_left_has_the_mean_value():
+  rows = _log()
+  rows = rows._replace(next_state=np.where(
+      rows.next_state == 5, 6, rows.next_state))
+  found = tables.solve(rows, _policy(states=7), prior_rows=1.)
+  visits = np.bincount(rows.state, minlength=7) / len(rows.state)
+  assert found.values[6] == pytest.approx(visits @ found.values[:-1])
+  assert found.values[7] == found.values[6]
+
+
+def test_many_states_are_solved_by_iterations(monkeypatch):
+  rows, policy = _log(states=60, rows=8_000), _policy(states=60)
+  expected = tables.solve(rows, policy, prior_rows=1.)
+  starts = np.full(61, 1. / 61)
+  weights = expected.weigh(starts)
+  monkeypatch.setattr(tables, '_DENSE_STATES', 10)
+  found = tables.solve(rows, policy, prior_rows=1.)
+  np.testing.assert_allclose(found.values, expected.values, rtol=1e-7)
+  np.testing.assert_allclose(found.weigh(starts), weights, rtol=1e-6)
+
+
+def test_actions_that_a_policy_names_twice_count_twice():
+  rows, policy = _log(), _policy()
+  twice = tables.TablePolicy(
+      np.repeat(policy.actions, 2, axis=1),
+      np.repeat(policy.probabilities / 2., 2, axis=1), 4)
+  np.testing.assert_allclose(
+      tables.solve(rows, twice, prior_rows=1.).values,
+      tables.solve(rows, policy, prior_rows=1.).values)
+
+
+def test_a_prior_must_be_positive():
+  with pytest.raises(ValueError, match='prior_rows must be positive'):
+    tables.solve(_log(), _policy(), prior_rows=0.)
