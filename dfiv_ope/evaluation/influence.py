@@ -20,6 +20,9 @@ from dfiv_ope.evaluation import first_stage, inference, interval_settings
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman, decisions, tables
 
+# Rows that the error of draws is measured on.
+_DRAWN_ROWS = 20_000
+
 
 class Effect(NamedTuple):
   """What the episodes do to the estimate of an agent.
@@ -142,6 +145,54 @@ class Influence:
             [agent.predict(each).numpy()[:, 0] for each in self._initial]),
         weighted, self._episodes)
     return Effect(added, float(np.sum(weighted)))
+
+
+  def draw_error(self, agent: base.Agent) -> float:
+    """Returns the standard error that draws of actions leave in an estimate.
+
+    It is that of independent draws, which quasi-random ones stay below; 0
+    where the expectation over the policy's actions is exact.
+
+    Args:
+      agent: a method that has learned.
+    """
+    start, total, seen = 0, 0., 0.
+    for rows in self._parts():
+      later = rows.treatment.later
+      weights = self.weights[start:start + len(rows.outcome)]
+      start += len(rows.outcome)
+      if not _is_drawn(self._problem, later):
+        return 0.
+      if start <= _DRAWN_ROWS:
+        spread = _variance(agent, later) * np.square(
+            weights * rows.treatment.continuation.numpy()[:, 0])
+        total += float(np.sum(spread))
+        seen += len(spread)
+    first = self._initial[0]
+    count = sum(len(each.probabilities) for each in self._initial)
+    initial = (float(np.mean(_variance(agent, first))) / count
+               if _is_drawn(self._problem, first) else 0.)
+    return self._problem.value_scale * float(np.sqrt(
+        total * start / max(seen, 1.) + initial))
+
+
+def _is_drawn(
+    problem: bellman.Problem, decision: decisions.Decision) -> bool:
+  """Whether the actions of a decision are draws of the policy."""
+  draws = decision.actions.shape[1]
+  return draws > 1 and bool(problem.draws or (
+      draws == bellman.DRAWS and np.all(
+          decision.probabilities == np.float32(1. / draws))))
+
+
+def _variance(
+    agent: base.Agent, decision: decisions.Decision) -> types.FloatArray:
+  """Returns the variance of the mean over the draws of a decision, [B]."""
+  values = np.concatenate([
+      agent.predict(decisions.taken(
+          decision.observation, decision.actions[:, choice])).numpy()
+      for choice in range(decision.actions.shape[1])], axis=1)  # [B, K]
+  return np.var(values, axis=1, ddof=1) / values.shape[1]
 
 
 def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:

@@ -48,11 +48,13 @@ def settings(
     config.require(num_actions)
     return config.settings
   default = default_features().settings
-  each = max(2, (rows // max(num_actions, 1) - 1) // 2 * 2)
-  total = max(2, rows // 2 * 2)
+  few = dataclasses.replace(
+      default,
+      random_features=min(default.random_features, max(
+          2, (rows // max(num_actions, 1) - 1) // 2 * 2)),
+      joint_features=min(default.joint_features, max(2, rows // 2 * 2)))
+  used = ('random_features' if default.kind(
+      num_actions=num_actions, tabular=False) == random_features.PER_ACTION
+          else 'joint_features')
   return dataclasses.replace(
-      default, random_features=min(default.random_features, each),
-      joint_features=min(default.joint_features, total),
-      reduced=default.kind(num_actions=num_actions, tabular=False) == (
-          random_features.PER_ACTION) and each < default.random_features
-      or total < default.joint_features)
+      few, reduced=getattr(few, used) < getattr(default, used))

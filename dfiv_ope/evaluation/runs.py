@@ -20,6 +20,7 @@ from dfiv_ope import agents, types
 from dfiv_ope.agents import base, checkpoints, memory
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import inference, influence, interval_settings
+from dfiv_ope.ope import bellman
 from dfiv_ope.ope import task as task_lib
 
 # Called as progress(updates done, updates in all, note).
@@ -159,7 +160,11 @@ class Evaluator:
                  failure=failure, cpu_seconds=cpu_seconds)
     found = self.influence(learner.agent.config)
     effect = found.measure(learner.agent)
+    draw_error = found.draw_error(learner.agent)
     resamples = inference.resample(effect.added)
+    if draw_error:
+      resamples = resamples + draw_error * np.random.default_rng(
+          seed).standard_normal(len(resamples))
     metrics = {
         **{name: values[-1] for name, values in curves.items()
            if name != 'updates'},
@@ -177,6 +182,8 @@ class Evaluator:
         'overlap_joint': float(found.kind == random_features.TOGETHER),
         'overlap_bandwidth_scale': found.features.bandwidth_scale,
         'overlap_reduced': float(found.features.reduced),
+        **({'draws': float(bellman.DRAWS), 'draw_error': draw_error}
+           if draw_error else {}),
         **found.first_stage.measure(learner.agent)}
     return Run(seed=seed, metrics=metrics, curves=curves, resamples=resamples,
                failure='', cpu_seconds=cpu_seconds)

@@ -94,9 +94,10 @@ PROBLEMS = {
 def optimal(steps, rewards, discount, allowed):
   """Returns the probabilities of the optimal policy, [S, A]."""
   values, gains = np.zeros(len(steps)), np.sum(steps * rewards, axis=2)
-  for _ in range(2_000):
+  before = values + 1.
+  while np.abs(values - before).max() > 1e-10:
     q = np.where(allowed, gains + discount * steps @ values, -np.inf)
-    values = q.max(axis=1)
+    before, values = values, q.max(axis=1)
   return np.eye(q.shape[1])[q.argmax(axis=1)]
 
 

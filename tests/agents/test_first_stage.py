@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from dfiv_ope import testing
 from dfiv_ope.agents import base, fixed_features, memory
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, influence, interval_settings
 from dfiv_ope.iv import ridge
 from dfiv_ope.ope import bellman, decisions
@@ -159,7 +160,8 @@ def test_a_long_log_is_thinned(process, monkeypatch):
 
 
 def test_the_moment_is_that_of_the_features(case):
-  psi = fixed_features.make(case.problem, size=6, bandwidth_scale=1., seed=0)
+  psi = fixed_features.make(case.problem, random_features.Config(
+      random_features=6, bandwidth_scale=1.).settings, seed=0)
   rows = case.rows
   target = tf.cast(rows.outcome, tf.float64)
   np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""Stage-1 diagnostics from sums, against the rows themselves."""
+"""Fixed features: sums against rows, kinds by the size of a problem."""
 
 import dataclasses
 
@@ -6,16 +6,23 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents
-from dfiv_ope.agents import fixed_features, memory
+from dfiv_ope import agents, testing
+from dfiv_ope.agents import fixed_features, memory, wave_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import features, ridge
-from dfiv_ope.ope import bellman
+from dfiv_ope.nn import encoding
+from dfiv_ope.ope import bellman, decisions
 
 
-def test_sums_by_action_are_the_sums_of_the_features(case):
-  psi = fixed_features.make(
-      case.problem, size=6, bandwidth_scale=1., seed=0)
+def _settings(size, kind='auto'):
+  return random_features.Config(
+      random_features=size, joint_features=size, bandwidth_scale=1.,
+      features=kind).settings
+
+
+@pytest.mark.parametrize('kind', ['per_action', 'together'])
+def test_sums_by_action_are_the_sums_of_the_features(case, kind):
+  psi = fixed_features.make(case.problem, _settings(6, kind), seed=0)
   data = memory.InMemory(case.rows, batch_size=1, seed=0)
   total = ridge.merge(*fixed_features.half_sums(psi, data.parts))
   rows = case.rows
@@ -30,13 +37,73 @@ def test_waves_in_a_graph_are_the_fourier_features_of_numpy():
   fourier = features.FourierFeatures(np.array([0.5, 2.]), size=6, seed=0)
   x = np.random.default_rng(0).normal(size=(9, 2))
   np.testing.assert_allclose(
-      tf.function(fixed_features.Waves(fourier))(tf.constant(x)), fourier(x),
-      rtol=1e-10, atol=1e-12)
+      tf.function(wave_features.Waves(fourier, testing.spaces(2, 1).states))(
+          tf.constant(x)), fourier(x), rtol=1e-10, atol=1e-12)
+
+
+def test_waves_of_categories_need_no_indicators():
+  raw = np.array([[1., 0.5], [4., 2.], [9., -1.], [4., 0.]])
+  states = encoding.fit(raw, categorical=[0])
+  fourier = features.FourierFeatures(np.full(4, 0.7), size=6, seed=0)
+  raw = np.append(raw, [[5., 1.]], axis=0)  # 5 is no category.
+  np.testing.assert_allclose(
+      wave_features.Waves(fourier, states)(states.compact(raw)),
+      fourier(states.apply(raw)), rtol=1e-6)
+
+
+def _waves(problem, decision, seed=0, size=2_000):
+  psi = wave_features.Together(
+      problem, size=size, bandwidth_scale=1., seed=seed)
+  return psi(decision).numpy()
+
+
+def test_features_together_are_those_of_the_kernel_of_both(case):
+  observation = case.problem.observations.compact(case.observations[:2])
+  now = [_waves(case.problem, decisions.taken(observation, tf.fill([2], each)))
+         for each in (0, 1)]
+  distance = np.sum(np.square(observation[0] - observation[1]))
+  expected = np.exp(-distance / 2. / case.problem.distance ** 2)
+  inner = now[0][:, :-1] @ now[0][:, :-1].T
+  np.testing.assert_allclose(
+      inner, [[1., expected], [expected, 1.]], atol=0.05)
+  # Indicators of two actions are sqrt(2) apart.
+  np.testing.assert_allclose(
+      np.diag(now[0][:, :-1] @ now[1][:, :-1].T), np.exp(-1.), atol=0.05)
+  np.testing.assert_array_equal(now[0][:, -1], 1.)
+
+
+@pytest.mark.parametrize('choices', [3, 12])
+def test_an_expectation_of_features_is_the_sum_over_actions(case, choices):
+  """Looked up one by one, or by a product with all probabilities."""
+  problem = dataclasses.replace(case.problem, num_actions=12)
+  observation = problem.observations.compact(case.observations)
+  generator = np.random.default_rng(0)
+  actions = np.stack([generator.permutation(12)[:choices] for _ in range(5)])
+  probabilities = generator.dirichlet(np.ones(choices), size=5)
+  found = _waves(problem, decisions.Decision(
+      observation, tf.constant(actions, tf.int32),
+      tf.constant(probabilities, tf.float32)), size=8)
+  expected = sum(
+      probabilities[:, each, None] * _waves(problem, decisions.taken(
+          observation, actions[:, each]), size=8) for each in range(choices))
+  np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize('actions, cells, kind, dense', [
+    (3, None, 'per_action', 'per_action'), (5, None, 'per_action',
+                                            'per_action'),
+    (6, None, 'together', 'together'), (1_000, None, 'together', 'together'),
+    (0, None, 'together', 'together'), (4, 64, 'table', 'table'),
+    (25, 716, 'table', 'together')])
+def test_the_kind_follows_from_the_size(actions, cells, kind, dense):
+  settings = random_features.Config().settings
+  assert settings.kind(
+      num_actions=actions, tabular=cells is not None) == kind
+  assert settings.dense(num_actions=actions, cells=cells) == dense
 
 
 def test_stage1_r2_is_that_of_a_regression_on_other_rows(case):
-  psi = fixed_features.make(
-      case.problem, size=4, bandwidth_scale=1., seed=0)
+  psi = fixed_features.make(case.problem, _settings(4), seed=0)
   data = memory.InMemory(case.rows, batch_size=1, seed=0)
   halves = fixed_features.half_sums(psi, data.parts)
   found = fixed_features.stage1_metrics(*halves, 1e-9)
@@ -64,15 +131,24 @@ def test_features_that_do_not_fit_the_memory_are_refused_before_work(case):
   kiv, lstd = agents.load('kiv'), agents.load('lstd')
   many = dataclasses.replace(case.problem, num_actions=25)
   with pytest.raises(ValueError) as refused:
-    lstd.make(lstd.Config(), many, seed=0)
+    lstd.make(lstd.Config(features='per_action'), many, seed=0)
   assert str(refused.value) == (
       '25 actions x 301 features = 7,525 columns: about 10.0 GB to solve for '
       'as many weights, more than the 2 GB allowed. Set random_features=132 '
       'or fewer (--set random_features=132).')
   with pytest.raises(ValueError, match='Set random_features=88 or fewer'):
-    kiv.make(kiv.Config(), many, seed=0)
-  lstd.make(lstd.Config(random_features=132), many, seed=0)
-  kiv.make(kiv.Config(random_features=88), many, seed=0)
+    kiv.make(kiv.Config(features='per_action'), many, seed=0)
+  with pytest.raises(ValueError, match='Say features=together'):
+    lstd.Config(features='per_action').require(5_000)
+  with pytest.raises(ValueError, match='Actions are vectors'):
+    lstd.Config(features='per_action').require(0)
+  with pytest.raises(ValueError, match='needs observations that are all'):
+    lstd.make(lstd.Config(features='table'), many, seed=0)
+  lstd.make(
+      lstd.Config(features='per_action', random_features=132), many, seed=0)
+  for module in (lstd, kiv):
+    module.make(module.Config(), many, seed=0)
+    module.Config().require(100_000)
 
 
 @pytest.mark.parametrize('method', ['lstd', 'kiv'])

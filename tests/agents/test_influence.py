@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from dfiv_ope import agents
 from dfiv_ope.agents import memory
-from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import inference, influence, interval_settings
 
 _EPISODES = 500
@@ -106,15 +105,15 @@ def test_other_features_have_weights_of_their_own(case, found):
   assert not np.allclose(other.weights, found[0].weights, rtol=0.05)
 
 
-def test_many_actions_leave_trained_methods_fewer_features():
+def test_few_rows_leave_trained_methods_fewer_features():
   fqe = agents.load('fqe').CONFIGS['default']
   found = interval_settings.settings(fqe, 25, rows=46_000)
-  assert found.reduced and found.random_features == (
-      random_features.affordable(25)) == 132
-  # And few rows as many columns as there are rows.
-  assert interval_settings.settings(fqe, 25, rows=800).random_features == 30
-  with pytest.raises(ValueError, match='2000 actions x 3 features = 6,000 c'):
-    interval_settings.settings(fqe, 2_000, rows=46_000)
+  assert not found.reduced and found.joint_features == 1_000
+  few = interval_settings.settings(fqe, 25, rows=801)
+  assert few.reduced and few.joint_features == 800
+  few = interval_settings.settings(fqe, 2, rows=401)
+  assert few.reduced and few.random_features == 198
+  assert not interval_settings.settings(fqe, 2, rows=900).reduced
 
 
 def test_one_enormous_reward_has_a_large_share(case, found):
