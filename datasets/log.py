@@ -69,7 +69,7 @@ class Log(episodes.Episodes):
       rewards: [N].
       terminals: whether the action ended the episode for good, [N].
       truncations: whether the episode was cut off after the action, [N].
-      discount: of the value that will be asked for, in [0, 1).
+      discount: of the value that will be asked for, in [0, 1].
       next_observations: the observation after each action, as `observations`.
       episode_ids: names the episode of each step, [N]; None if ends tell.
       behaviour_probabilities: of the logged actions in the policy that took
@@ -110,7 +110,7 @@ class Log(episodes.Episodes):
 
     Args:
       frame: the rows, each episode's one after another.
-      discount: of the value that will be asked for, in [0, 1).
+      discount: of the value that will be asked for, in [0, 1].
       name: what to call the log.
       **columns: what the columns are called where they have not the usual
         names, as `--map` of `dfiv-ope dataset import`: episode, step,
@@ -138,7 +138,7 @@ class Log(episodes.Episodes):
 
     Args:
       dataset: its directory, or what `minari.load_dataset` returns.
-      discount: of the value that will be asked for, in [0, 1).
+      discount: of the value that will be asked for, in [0, 1].
       **columns: as in `from_frame`.
 
     Raises:
@@ -188,7 +188,7 @@ class Log(episodes.Episodes):
     Args:
       collected: the episodes.
       num_actions: A.
-      discount: of the value that will be asked for, in [0, 1).
+      discount: of the value that will be asked for, in [0, 1].
       name: what to call the log.
     """
     steps = steps_lib.concatenate(map(steps_lib.from_episode, collected))

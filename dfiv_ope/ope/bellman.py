@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import types
+from dfiv_ope import limits, types
 from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.nn import encoding
 from dfiv_ope.ope import decisions
@@ -197,21 +197,22 @@ def pose(
     discount: float,
     num_actions: int,
     categorical: Sequence[int] = (),
+    longest: int | None = None,
 ) -> Problem:
   """Returns the problem of a policy's value, with scales from a log.
 
   Args:
     transitions: the log, or a part of it that is large enough for its scales.
     policy: the target policy.
-    discount: gamma, in [0, 1).
+    discount: gamma, in [0, 1]; with 1, all episodes should terminate.
     num_actions: A.
     categorical: columns of the observations whose values are names.
+    longest: steps of the log's longest episode; wanted with a discount of 1.
 
   Raises:
     ValueError: the log is empty, or does not fit the policy or the discount.
   """
-  if not 0. <= discount < 1.:
-    raise ValueError(f'discount must lie in [0, 1), got {discount}.')
+  limits.share('discount', discount)
   if not len(transitions.action):
     raise ValueError('A log needs at least one transition, got none.')
   taken = int(np.max(transitions.action))
@@ -220,7 +221,7 @@ def pose(
         f'The log has action {taken}, but there are {num_actions} actions '
         f'(0 to {num_actions - 1}).')
   rewards = np.asarray(transitions.reward, np.float64)
-  horizon = 1. / (1. - discount)
+  horizon = _horizon(discount, transitions.discount, longest)
   states = encoding.fit(
       transitions.observation, transitions.next_observation,
       categorical=categorical)
@@ -237,6 +238,26 @@ def pose(
   mean, scale = _value_scale(raw, raw.rows(transitions))
   return dataclasses.replace(
       raw, value_scale=unit * scale, value_mean=mean / scale)
+
+
+def _horizon(
+    discount: float, step_discounts: tf.Tensor, longest: int | None) -> float:
+  """Returns how many rewards a value is worth at most.
+
+  Without any discount that is what the log's longest episode has.
+
+  Raises:
+    ValueError: there is no discount, and nothing says how long episodes are.
+  """
+  # Where every step ends its episode, the discount has nothing to multiply.
+  largest = discount * (float(np.max(step_discounts)) or 1.)
+  if largest < 1.:
+    return 1. / (1. - largest)
+  if longest is None:
+    raise ValueError(
+        'With a discount of 1 the horizon is that of the longest episode: pass '
+        'its number of steps as longest.')
+  return float(longest)
 
 
 def _value_scale(problem: Problem, rows: types.IVBatch) -> tuple[float, float]:

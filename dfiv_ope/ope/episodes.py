@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import types
+from dfiv_ope import limits, types
 from dfiv_ope.ope import log_notes
 from dfiv_ope.policies import episode_returns
 
@@ -24,7 +24,7 @@ class Episodes:
     episodes: index of the episode of each transition, [N], from 0.
     initial_observations: of each of E episodes, [E, D].
     num_actions: A.
-    discount: of the value that is asked for.
+    discount: of the value that is asked for; 1 if all episodes terminate.
     name: what the log is called.
     digest: identifies the content, in hexadecimal.
     truncated: number of episodes that were cut off (bootstrapped).
@@ -52,6 +52,12 @@ class Episodes:
   recorded_targets: tuple[np.ndarray, np.ndarray] | None = None
   notes: tuple[log_notes.Note, ...] = ()
 
+  def __post_init__(self) -> None:
+    limits.share('discount', self.discount)
+    limits.finite_value(
+        self.discount, truncated=self.truncated,
+        largest=float(np.max(self.transitions.discount)))
+
   def __len__(self) -> int:
     """The number of transitions."""
     return len(self.episodes)
@@ -73,6 +79,11 @@ class Episodes:
     """E."""
     return len(self.initial_observations)
 
+  @property
+  def longest(self) -> int:
+    """Number of steps of the longest episode."""
+    return int(np.bincount(self.episodes).max())
+
   def for_policies(self) -> dict[str, Any]:
     """Returns what `policies.identity.identify` is told of the log."""
     return {
@@ -91,6 +102,6 @@ class Episodes:
     """Discounted return of each episode, as far as it was logged, [E]."""
     rewards = np.asarray(self.transitions.reward, np.float64)
     starts = np.flatnonzero(np.diff(self.episodes, prepend=-1))
-    step = np.arange(len(rewards)) - starts[self.episodes]
-    return np.bincount(
-        self.episodes, weights=rewards * self.discount ** step)
+    weights = episode_returns.weights_of_all(
+        self.discount, self.transitions.discount, starts)
+    return np.bincount(self.episodes, weights=rewards * weights)

@@ -74,7 +74,8 @@ class EvaluationTask:
     """The Bellman equation of the policy, with scales from the log."""
     return bellman.pose(
         self.transitions, self.policy, discount=self.log.discount,
-        num_actions=self.log.num_actions, categorical=self.log.categorical)
+        num_actions=self.log.num_actions, categorical=self.log.categorical,
+        longest=self.log.longest)
 
   @functools.cached_property
   def rows(self) -> types.IVBatch:

@@ -169,7 +169,7 @@ def test_a_minari_dataset_is_a_log(tmp_path):
      r'row 9 \(episode 0\): terminated is set, but the episode goes on'),
     (_arrays(episode_ids=np.arange(_ROWS) // 5),
      'The episode of step 14 never ends'),
-    (_arrays(discount=1.), r'discount must lie in \[0, 1\), got 1'),
+    (_arrays(discount=1.5), r'discount must lie in \[0, 1\], got 1.5'),
     (_arrays(num_actions=2), 'has action 2, but num_actions is 2'),
     (_arrays(actions=np.full(_ROWS, 'a'), num_actions=2),
      'num_actions goes with actions that are numbers'),

@@ -147,4 +147,4 @@ def test_the_id_of_a_log_is_a_file_name():
                  mapping={})
   assert log.id == 'Ward-3-2-5-mg'
   with pytest.raises(ValueError, match='discount must'):
-    spec.Log(name='x', source='x.csv', format='csv', mapping={}, discount=1.)
+    spec.Log(name='x', source='x.csv', format='csv', mapping={}, discount=1.5)
