@@ -135,6 +135,12 @@ class Metadata:
             if name in self.categorical}
 
   @property
+  def time_feature(self) -> bool:
+    """Whether the last observation is the number of the step."""
+    return isinstance(self.spec, Log) and bool(
+        self.spec.mapping.get('time_feature'))
+
+  @property
   def policy_digest(self) -> str:
     """A digest of the policy that lies beside a made dataset.
 

@@ -36,6 +36,8 @@ class Episodes:
     recorded_targets: observations [M, D] and the target policy's probabilities
       there, [M, A]; None if they were not recorded.
     notes: what was dropped, and what the columns cannot tell.
+    time_feature: whether the last column of the observations is the number of
+      the step, which policies do not see.
   """
   transitions: types.Transition
   episodes: np.ndarray
@@ -51,6 +53,7 @@ class Episodes:
   behaviour_probabilities: types.FloatArray | None = None
   recorded_targets: tuple[np.ndarray, np.ndarray] | None = None
   notes: tuple[log_notes.Note, ...] = ()
+  time_feature: bool = False
 
   def __post_init__(self) -> None:
     limits.share('discount', self.discount)
@@ -86,10 +89,18 @@ class Episodes:
 
   def for_policies(self) -> dict[str, Any]:
     """Returns what `policies.identity.identify` is told of the log."""
+    seen = self.num_observations - self.time_feature
+    transitions, recorded = self.transitions, self.recorded_targets
+    if self.time_feature:
+      transitions = transitions._replace(
+          observation=transitions.observation[:, :seen],
+          next_observation=transitions.next_observation[:, :seen])
+      recorded = recorded and (recorded[0][:, :seen], recorded[1])
     return {
-        'num_actions': self.num_actions, 'transitions': self.transitions,
+        'num_actions': self.num_actions, 'transitions': transitions,
         'episodes': self.episodes, 'action_labels': self.action_labels,
-        'recorded': self.recorded_targets, 'categorical': self.categorical}
+        'recorded': recorded,
+        'categorical': tuple(each for each in self.categorical if each < seen)}
 
   @functools.cached_property
   def average_return(self) -> episode_returns.MonteCarlo:
