@@ -13,7 +13,7 @@ from dfiv_ope.policies import episode_returns
 
 @pytest.mark.parametrize('field, value', [
     ('action_noise', -0.1), ('action_noise', 2.), ('epsilon', 1.01),
-    ('discount', 1.), ('discount', -0.5), ('transitions', 0), ('seed', -1)])
+    ('discount', 1.5), ('discount', -0.5), ('transitions', 0), ('seed', -1)])
 def test_a_spec_refuses_impossible_values(field, value):
   with pytest.raises(ValueError, match=f'{field} must'):
     spec.Spec(task='catch', **{field: value})
