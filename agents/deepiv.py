@@ -109,7 +109,10 @@ class DeepIV(base.Agent):
     it goes on from.
     """
     mixture, logit = self._model(step.now, is_training=is_training)
-    going_on = tf.cast(step.continuation > 0., tf.float32)
+    # The environment's discount, which is 1 wherever an episode goes on, or
+    # less if it has discounts of its own.
+    going_on = tf.math.divide_no_nan(
+        step.continuation, self._problem.discount)
     expand = self._problem.observations.expand
     target = expand(step.later.observation)
     if self.config.predict_change:

@@ -57,7 +57,8 @@ class Assembler:
     self.cut = self.empty = self.unsound = 0
     self._decoder = decoding.Decoder(
         layout, actions, file=file, categories=categories)
-    self._ends = layout.ends
+    self._ends, self._horizon = layout.ends, layout.horizon
+    self._time_feature = layout.time_feature
     self._report = report
     # Episodes that have something wrong, and those whose rows are unclear.
     self._broken: set[int] = set()
@@ -67,7 +68,8 @@ class Assembler:
   @property
   def observation_names(self) -> tuple[str, ...]:
     """Names of the entries of an observation, once there was a chunk."""
-    return tuple(self._decoder.observation_names)
+    time = (columns_lib.TIME,) if self._time_feature else ()
+    return *self._decoder.observation_names, *time
 
   @property
   def annotations(self) -> tuple[str, ...]:
@@ -111,7 +113,7 @@ class Assembler:
     rows = self._without(rows, self._unclear)
     if not len(rows.episode):
       return None
-    shape = findings.Shape(rows, ends=self._ends)
+    shape = findings.Shape(rows, ends=self._ends, horizon=self._horizon)
     unsound = np.isin(rows.episode, list(self._broken))
     for found in sorted(
         findings.search(rows, shape, self._decoder),
@@ -122,7 +124,7 @@ class Assembler:
       rows = self._without(rows, rows.episode[unsound])
       if not len(rows.episode):
         return None
-      shape = findings.Shape(rows, ends=self._ends)
+      shape = findings.Shape(rows, ends=self._ends, horizon=self._horizon)
     return self._steps(rows, shape)
 
   def _without(
@@ -157,15 +159,21 @@ class Assembler:
     is_last[final] = True
     is_terminal = np.zeros(len(index), bool)
     is_terminal[final] = terminated
-    discount = np.where(is_last, 0., 1.).astype(np.float32)
+    discount = np.where(
+        is_last, 0., 1. if rows.discount is None else rows.discount[index],
+    ).astype(np.float32)
     discount[final[terminated] - 1] = 0.
+    observation = rows.observation[index]
+    if self._time_feature:
+      step = np.arange(len(index)) - np.repeat(final - lengths + 1, lengths)
+      observation = np.column_stack([observation, step])
     annotations = rows.annotations[index]
     annotations[is_terminal] = 0.
     if self._decoder.has_behaviour:
       annotations[is_last, 0] = 0.
     return Block(
         steps_lib.Steps(
-            observation=rows.observation[index],
+            observation=observation,
             action=np.where(is_last, 0, rows.action[index]).astype(np.int32),
             reward=np.where(is_last, 0., rows.reward[index]),
             discount=discount,

@@ -5,16 +5,23 @@ from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 from typing import Any, NamedTuple
 
-from dfiv_ope import configs
+from dfiv_ope import configs, limits
 from dfiv_ope.datasets.formats import source
 
 BEHAVIOUR_PROBABILITY = 'behaviour_probability'
 TARGET_PROBABILITY = 'target_probability_'
 TERMINATED, TRUNCATED = 'terminated', 'truncated'
+# A name that no one gives to a price reduction.
+STEP_DISCOUNT = 'step_discount'
+# What the step number is called as an observation.
+TIME = 'step'
 
 # Names that are taken without being asked for, where a file has them.
 _USUAL = {'step': 'step', 'terminated': TERMINATED, 'truncated': TRUNCATED,
-          'behaviour_probability': BEHAVIOUR_PROBABILITY}
+          'behaviour_probability': BEHAVIOUR_PROBABILITY,
+          'discount': STEP_DISCOUNT}
+# Of these a bandit log has none.
+_OF_EPISODES = ('step', 'terminated', 'truncated', 'discount')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +43,11 @@ class Columns:
     categorical: those of the observations whose values are names; x[2] is an
       entry of an array x.
     ends: how episodes end in a log without the column `terminated`.
+    discount: the environment's own discount of the step, in [0, 1].
+    bandit: whether every row is an episode of one step.
+    time_feature: whether the number of the step, from 0, becomes the last
+      observation, which policies do not see.
+    horizon: episodes of as many steps are complete: they terminated.
   """
   episode: str = 'episode'
   step: str | None = None
@@ -49,8 +61,20 @@ class Columns:
   actions: tuple[str, ...] | None = None
   categorical: tuple[str, ...] = ()
   ends: str | None = None
+  discount: str | None = None
+  bandit: bool = False
+  time_feature: bool = False
+  horizon: int | None = None
 
   def __post_init__(self) -> None:
+    if self.horizon is not None:
+      limits.count('horizon', self.horizon, most=limits.TRANSITIONS)
+    if self.time_feature and TIME in self.observations:
+      raise ValueError(
+          f'time_feature adds the observation {TIME!r}, but the observations '
+          'have it already. Leave one of them out.')
+    if self.bandit:
+      self._check_bandit()
     if not self.observations:
       raise ValueError('observations must name at least one column.')
     if self.ends not in (None, TERMINATED, TRUNCATED):
@@ -62,6 +86,22 @@ class Columns:
             'actions must be their number or at least two labels, got '
             f'{", ".join(self.actions)!r}.')
       _no_repetition('actions', self.actions)
+
+  def _check_bandit(self) -> None:
+    """Refuses what only episodes of several steps have."""
+    given = [name for name in (*_OF_EPISODES, 'horizon')
+             if getattr(self, name) is not None]
+    if self.time_feature:
+      given.append('time_feature')
+    if self.ends == TRUNCATED:
+      given.append(f'ends {TRUNCATED}')
+    if self.episode != Columns.episode:
+      given.append('episode')
+    if given:
+      raise ValueError(
+          'Every row of a bandit log is an episode of one step that '
+          f'terminates, so {", ".join(given)} cannot go with it. Leave out '
+          'bandit, or the rest.')
 
 
 class Layout(NamedTuple):
@@ -84,12 +124,17 @@ class Layout(NamedTuple):
   target_labels: tuple[str, ...] | None
   ends: str
   categorical: tuple[str, ...] = ()
+  discount: str | None = None
+  bandit: bool = False
+  time_feature: bool = False
+  horizon: int | None = None
 
   @property
   def names(self) -> tuple[str, ...]:
     """All columns that are read."""
     single = (self.episode, self.step, self.action, self.reward,
-              self.terminated, self.truncated, self.behaviour_probability)
+              self.terminated, self.truncated, self.behaviour_probability,
+              self.discount)
     return (*(name for name in single if name is not None),
             *self.observations, *self.target_probabilities)
 
@@ -121,6 +166,15 @@ def parse(data: Mapping[str, Any]) -> Columns:
     if name in ('observations', 'target_probabilities', 'actions',
                 'categorical'):
       values[name] = _list(name, value)
+    elif name in ('bandit', 'time_feature'):
+      if not isinstance(value, bool):
+        raise ValueError(f'{name} should be true or false, got {value!r}.')
+      values[name] = value
+    elif name == 'horizon':
+      if type(value) is not int:
+        raise ValueError(
+            f'horizon should be a whole number of steps, got {value!r}.')
+      values[name] = value
     elif isinstance(value, str) and value:
       values[name] = value
     else:
@@ -164,13 +218,15 @@ def resolve(columns: Columns, available: Sequence[str], *, file: str) -> Layout:
   _no_repetition(f'the columns of {file}', available)
   found: dict[str, str | None] = {}
   for name in ('episode', 'step', 'action', 'reward', 'terminated',
-               'truncated', 'behaviour_probability'):
+               'truncated', 'behaviour_probability', 'discount'):
     wanted = getattr(columns, name)
-    if wanted is None:
+    if columns.bandit and name in _OF_EPISODES:
+      found[name] = None
+    elif wanted is None:
       usual = _USUAL[name]
       found[name] = usual if usual in available else None
-    elif wanted in available:
-      found[name] = wanted
+    elif wanted in available or columns.bandit and name == 'episode':
+      found[name] = wanted  # `one_step` numbers the episodes of a bandit log.
     else:
       raise _missing(name, wanted, available, file)
   taken = {name for name in found.values() if name is not None}
@@ -183,7 +239,9 @@ def resolve(columns: Columns, available: Sequence[str], *, file: str) -> Layout:
       **found, observations=tuple(observations),  # type: ignore[arg-type]
       target_probabilities=targets, target_labels=labels,
       ends=_ends(columns, found['terminated'], available, file),
-      categorical=_categorical(columns, observations, file))
+      categorical=_categorical(columns, observations, file),
+      bandit=columns.bandit, time_feature=columns.time_feature,
+      horizon=columns.horizon)
   _no_repetition('the mapping', layout.names)
   return layout
 
@@ -212,6 +270,8 @@ def _categorical(
 ) -> tuple[str, ...]:
   """Returns the columns that were named categorical."""
   found: list[str] = []
+  if columns.time_feature:
+    observations = [*observations, TIME]
   for name in columns.categorical:
     matches = [each for each in observations if name.endswith('*')
                and each.startswith(name[:-1])]
@@ -243,6 +303,13 @@ def _matches(
 def _ends(
     columns: Columns, terminated: str | None, available: Sequence[str],
     file: str) -> str:
+  if columns.bandit:
+    if TRUNCATED in available:
+      raise ValueError(
+          f'{file} has the column {TRUNCATED!r}, but every step of a bandit '
+          'log terminates its episode. Remove the column, or leave out '
+          '--bandit.')
+    return TERMINATED
   if terminated is not None:
     if columns.ends is not None:
       raise ValueError(

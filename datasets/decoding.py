@@ -31,6 +31,8 @@ class Rows(NamedTuple):
     terminated: int8 [N], 0, 1 or ABSENT where the cell is empty.
     truncated: as `terminated`.
     annotations: float32 [N, K].
+    discount: the environment's own, float64 [N], nan where it is empty; None
+      where the log has no such column.
     unread: whether the step, and whether a target probability, is nan because
       it could not be read, bool [N, 2]. What else could not be read is 0, or 1
       if it is the behaviour's probability.
@@ -44,6 +46,7 @@ class Rows(NamedTuple):
   terminated: np.ndarray
   truncated: np.ndarray
   annotations: np.ndarray
+  discount: np.ndarray | None
   unread: np.ndarray
 
 
@@ -184,6 +187,8 @@ class Decoder:
         reward=self._one_number(layout.reward, chunk),
         terminated=flag(layout.terminated), truncated=flag(layout.truncated),
         annotations=self._annotations(chunk, unread[:, TARGET]),
+        discount=None if layout.discount is None else self._one_number(
+            layout.discount, chunk),
         unread=unread)
     return Decoded(rows, nameless, returned, self._faults)
 

@@ -76,17 +76,9 @@ def inferred(dataset: reading.Dataset) -> bool:
 
 
 def table(dataset: reading.Dataset) -> dict[str, _Column]:
-  """Returns the columns of a log, a row for each observation.
-
-  Raises:
-    ValueError: a discount of the environment is neither 0 nor 1.
-  """
+  """Returns the columns of a log, a row for each observation."""
   steps, last = dataset.steps, dataset.steps.is_last
   terminated = np.append(steps.is_terminal[1:], False)
-  if not np.array_equal(steps.discount, ~(terminated | last)):
-    raise ValueError(
-        'The environment discounts some steps by other than 0 or 1, which a '
-        'log has no column for.')
   categories = dataset.metadata.categories
   starts = np.flatnonzero(steps.is_first)
   episode = np.cumsum(steps.is_first) - 1
@@ -105,6 +97,8 @@ def table(dataset: reading.Dataset) -> dict[str, _Column]:
       'reward': _Column(steps.reward, last),
       'terminated': _Column(terminated, last),
       'truncated': _Column(np.append(last[1:], False) & ~terminated, last)}
+  if not np.array_equal(steps.discount, ~(terminated | last)):
+    result[columns_lib.STEP_DISCOUNT] = _Column(steps.discount, last)
   for name, values in dataset.annotations.items():
     label = name.removeprefix(columns_lib.TARGET_PROBABILITY)
     if label == name:
@@ -180,7 +174,8 @@ def _minari(dataset: reading.Dataset, out: pathlib.Path) -> None:
   infos = {
       name: np.where(empty, np.float32(np.nan), values)
       for name, (values, empty) in table(dataset).items()
-      if name == columns_lib.BEHAVIOUR_PROBABILITY
+      if name in (
+          columns_lib.BEHAVIOUR_PROBABILITY, columns_lib.STEP_DISCOUNT)
       or name.startswith(columns_lib.TARGET_PROBABILITY)}
   minari_writing.write(
       out, dataset.steps, infos=infos, action_labels=labels(dataset),

@@ -105,8 +105,15 @@ class Shape:
     terminated: whether an episode ended by termination, [E].
   """
 
-  def __init__(self, rows: decoding.Rows, *, ends: str):
-    """Initialises the shape; `ends` holds where no column says it."""
+  def __init__(
+      self, rows: decoding.Rows, *, ends: str, horizon: int | None = None):
+    """Initialises the shape.
+
+    Args:
+      rows: of whole episodes.
+      ends: how they end where no column says it.
+      horizon: an episode of as many steps terminated.
+    """
     self.ends = np.flatnonzero(np.diff(rows.episode, append=-1))
     self.lengths = np.diff(self.ends, prepend=-1)
     is_end = np.zeros(len(rows.episode), bool)
@@ -117,6 +124,8 @@ class Shape:
     self.terminated = rows.terminated[self.last_transition] > 0
     if ends == columns_lib.TERMINATED:
       self.terminated |= ~(rows.truncated[self.last_transition] > 0)
+    if horizon is not None:
+      self.terminated |= self.lengths - self.has_final == horizon
 
 
 def search(
@@ -125,6 +134,8 @@ def search(
   """Yields everything that is wrong with some whole episodes."""
   masks = [*_steps(rows), *_actions(rows, shape, decoder),
            *_flags(rows, shape, decoder.layout),
+           *_horizon(shape, decoder.layout.horizon),
+           *_discounts(rows, shape, decoder.layout.discount),
            *_observations(rows, decoder), *_probabilities(
                rows, shape, decoder)]
   for sentence, mask, *example in masks:
@@ -197,6 +208,28 @@ def _flags(
       yield f'{name} is set, but the episode goes on', (flags > 0) & goes_on
       yield (f'{name} is set in a row without an action; it belongs to the '
              'row of the last action'), (flags > 0) & shape.final
+
+
+def _horizon(shape: Shape, horizon: int | None) -> Masks:
+  """No episode is longer than the horizon."""
+  if horizon is not None:
+    starts = shape.ends - shape.lengths + 1
+    step = np.arange(len(shape.final)) - np.repeat(starts, shape.lengths)
+    yield (f'the episode goes on after step {horizon}, which was said to be '
+           'the horizon'), (step == horizon) & ~shape.final
+
+
+def _discounts(
+    rows: decoding.Rows, shape: Shape, name: str | None) -> Masks:
+  """A discount of a step is a share, and none follows a termination."""
+  if rows.discount is None:
+    return
+  sound = (rows.discount >= 0.) & (rows.discount <= 1.)
+  yield f'{name} is empty or not in [0, 1]', ~sound & ~shape.final
+  ended = np.zeros(len(rows.row), bool)
+  ended[shape.last_transition[shape.terminated]] = True
+  yield (f'{name} is above 0, but the step terminated the episode; write 0 '
+         'there'), sound & (rows.discount > 0.) & ended
 
 
 def _probabilities(

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.datasets import column_notes, logs, reading
+from dfiv_ope.datasets import array_ends, column_notes, logs, reading
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
@@ -25,6 +25,8 @@ from dfiv_ope.datasets.formats import in_memory, source
 from dfiv_ope.ope import episodes
 from dfiv_ope.policies import rollout
 
+# What is known of a log of one-step episodes.
+_OF_BANDITS = ('behaviour_probabilities', 'num_actions', 'categorical', 'name')
 _ADVICE = 'Correct it, or leave the episode out.'
 
 
@@ -55,6 +57,9 @@ class Log(episodes.Episodes):
       behaviour_probabilities: Any = None,
       num_actions: int | None = None,
       categorical: Sequence[int] = (),
+      discounts: Any = None,
+      time_feature: bool = False,
+      horizon: int | None = None,
       name: str = 'log',
   ) -> Self:
     """Returns the log of arrays, one entry a step, in order.
@@ -69,13 +74,19 @@ class Log(episodes.Episodes):
       rewards: [N].
       terminals: whether the action ended the episode for good, [N].
       truncations: whether the episode was cut off after the action, [N].
-      discount: of the value that will be asked for, in [0, 1).
+      discount: of the value that will be asked for, in [0, 1]; 1 if all
+        episodes terminate.
       next_observations: the observation after each action, as `observations`.
       episode_ids: names the episode of each step, [N]; None if ends tell.
       behaviour_probabilities: of the logged actions in the policy that took
         them, [N], if they are known.
       num_actions: how many there are; None if the largest was logged.
       categorical: columns of the observations whose values are names.
+      discounts: the environment's own, in [0, 1], which multiply `discount`
+        step by step, [N]; 0 where the episode terminated. None for 1.
+      time_feature: whether the number of the step, from 0, becomes a last
+        column of the observations, which policies do not see.
+      horizon: episodes of as many steps are complete: they terminated.
       name: what to call the log.
 
     Raises:
@@ -86,21 +97,50 @@ class Log(episodes.Episodes):
         source.REWARD: rewards, source.TERMINATED: terminals,
         source.TRUNCATED: truncations, 'next_observation': next_observations,
         source.EPISODE: episode_ids,
-        columns_lib.BEHAVIOUR_PROBABILITY: behaviour_probabilities}
+        columns_lib.BEHAVIOUR_PROBABILITY: behaviour_probabilities,
+        columns_lib.STEP_DISCOUNT: discounts}
     arrays = _arrays(given)
     if source.EPISODE not in arrays:
-      arrays[source.EPISODE] = _episode_ids(arrays)
-    _check_ends(arrays)
+      arrays[source.EPISODE] = array_ends.episode_ids(arrays)
+    array_ends.check(arrays)
     labels = _actions(arrays[source.ACTION], num_actions)
     rows = np.arange(len(arrays[source.ACTION]))
     if 'next_observation' in arrays:
-      arrays, rows = _with_final(arrays, rows)
+      arrays, rows = array_ends.with_final(arrays, rows)
     return cls._read(
         in_memory.InMemory(arrays, rows=rows, actions=labels),
         columns_lib.Columns(
             observations=(source.OBSERVATION,), categorical=tuple(
-                f'{source.OBSERVATION}[{index}]' for index in categorical)),
+                f'{source.OBSERVATION}[{index}]' for index in categorical),
+            time_feature=time_feature, horizon=horizon),
         discount=discount, name=name)
+
+  @classmethod
+  def bandit(
+      cls, observations: Any, actions: Any, rewards: Any, *,
+      discount: float = 1., **known: Any) -> Self:
+    """Returns a log of one-step episodes: a context, an action, its reward.
+
+    Args:
+      observations: [N, D] or [N].
+      actions: whole numbers from 0, or labels, [N].
+      rewards: [N].
+      discount: nothing follows a step, so that the value is the same.
+      **known: behaviour_probabilities, num_actions, categorical and name of
+        `from_arrays`.
+
+    Raises:
+      ValueError: the arrays do not fit each other or are no log.
+    """
+    for given in known:
+      if given not in _OF_BANDITS:
+        raise ValueError(
+            'Every row of a bandit log is an episode of one step that '
+            f'terminates, so it has no {given}. Beside the arrays it may have '
+            f'{", ".join(_OF_BANDITS)}.')
+    return cls.from_arrays(
+        observations, actions, rewards, np.ones(np.shape(rewards), bool),
+        discount=discount, **known)
 
   @classmethod
   def from_frame(
@@ -110,13 +150,14 @@ class Log(episodes.Episodes):
 
     Args:
       frame: the rows, each episode's one after another.
-      discount: of the value that will be asked for, in [0, 1).
+      discount: of the value that will be asked for, in [0, 1].
       name: what to call the log.
       **columns: what the columns are called where they have not the usual
         names, as `--map` of `dfiv-ope dataset import`: episode, step,
         observations (a list, or a pattern such as obs*), action, reward,
         terminated, truncated, behaviour_probability, target_probabilities,
-        actions, categorical, ends.
+        actions, categorical, ends, discount (of the steps: `step_discount`);
+        and bandit, time_feature and horizon, as its options.
 
     Raises:
       ValueError: the frame is no log.
@@ -138,7 +179,7 @@ class Log(episodes.Episodes):
 
     Args:
       dataset: its directory, or what `minari.load_dataset` returns.
-      discount: of the value that will be asked for, in [0, 1).
+      discount: of the value that will be asked for, in [0, 1].
       **columns: as in `from_frame`.
 
     Raises:
@@ -177,7 +218,7 @@ class Log(episodes.Episodes):
         digest=metadata.digest, action_labels=metadata.action_labels,
         observation_names=metadata.observations,
         categorical=tuple(metadata.categories), notes=tuple(profile.notes()),
-        metadata=metadata)
+        time_feature=metadata.time_feature, metadata=metadata)
 
   @classmethod
   def from_episodes(
@@ -188,7 +229,7 @@ class Log(episodes.Episodes):
     Args:
       collected: the episodes.
       num_actions: A.
-      discount: of the value that will be asked for, in [0, 1).
+      discount: of the value that will be asked for, in [0, 1].
       name: what to call the log.
     """
     steps = steps_lib.concatenate(map(steps_lib.from_episode, collected))
@@ -221,7 +262,8 @@ class Log(episodes.Episodes):
         digest=reading.digest(
             steps, annotations if annotations.shape[1] else None, categories),
         action_labels=actions.recorded, observation_names=names,
-        categorical=tuple(categories), notes=tuple(reader.all_notes()))
+        categorical=tuple(categories), notes=tuple(reader.all_notes()),
+        time_feature=columns.time_feature)
 
   @classmethod
   def _make(
@@ -279,39 +321,6 @@ def _arrays(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
   return arrays
 
 
-def _ends(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-  """Returns whether an episode ends after a step, [N]."""
-  result = np.zeros(len(arrays[source.ACTION]), bool)
-  for name in (source.TERMINATED, source.TRUNCATED):
-    if name in arrays:
-      flags = np.asarray(arrays[name])
-      if flags.ndim > 1 and flags.size == len(flags):
-        flags = flags.reshape(-1)
-      if flags.ndim > 1 or flags.dtype.kind not in 'biuf' or not np.isin(
-          flags, (0, 1)).all():
-        raise ValueError(
-            f'{name} should be true or false (1 or 0) in each step, got '
-            f'shape {flags.shape} of type {flags.dtype}.')
-      result |= flags.astype(bool)
-  return result
-
-
-def _episode_ids(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-  """Returns numbers of episodes that end where they say so, [N]."""
-  return np.cumsum(np.append(False, _ends(arrays)[:-1]))
-
-
-def _check_ends(arrays: Mapping[str, np.ndarray]) -> None:
-  """Refuses an episode that never ends."""
-  last = np.append(
-      arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True)
-  never = np.flatnonzero(last & ~_ends(arrays))
-  if never.size:
-    raise ValueError(
-        f'The episode of step {never[0]} never ends: no terminal or truncation '
-        'is true in its last step. Set truncations there if it was cut off.')
-
-
 def _actions(
     actions: np.ndarray, num_actions: int | None) -> list[str] | None:
   """Returns the labels of numbered actions; None if they have labels.
@@ -342,40 +351,3 @@ def _actions(
         f'The log has action {largest}, but num_actions is {num_actions} '
         f'(actions 0 to {num_actions - 1}).')
   return list(map(str, range(num_actions)))
-
-
-def _with_final(
-    arrays: Mapping[str, np.ndarray], rows: np.ndarray,
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-  """Adds the final observations of episodes as rows of their own.
-
-  Raises:
-    ValueError: a next observation is not the observation that follows.
-  """
-  arrays = dict(arrays)
-  later, now = arrays.pop('next_observation'), arrays[source.OBSERVATION]
-  if later.shape != now.shape:
-    raise ValueError(
-        f'next_observations have shape {later.shape}, observations '
-        f'{now.shape}. They must be the same.')
-  last = np.append(
-      arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True)
-  differs = ~last[:-1] & (later[:-1] != now[1:]).reshape(
-      len(now) - 1, -1).any(axis=1)
-  if differs.any():
-    step = int(np.argmax(differs))
-    raise ValueError(
-        f'The next observation of step {step} is not the observation of step '
-        f'{step + 1}, though no episode ends between them. Steps must follow '
-        'each other in time; set truncations where the log has a gap.')
-  places = np.flatnonzero(last) + 1
-  final = {source.OBSERVATION: later[last],
-           source.EPISODE: arrays[source.EPISODE][last]}
-  for name, values in arrays.items():
-    if name in final:
-      added = final[name]
-    else:
-      values = source.with_empty_end(values)
-      values, added = values[:-1], np.repeat(values[-1:], last.sum(), axis=0)
-    arrays[name] = np.insert(values, places, added, axis=0)
-  return arrays, np.insert(rows, places, rows[last])

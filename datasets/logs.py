@@ -11,6 +11,7 @@ from dfiv_ope.datasets import (
   findings,
   formats,
   labels,
+  one_step,
 )
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
@@ -58,6 +59,8 @@ class LogReader:
     else:
       self.file = self.format = format_name or 'log'
       self._source = log
+    if columns.bandit:
+      self._source = one_step.OneStep(self._source)
     self._advice = advice
     self._layout = columns_lib.resolve(
         columns, self._source.columns, file=self.file)
@@ -104,6 +107,9 @@ class LogReader:
           entry: tuple(labels)
           for entry, labels in self._source.categories.items()
           if entry.split('[')[0] in self._layout.observations and labels}
+      if self._layout.time_feature and (
+          columns_lib.TIME in self._layout.categorical):
+        self._categories[columns_lib.TIME] = self._steps()
       named = [name for name in self._layout.categorical
                if not categories_lib.of(list(self._categories), name)]
       found = categories_lib.Collection(named, file=self.file)
@@ -113,6 +119,15 @@ class LogReader:
           progress(chunk.share)
       self._categories |= found.labels()
     return self._categories
+
+  def _steps(self) -> categories_lib.Labels:
+    """Returns all step numbers, as labels."""
+    horizon = self._layout.horizon
+    if horizon is None or horizon >= categories_lib.MOST:
+      raise ValueError(
+          f'{columns_lib.TIME} can be categorical with a horizon of less than '
+          f'{categories_lib.MOST:,} steps, got {horizon}.')
+    return tuple(range(horizon + 1))
 
   @property
   def observation_names(self) -> tuple[str, ...]:
@@ -202,7 +217,8 @@ def open_mapped(
     path: pathlib.Path, *, format_name: str | None,
     mapping: pathlib.Path | None, assignments: list[str] | None,
     actions: str | None, ends: str | None,
-    categorical: list[str] | None = None,
+    categorical: list[str] | None = None, bandit: bool | None = None,
+    time_feature: bool | None = None, horizon: int | None = None,
 ) -> LogReader:
   """Opens a log whose columns mean what a file and some texts say.
 
@@ -214,6 +230,9 @@ def open_mapped(
     actions: number of actions or their labels.
     ends: how episodes end.
     categorical: names of observations whose values are labels.
+    bandit: whether every row is an episode of one step.
+    time_feature: whether the number of the step becomes an observation.
+    horizon: episodes of as many steps terminated.
 
   Raises:
     FileNotFoundError: there is no log or no mapping.
@@ -230,7 +249,8 @@ def open_mapped(
     mapped.add(name.strip())
     data[name.strip()] = value
   for name, option in (
-      ('actions', actions), ('ends', ends),
+      ('actions', actions), ('ends', ends), ('bandit', bandit),
+      ('time_feature', time_feature), ('horizon', horizon),
       ('categorical', ','.join(categorical) if categorical else None)):
     if option is not None:
       data[name] = option

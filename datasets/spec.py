@@ -8,7 +8,7 @@ import pathlib
 import re
 from typing import Any
 
-from dfiv_ope import typed_json
+from dfiv_ope import limits, typed_json
 from dfiv_ope.datasets import finding, record
 from dfiv_ope.policies import episode_returns
 
@@ -42,8 +42,7 @@ class Spec:
       if not 0. <= getattr(self, name) <= 1.:
         raise ValueError(
             f'{name} must lie in [0, 1], got {getattr(self, name)}.')
-    if not 0. <= self.discount < 1.:
-      raise ValueError(f'discount must lie in [0, 1), got {self.discount}.')
+    limits.share('discount', self.discount)
     if self.transitions < 1:
       raise ValueError(
           f'transitions must be at least 1, got {self.transitions}.')
@@ -77,8 +76,7 @@ class Log:
   discount: float = 0.99
 
   def __post_init__(self) -> None:
-    if not 0. <= self.discount < 1.:
-      raise ValueError(f'discount must lie in [0, 1), got {self.discount}.')
+    limits.share('discount', self.discount)
 
   @property
   def id(self) -> str:
@@ -135,6 +133,12 @@ class Metadata:
     return {index: self.categorical[name]
             for index, name in enumerate(self.observations)
             if name in self.categorical}
+
+  @property
+  def time_feature(self) -> bool:
+    """Whether the last observation is the number of the step."""
+    return isinstance(self.spec, Log) and bool(
+        self.spec.mapping.get('time_feature'))
 
   @property
   def policy_digest(self) -> str:

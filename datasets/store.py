@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dfiv_ope import types
+from dfiv_ope import limits, types
 from dfiv_ope.datasets import array_files
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.policies import episode_returns, rollout
@@ -84,7 +84,7 @@ class Writer:
     self._initial: list[np.ndarray] = []
     self._returns: list[float] = []
     self._lengths: list[int] = []
-    self._truncated = 0
+    self._truncated, self._largest = 0, 0.
     (path / ARRAYS).mkdir(parents=True)
     self._arrays = {
         name: array_files.Appender(
@@ -119,6 +119,7 @@ class Writer:
     self._returns += discounted_returns(rows, self._discount).tolist()
     self._lengths += lengths.tolist()
     self._truncated += int(np.sum(rows.is_last & ~rows.is_terminal))
+    self._largest = max(self._largest, float(np.max(rows.discount)))
     for part in cut(rows.is_last, before=self._pending_rows):
       self._pending.append((
           steps_lib.Steps(*(x[part] for x in rows)), annotations[part]))
@@ -131,9 +132,12 @@ class Writer:
 
     Raises:
       OSError: the files could not be written.
+      ValueError: there are no episodes, or not those of the discount.
     """
     if not self._returns:
       raise ValueError('A dataset needs at least one episode.')
+    limits.finite_value(
+        self._discount, truncated=self._truncated, largest=self._largest)
     self._flush()
     for array in self._arrays.values():
       array.close()
@@ -189,11 +193,13 @@ def cut(is_last: np.ndarray, *, before: int = 0) -> Iterator[slice]:
 
 def discounted_returns(
     rows: steps_lib.Steps, discount: float) -> np.ndarray:
-  """Returns the sum of discount^t r_t of each episode, [E]."""
+  """Returns the sum of each episode's discounted rewards, [E]."""
   starts = np.flatnonzero(rows.is_first)
-  lengths = np.diff(starts, append=len(rows.action))
-  time = np.arange(len(rows.action)) - np.repeat(starts, lengths)
-  return np.add.reduceat(discount ** time * rows.reward, starts)
+  # A last row earns nothing, whatever it counts.
+  weights = episode_returns.weights_of_all(
+      discount, np.where(np.append(rows.is_last[1:], True), 1., rows.discount),
+      starts)
+  return np.add.reduceat(weights * rows.reward, starts)
 
 
 def clear(path: pathlib.Path) -> None:

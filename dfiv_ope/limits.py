@@ -39,26 +39,43 @@ def count(name: str, number: int, *, least: int = 1, most: int) -> None:
     raise ValueError(f'{name} must be at most {most:,}, got {_shown(number)}.')
 
 
-def share(
-    name: str, number: float, *, open_ends: bool = False,
-    below_one: bool = False) -> None:
+def share(name: str, number: float, *, open_ends: bool = False) -> None:
   """Refuses what is not a probability, a level or a discount.
 
   Args:
     name: of the option or the key, as the user wrote it.
     number: what was asked for.
     open_ends: whether 0 and 1 are refused, too.
-    below_one: whether only 1 is.
 
   Raises:
     ValueError: the number is out of range, or not a number.
   """
   low = number > 0. if open_ends else number >= 0.
-  high = number < 1. if open_ends or below_one else number <= 1.
+  high = number < 1. if open_ends else number <= 1.
   if not (low and high):  # nor is nan
-    ends = ('(' if open_ends else '[') + '0, 1' + (
-        ')' if open_ends or below_one else ']')
+    ends = '(0, 1)' if open_ends else '[0, 1]'
     raise ValueError(f'{name} must lie in {ends}, got {number:g}.')
+
+
+def finite_value(
+    discount: float, *, truncated: int, largest: float = 1.) -> None:
+  """Refuses a discount of 1 where the value may have no end.
+
+  Args:
+    discount: of the value that is asked for.
+    truncated: number of episodes that were cut off.
+    largest: of the environment's own discounts of steps.
+
+  Raises:
+    ValueError: rewards that no one saw would count in full, without an end.
+  """
+  if truncated and discount * largest >= 1.:
+    were = '1 episode was' if truncated == 1 else f'{truncated:,} episodes were'
+    raise ValueError(
+        f'Discount 1 needs episodes that all terminate, but {were} truncated. '
+        'Choose a discount below 1; or, if episodes end at a fixed number of '
+        'steps, say so with horizon and time_feature (--horizon, '
+        '--time-feature).')
 
 
 def _shown(number: int) -> str:

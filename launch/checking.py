@@ -25,6 +25,9 @@ def check(
     actions: options.LogActions = None,
     ends: options.LogEnds = None,
     categorical: options.LogCategorical = None,
+    bandit: options.LogBandit = None,
+    time_feature: options.LogTime = None,
+    horizon: options.LogHorizon = None,
     as_json: options.Json = False,
 ) -> None:
   """Say what a dataset or a log holds, and whether it is sound.
@@ -37,7 +40,8 @@ def check(
   given: dict[str, Any] = {
       'format_name': format_name, 'mapping': mapping,
       'assignments': assignments, 'actions': actions, 'ends': ends,
-      'categorical': categorical}
+      'categorical': categorical, 'bandit': bandit,
+      'time_feature': time_feature, 'horizon': horizon}
   is_log = finding.is_log(path)
   if not is_log:
     finding.require(path)

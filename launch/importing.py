@@ -21,8 +21,12 @@ def import_log(
     actions: options.LogActions = None,
     ends: options.LogEnds = None,
     categorical: options.LogCategorical = None,
+    bandit: options.LogBandit = None,
+    time_feature: options.LogTime = None,
+    horizon: options.LogHorizon = None,
     discount: Annotated[float, typer.Option(
-        help='Discount of the value that is asked for.')] = 0.99,
+        help='Discount of the value that is asked for; 1 if all episodes '
+        'terminate.')] = 0.99,
 ) -> None:
   """Make a dataset of your own log: CSV, Parquet, npz, Minari, RLDS.
 
@@ -37,7 +41,8 @@ def import_log(
   from dfiv_ope.datasets import spec as spec_lib
   reader = logs.open_mapped(
       log, format_name=format_name, mapping=mapping, assignments=assignments,
-      actions=actions, ends=ends, categorical=categorical)
+      actions=actions, ends=ends, categorical=categorical, bandit=bandit,
+      time_feature=time_feature, horizon=horizon)
   spec = spec_lib.Log(
       name=out.resolve().name, source=reader.file, format=reader.format,
       mapping=reader.mapping, discount=discount)

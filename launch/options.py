@@ -179,7 +179,7 @@ LogMapping = Annotated[pathlib.Path | None, typer.Option(
     metavar='FILE')]
 LogColumns = Annotated[list[str] | None, typer.Option(
     '--map', help='NAME=COLUMN; may be repeated. Names: episode, step, '
-    'observations, action, reward, terminated, truncated, '
+    'observations, action, reward, terminated, truncated, discount, '
     'behaviour_probability, target_probabilities. Lists have commas, and a * '
     'at the end stands for all columns that start so.',
     metavar='NAME=COLUMN')]
@@ -189,6 +189,15 @@ LogActions = Annotated[str | None, typer.Option(
 LogCategorical = Annotated[list[str] | None, typer.Option(
     '--categorical', help='Observations whose values are names of states, not '
     'amounts; with commas, may be repeated.', metavar='NAMES')]
+LogBandit = Annotated[bool | None, typer.Option(
+    '--bandit', help='Every row is an episode of one step: a context, an '
+    'action, its reward.', show_default=False)]
+LogTime = Annotated[bool | None, typer.Option(
+    '--time-feature', help='Add the number of the step as the last '
+    'observation; policies do not see it.', show_default=False)]
+LogHorizon = Annotated[int | None, typer.Option(
+    '--horizon', help='Episodes of as many steps are complete: they '
+    'terminated.', metavar='STEPS')]
 LogEnds = Annotated[str | None, typer.Option(
     '--ends', help='terminated or truncated: how episodes end in a log without '
     'a column that says so.', autocompletion=completion.among(

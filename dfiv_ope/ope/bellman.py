@@ -25,7 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import actions as actions_lib
-from dfiv_ope import types
+from dfiv_ope import limits, types
 from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.nn import encoding
 from dfiv_ope.ope import decisions
@@ -320,22 +320,23 @@ def pose(
     num_actions: int,
     categorical: Sequence[int] = (),
     continuous: actions_lib.Continuous | None = None,
+    longest: int | None = None,
 ) -> Problem:
   """Returns the problem of a policy's value, with scales from a log.
 
   Args:
     transitions: the log, or a part of it that is large enough for its scales.
     policy: the target policy.
-    discount: gamma, in [0, 1).
+    discount: gamma, in [0, 1]; with 1, all episodes should terminate.
     num_actions: A; 0 if actions are vectors.
     categorical: columns of the observations whose values are names.
     continuous: what an action is, if it is a vector.
+    longest: steps of the log's longest episode; wanted with a discount of 1.
 
   Raises:
     ValueError: the log is empty, or does not fit the policy or the discount.
   """
-  if not 0. <= discount < 1.:
-    raise ValueError(f'discount must lie in [0, 1), got {discount}.')
+  limits.share('discount', discount)
   if not len(transitions.action):
     raise ValueError('A log needs at least one transition, got none.')
   taken = 0 if continuous else int(np.max(transitions.action))
@@ -344,7 +345,7 @@ def pose(
         f'The log has action {taken}, but there are {num_actions} actions '
         f'(0 to {num_actions - 1}).')
   rewards = np.asarray(transitions.reward, np.float64)
-  horizon = 1. / (1. - discount)
+  horizon = _horizon(discount, transitions.discount, longest)
   states = encoding.fit(
       transitions.observation, transitions.next_observation,
       categorical=categorical)
@@ -366,6 +367,26 @@ def pose(
   mean, scale = _value_scale(raw, transitions)
   return dataclasses.replace(
       raw, value_scale=unit * scale, value_mean=mean / scale)
+
+
+def _horizon(
+    discount: float, step_discounts: tf.Tensor, longest: int | None) -> float:
+  """Returns how many rewards a value is worth at most.
+
+  Without any discount that is what the log's longest episode has.
+
+  Raises:
+    ValueError: there is no discount, and nothing says how long episodes are.
+  """
+  # Where every step ends its episode, the discount has nothing to multiply.
+  largest = discount * (float(np.max(step_discounts)) or 1.)
+  if largest < 1.:
+    return 1. / (1. - largest)
+  if longest is None:
+    raise ValueError(
+        'With a discount of 1 the horizon is that of the longest episode: pass '
+        'its number of steps as longest.')
+  return float(longest)
 
 
 def _value_scale(

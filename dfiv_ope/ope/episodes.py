@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import actions, types
+from dfiv_ope import actions, limits, types
 from dfiv_ope.ope import log_notes
 from dfiv_ope.policies import episode_returns
 
@@ -24,7 +24,7 @@ class Episodes:
     episodes: index of the episode of each transition, [N], from 0.
     initial_observations: of each of E episodes, [E, D].
     num_actions: A.
-    discount: of the value that is asked for.
+    discount: of the value that is asked for; 1 if all episodes terminate.
     name: what the log is called.
     digest: identifies the content, in hexadecimal.
     truncated: number of episodes that were cut off (bootstrapped).
@@ -37,6 +37,8 @@ class Episodes:
       there, [M, A]; None if they were not recorded.
     notes: what was dropped, and what the columns cannot tell.
     continuous: what an action is, if it is a vector; `num_actions` is 0 then.
+    time_feature: whether the last column of the observations is the number of
+      the step, which policies do not see.
   """
   transitions: types.Transition
   episodes: np.ndarray
@@ -53,6 +55,13 @@ class Episodes:
   recorded_targets: tuple[np.ndarray, np.ndarray] | None = None
   notes: tuple[log_notes.Note, ...] = ()
   continuous: actions.Continuous | None = None
+  time_feature: bool = False
+
+  def __post_init__(self) -> None:
+    limits.share('discount', self.discount)
+    limits.finite_value(
+        self.discount, truncated=self.truncated,
+        largest=float(np.max(self.transitions.discount)))
 
   def __len__(self) -> int:
     """The number of transitions."""
@@ -75,12 +84,25 @@ class Episodes:
     """E."""
     return len(self.initial_observations)
 
+  @property
+  def longest(self) -> int:
+    """Number of steps of the longest episode."""
+    return int(np.bincount(self.episodes).max())
+
   def for_policies(self) -> dict[str, Any]:
     """Returns what `policies.identity.identify` is told of the log."""
+    seen = self.num_observations - self.time_feature
+    transitions, recorded = self.transitions, self.recorded_targets
+    if self.time_feature:
+      transitions = transitions._replace(
+          observation=transitions.observation[:, :seen],
+          next_observation=transitions.next_observation[:, :seen])
+      recorded = recorded and (recorded[0][:, :seen], recorded[1])
     return {
-        'num_actions': self.num_actions, 'transitions': self.transitions,
+        'num_actions': self.num_actions, 'transitions': transitions,
         'episodes': self.episodes, 'action_labels': self.action_labels,
-        'recorded': self.recorded_targets, 'categorical': self.categorical}
+        'recorded': recorded,
+        'categorical': tuple(each for each in self.categorical if each < seen)}
 
   @functools.cached_property
   def average_return(self) -> episode_returns.MonteCarlo:
@@ -93,6 +115,6 @@ class Episodes:
     """Discounted return of each episode, as far as it was logged, [E]."""
     rewards = np.asarray(self.transitions.reward, np.float64)
     starts = np.flatnonzero(np.diff(self.episodes, prepend=-1))
-    step = np.arange(len(rewards)) - starts[self.episodes]
-    return np.bincount(
-        self.episodes, weights=rewards * self.discount ** step)
+    weights = episode_returns.weights_of_all(
+        self.discount, self.transitions.discount, starts)
+    return np.bincount(self.episodes, weights=rewards * weights)

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.ope import bellman, episodes, overlap
-from dfiv_ope.policies import cloning, resolve
+from dfiv_ope.policies import cloning, foreign, resolve
 
 
 class Propensities(NamedTuple):
@@ -75,7 +75,8 @@ class EvaluationTask:
     return bellman.pose(
         self.transitions, self.policy, discount=self.log.discount,
         num_actions=self.log.num_actions, categorical=self.log.categorical,
-        continuous=self.log.continuous)
+        continuous=self.log.continuous,
+        longest=self.log.longest)
 
   @functools.cached_property
   def rows(self) -> types.IVBatch:
@@ -131,6 +132,9 @@ def find_policy(
     FileNotFoundError: there is nothing at the path.
     ValueError: it is not a policy, or not one for this log.
   """
-  return resolve.resolve(
-      policy, num_observations=log.num_observations, trusted=trusted,
-      **log.for_policies())
+  target = resolve.resolve(
+      policy, num_observations=log.num_observations - log.time_feature,
+      trusted=trusted, **log.for_policies())
+  if log.time_feature:
+    return target._replace(policy=foreign.Timeless(target.policy))
+  return target

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from dfiv_ope import types
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MonteCarlo:
@@ -19,6 +21,41 @@ class MonteCarlo:
   standard_error: float
   episodes: int
   mean_length: float
+
+
+def weights(
+    discount: float, step_discounts: np.ndarray) -> types.FloatArray:
+  """Returns what the rewards of an episode count at its start, [T].
+
+  It is the running product of the discount and the environment's own.
+
+  Args:
+    discount: of the value.
+    step_discounts: the environment's, [T].
+  """
+  result = discount ** np.arange(len(step_discounts))
+  result[1:] *= np.cumprod(step_discounts[:-1], dtype=np.float64)
+  return result
+
+
+def weights_of_all(
+    discount: float, step_discounts: np.ndarray, starts: np.ndarray,
+) -> types.FloatArray:
+  """Returns `weights` of episodes that follow each other, [N].
+
+  Args:
+    discount: of the value.
+    step_discounts: the environment's, [N].
+    starts: first rows of the episodes, [E].
+  """
+  goes_on = np.ones(len(step_discounts), bool)
+  goes_on[starts[1:] - 1] = goes_on[-1] = False
+  if np.all(step_discounts[goes_on] == 1.):  # all at once, as is usual
+    lengths = np.diff(starts, append=len(step_discounts))
+    return discount ** (
+        np.arange(len(step_discounts)) - np.repeat(starts, lengths))
+  return np.concatenate([
+      weights(discount, each) for each in np.split(step_discounts, starts[1:])])
 
 
 def summarise(returns: list[float], lengths: list[int]) -> MonteCarlo:

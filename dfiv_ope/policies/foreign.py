@@ -21,6 +21,17 @@ class Normalised(tf.Module):
     return probabilities / tf.reduce_sum(probabilities, axis=1, keepdims=True)
 
 
+class Timeless(tf.Module):
+  """Keeps the last column of observations, the time, from a policy."""
+
+  def __init__(self, policy: types.Policy):
+    super().__init__('timeless')
+    self._policy = policy
+
+  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    return self._policy.action_probabilities(observation[:, :-1])
+
+
 class Function(tf.Module):
   """Asks a function of arrays: a user's own, or a model of another library."""
 

@@ -14,6 +14,8 @@ from typing import NamedTuple, Protocol
 import dm_env
 import numpy as np
 
+from dfiv_ope.policies import episode_returns
+
 # Builds an environment from a seed; called once for each episode.
 MakeEnvironment = Callable[[int], dm_env.Environment]
 
@@ -59,9 +61,14 @@ class Episode(NamedTuple):
   discounts: np.ndarray
 
   def discounted_return(self, discount: float) -> float:
-    """Returns the sum of discount^t r_t over the episode."""
-    weights = discount ** np.arange(len(self.rewards))
+    """Returns the sum of rewards, each times all discounts before it."""
+    weights = episode_returns.weights(discount, self.discounts)
     return float(weights @ self.rewards)
+
+  @property
+  def truncated(self) -> bool:
+    """Whether it was cut off."""
+    return bool(self.discounts[-1] > 0.)
 
 
 class Actor(Protocol):

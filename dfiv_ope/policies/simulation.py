@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-from dfiv_ope import types
+import numpy as np
+
+from dfiv_ope import limits, types
 from dfiv_ope.policies import episode_returns, finite, rollout
 
 
@@ -33,6 +35,9 @@ def monte_carlo(
 
   Returns:
     The mean return with its standard error.
+
+  Raises:
+    ValueError: the discount is 1, and an episode was truncated.
   """
   actor = finite.SamplingActor(policy, copies=copies)
   returns: list[float] = []
@@ -40,6 +45,9 @@ def monte_carlo(
   for episode in rollout.episodes(
       make_environment, actor, seed=seed, num_episodes=max_episodes,
       copies=copies):
+    limits.finite_value(
+        discount, truncated=int(episode.truncated),
+        largest=float(np.max(episode.discounts)))
     returns.append(episode.discounted_return(discount))
     lengths.append(len(episode.actions))
     if progress:

@@ -70,7 +70,7 @@ class SweepSpec:
       value = getattr(self, name)
       for each in value if isinstance(value, tuple) else (value,):
         limits.share(name, each)
-    limits.share('discount', self.discount, below_one=True)
+    limits.share('discount', self.discount)
     for name, least, most in _COUNTS:
       number = getattr(self, name)
       if number is not None:

@@ -187,6 +187,19 @@ def test_the_density_is_trained_first_and_then_rests():
   assert seen == 3 * [(True, False)] + 7 * [(False, True)]
 
 
+def test_a_discount_of_a_step_counts_as_the_chance_to_go_on():
+  problem = make_problem()
+  step = make_rows(problem).treatment
+  agent = make_agent()
+
+  def loss(discount):
+    return float(agent.density_loss(step._replace(
+        continuation=tf.fill([64, 1], problem.discount * discount))))
+
+  assert loss(0.25) == pytest.approx(
+      0.25 * loss(1.) + 0.75 * loss(0.), rel=1e-5)
+
+
 @pytest.mark.parametrize('name', ['default', 'paper'])
 def test_the_seed_decides_the_numbers(name):
   problem = make_problem()

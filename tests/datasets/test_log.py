@@ -117,6 +117,30 @@ def test_a_frame_arrays_and_an_imported_file_are_the_same_log(tmp_path):
   assert log_lib.Log.open(out, discount=0.5).discount == 0.5
 
 
+def test_the_step_of_an_imported_log_is_kept_from_policies(tmp_path):
+  (tmp_path / 'log.csv').write_text(
+      'episode,obs,action,reward\n0,5,0,1\n0,6,1,1\n1,7,0,1\n1,8,1,1\n')
+  reader = logs.LogReader(tmp_path / 'log.csv', columns=columns_lib.Columns(
+      ends='truncated', time_feature=True, horizon=2))
+  out = tmp_path / 'data'
+  metadata = importing.write(
+      reader, out, spec_lib.Log(
+          name='mine', source='log.csv', format='csv', mapping=reader.mapping,
+          discount=1.), progress=lambda _: None)
+  (out / spec_lib.METADATA).write_text(metadata.to_json())
+  assert metadata.observations == ('obs', 'step') and not metadata.truncated
+  log = log_lib.Log.open(out)
+  assert log.time_feature and log.discount == 1.
+  np.testing.assert_array_equal(
+      log.transitions.observation, [[5, 0], [6, 1], [7, 0], [8, 1]])
+  told = log.for_policies()['transitions']
+  np.testing.assert_array_equal(told.observation, [[5], [6], [7], [8]])
+  np.testing.assert_array_equal(
+      told.next_observation[:, 0], log.transitions.next_observation[:, 0])
+  with pytest.raises(ValueError, match=r'discount must lie in \[0, 1\]'):
+    log_lib.Log.open(out, discount=2.)
+
+
 def test_columns_of_a_frame_may_have_other_names_and_types():
   made = _arrays()
   frame = pd.DataFrame({
@@ -169,7 +193,7 @@ def test_a_minari_dataset_is_a_log(tmp_path):
      r'row 9 \(episode 0\): terminated is set, but the episode goes on'),
     (_arrays(episode_ids=np.arange(_ROWS) // 5),
      'The episode of step 14 never ends'),
-    (_arrays(discount=1.), r'discount must lie in \[0, 1\), got 1'),
+    (_arrays(discount=1.5), r'discount must lie in \[0, 1\], got 1.5'),
     (_arrays(num_actions=2), 'has action 2, but num_actions is 2'),
     (_arrays(actions=np.full(_ROWS, 'a'), num_actions=2),
      'num_actions goes with actions that are numbers'),

@@ -13,7 +13,7 @@ from dfiv_ope.policies import episode_returns
 
 @pytest.mark.parametrize('field, value', [
     ('action_noise', -0.1), ('action_noise', 2.), ('epsilon', 1.01),
-    ('discount', 1.), ('discount', -0.5), ('transitions', 0), ('seed', -1)])
+    ('discount', 1.5), ('discount', -0.5), ('transitions', 0), ('seed', -1)])
 def test_a_spec_refuses_impossible_values(field, value):
   with pytest.raises(ValueError, match=f'{field} must'):
     spec.Spec(task='catch', **{field: value})
@@ -147,4 +147,4 @@ def test_the_id_of_a_log_is_a_file_name():
                  mapping={})
   assert log.id == 'Ward-3-2-5-mg'
   with pytest.raises(ValueError, match='discount must'):
-    spec.Log(name='x', source='x.csv', format='csv', mapping={}, discount=1.)
+    spec.Log(name='x', source='x.csv', format='csv', mapping={}, discount=1.5)

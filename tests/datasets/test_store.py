@@ -74,6 +74,17 @@ def test_a_truncated_episode_is_stored_as_such(make_dataset, tmp_path):
   assert checks.problems(dataset) == []
 
 
+def test_a_dataset_of_discount_1_has_no_truncated_episode(
+    make_dataset, tmp_path):
+  wanted = spec.Spec(task='corridor', transitions=50, discount=1.)
+  metadata = make_dataset(tmp_path / 'whole', wanted)
+  rewards = reading.open_dataset(tmp_path / 'whole').steps.reward
+  assert metadata.behaviour.mean == pytest.approx(
+      rewards.sum() / metadata.episodes)
+  with pytest.raises(ValueError, match=r'but \d+ episodes were truncated'):
+    make_dataset(tmp_path / 'cut', wanted, terminates=False)
+
+
 def test_a_sound_dataset_has_no_problems(written):
   assert checks.problems(reading.open_dataset(written)) == []
 
@@ -87,7 +98,8 @@ def test_a_sound_dataset_has_no_problems(written):
     ('is_first', 0, False, 'do not follow each other'),
     ('is_last', -1, False, 'do not follow each other'),
     ('is_terminal', 0, True, 'not the last of its episode'),
-    ('is_terminal', -1, False, 'does not follow a discount of zero')])
+    ('is_terminal', -1, False, 'There are 1 truncated, the record says 0'),
+    ('discount', -2, 1., 'does not follow a discount of zero')])
 def test_checks_name_what_is_wrong(written, field, row, value, message):
   dataset = reading.open_dataset(written)
   array = getattr(dataset.steps, field).copy()

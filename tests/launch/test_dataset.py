@@ -99,7 +99,7 @@ def test_a_dataset_is_never_overwritten(command, policy, dataset):
     (('pong',), "There is no task 'pong'. Choose from catch"),
     (('catch', '--action-noise', '-1'), 'action_noise must lie in [0, 1]'),
     (('catch', '--epsilon', '2'), 'epsilon must lie in [0, 1]'),
-    (('catch', '--discount', '1'), 'discount must lie in [0, 1)'),
+    (('catch', '--discount', '1.5'), 'discount must lie in [0, 1]'),
     (('catch', '--transitions', '0'), 'transitions must be at least 1'),
     (('catch', '--policy', 'nowhere'), 'holds no trained policy')])
 def test_wrong_arguments_are_refused_and_leave_nothing(

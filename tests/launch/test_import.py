@@ -235,7 +235,12 @@ def test_a_dataset_takes_no_options_of_logs(imported, monkeypatch):
     ({'assignments': ['action']}, 'the form NAME=COLUMN'),
     ({'assignments': ['dose=x']}, 'A mapping has no dose'),
     ({'mapping': pathlib.Path('nowhere.yaml')}, 'nowhere.yaml'),
-    ({'discount': 1.}, r'discount must lie in \[0, 1\)')])
+    ({'discount': 1.5}, r'discount must lie in \[0, 1\], got 1.5'),
+    ({'discount': 1.}, 'all terminate, but 2 episodes were truncated'),
+    ({'horizon': 0}, 'horizon must be at least 1, got 0'),
+    ({'horizon': 1}, 'after step 1, which was said to be the horizon'),
+    ({'bandit': True}, 'one step that terminates, so step, terminated, episode '
+     'cannot go with it')])
 def test_wrong_options_are_refused(
     folder, tmp_path, monkeypatch, options, words):
   monkeypatch.setattr(runtime, 'start', lambda: None)

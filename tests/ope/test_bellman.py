@@ -113,7 +113,8 @@ def test_the_q_function_is_on_the_raw_scale():
 
 
 @pytest.mark.parametrize('changes, words', [
-    ({'discount': 1.}, r'discount must lie in \[0, 1\)'),
+    ({'discount': 1.5}, r'discount must lie in \[0, 1\], got 1.5'),
+    ({'discount': 1.}, 'pass its number of steps as longest'),
     ({'num_actions': 1}, 'action 1, but there are 1 actions'),
 ])
 def test_what_does_not_fit_is_refused(changes, words):

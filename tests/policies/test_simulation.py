@@ -44,6 +44,30 @@ def test_simulation_stops_when_the_value_is_known_well_enough():
   assert value.episodes in (1_500, 2_000)
 
 
+def test_discount_1_is_for_episodes_that_terminate():
+  value = simulation.monte_carlo(
+      lambda seed: testing.Corridor(length=4), _Always(), discount=1.,
+      seed=0, min_episodes=2, max_episodes=2)
+  assert value.mean == 8.
+  with pytest.raises(ValueError, match='all terminate, but 1 episode was'):
+    simulation.monte_carlo(
+        lambda seed: testing.Corridor(length=4, terminates=False), _Always(),
+        discount=1., seed=0, min_episodes=2, max_episodes=2)
+
+
+def test_rewards_are_multiplied_by_all_discounts_before_them():
+  np.testing.assert_allclose(
+      episode_returns.weights(0.5, np.array([0.8, 0.5, 0.])), [1., 0.4, 0.1])
+  np.testing.assert_allclose(
+      episode_returns.weights_of_all(
+          0.5, np.array([0.8, 0.5, 0., 0.25, 1.]), np.array([0, 3])),
+      [1., 0.4, 0.1, 1., 0.125])
+  np.testing.assert_array_equal(
+      episode_returns.weights_of_all(
+          0.5, np.array([1., 0., 1., 1., 1.]), np.array([0, 2])),
+      [1., 0.5, 1., 0.5, 0.25])
+
+
 def test_no_episodes_have_no_mean():
   with pytest.raises(ValueError, match='At least one episode'):
     episode_returns.summarise([], [])
