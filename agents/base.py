@@ -25,7 +25,7 @@ import tensorflow as tf
 from dfiv_ope import types
 from dfiv_ope.agents.entries import base as entry
 from dfiv_ope.iv import ridge
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decisions, values
 
 Config = entry.Config  # Known before this module is loaded.
 # One pass over the log, in parts of some thousand rows.
@@ -134,13 +134,13 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     return json.loads(self._history.numpy().decode())
 
   @property
-  def q_function(self) -> bellman.QFunction:
+  def q_function(self) -> values.QFunction:
     """The Q-function as it stands."""
-    return bellman.QFunction(self.problem, self.agent.predict)
+    return values.QFunction(self.problem, self.agent.predict)
 
   def evaluate(self) -> float:
     """Returns the estimated value of the policy as it stands."""
-    return bellman.initial_value(
+    return values.initial_value(
         self.q_function, self._initial_observations)
 
   def step(self) -> None:

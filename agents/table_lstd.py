@@ -99,7 +99,7 @@ def rows_of(problem: bellman.Problem, parts: base.Parts) -> tables.Rows:
 def policy_of(problem: bellman.Problem) -> tables.TablePolicy:
   """Returns what the target policy does in each state of the table."""
   states = problem.observations
-  found = list(problem.decide_in_parts(
+  found = list(problem.target.in_parts(
       states.invert(tf.constant(states.cell_states()))))
   return tables.TablePolicy(
       *(np.concatenate([each[member] for each in found])

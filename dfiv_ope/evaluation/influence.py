@@ -71,7 +71,7 @@ class Influence:
     self._parts = parts
     self._problem = problem
     self._episodes = episodes
-    self._initial = list(problem.decide_in_parts(initial_observations))
+    self._initial = list(problem.target.in_parts(initial_observations))
     sizes = [len(rows.outcome) for rows in parts()]
     used = _pairs(range(len(sizes)), len(episodes), interval_settings.DUAL_ROWS)
     looked_at = _pairs(used, sum(sizes[index] for index in used),
@@ -161,7 +161,7 @@ class Influence:
       later = rows.treatment.later
       weights = self.weights[start:start + len(rows.outcome)]
       start += len(rows.outcome)
-      if not _is_drawn(self._problem, later):
+      if not self._problem.target.is_drawn(later):
         return 0.
       if start <= _DRAWN_ROWS:
         spread = _variance(agent, later) * np.square(
@@ -171,18 +171,9 @@ class Influence:
     first = self._initial[0]
     count = sum(len(each.probabilities) for each in self._initial)
     initial = (float(np.mean(_variance(agent, first))) / count
-               if _is_drawn(self._problem, first) else 0.)
+               if self._problem.target.is_drawn(first) else 0.)
     return self._problem.value_scale * float(np.sqrt(
         total * start / max(seen, 1.) + initial))
-
-
-def _is_drawn(
-    problem: bellman.Problem, decision: decisions.Decision) -> bool:
-  """Whether the actions of a decision are draws of the policy."""
-  draws = decision.actions.shape[1]
-  return draws > 1 and bool(problem.draws or (
-      draws == bellman.DRAWS and np.all(
-          decision.probabilities == np.float32(1. / draws))))
 
 
 def _variance(

@@ -20,7 +20,7 @@ from dfiv_ope import agents, types
 from dfiv_ope.agents import base, checkpoints, memory
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import inference, influence, interval_settings
-from dfiv_ope.ope import bellman
+from dfiv_ope.ope import targets
 from dfiv_ope.ope import task as task_lib
 
 # Called as progress(updates done, updates in all, note).
@@ -182,7 +182,7 @@ class Evaluator:
         'overlap_joint': float(found.kind == random_features.TOGETHER),
         'overlap_bandwidth_scale': found.features.bandwidth_scale,
         'overlap_reduced': float(found.features.reduced),
-        **({'draws': float(bellman.DRAWS), 'draw_error': draw_error}
+        **({'draws': float(targets.DRAWS), 'draw_error': draw_error}
            if draw_error else {}),
         **found.first_stage.measure(learner.agent)}
     return Run(seed=seed, metrics=metrics, curves=curves, resamples=resamples,

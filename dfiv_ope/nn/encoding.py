@@ -56,6 +56,11 @@ class Encoding:
     """Number of categories of each categorical column."""
     return [len(values) for values in self.categories.values()]
 
+  @property
+  def raw_size(self) -> int:
+    """Number of entries of a raw row, D."""
+    return len(self.numbers) + len(self.categories)
+
   def compact(self, raw: tf.Tensor) -> tf.Tensor:
     """Returns raw rows [B, D] as numbers and places, float32 [B, N + C]."""
     raw = tf.cast(raw, tf.float64)

@@ -4,20 +4,18 @@
 
 The treatment is (s, a, s', d), the instrument is (s, a), the outcome is the
 reward. This module turns transitions into such rows, and a regression on them
-back into a Q-function. It is the only place that multiplies the evaluation's
-discount by the transition's.
+back into a Q-function (`values`). It is the only place that multiplies the
+evaluation's discount by the transition's.
 
     problem = bellman.pose(transitions, policy, discount=0.99, num_actions=3)
     rows = problem.rows(transitions)                    # an IVBatch
     bellman.difference(network, rows.treatment)         # [B, D]
-    q = bellman.QFunction(problem, lambda decision: ...)
-    q.values(observation)                               # [B, A]
 
 Values are learned on a scale of their own: Q = value_scale q, and rewards are
 divided by the same number.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 from typing import NamedTuple
 
@@ -28,8 +26,7 @@ from dfiv_ope import actions as actions_lib
 from dfiv_ope import limits, types
 from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.nn import encoding
-from dfiv_ope.ope import decisions
-from dfiv_ope.policies import quasi_random
+from dfiv_ope.ope import decisions, targets
 
 # A function of decisions, [B, D] or [B, 1].
 DecisionFunction = Callable[[decisions.Decision], tf.Tensor]
@@ -38,12 +35,6 @@ DecisionFunction = Callable[[decisions.Decision], tf.Tensor]
 # may have: indicators of more categories or actions are left out.
 _SCALE_PENALTY = 1e-4
 _SCALE_COLUMNS = 1_000
-# Draws of a policy over vectors that stand for its expectation in a state.
-DRAWS = 16
-# Probabilities of actions that are kept of all rows; more are drawn from.
-_MOST_PROBABILITIES = 25_000_000
-# Rows of a part, where something is asked of many states.
-_PART = 4_096
 
 
 class Step(NamedTuple):
@@ -132,12 +123,9 @@ class Problem:
         vectors=self.vectors)
 
   @property
-  def draws(self) -> int:
-    """Actions that stand for the policy's in a state; 0 if all are there."""
-    if self.continuous is None:
-      return 0
-    assert isinstance(self.policy, types.ContinuousPolicy)
-    return 1 if self.policy.deterministic else DRAWS
+  def target(self) -> targets.Target:
+    """What the target policy does."""
+    return targets.Target(policy=self.policy, spaces=self.spaces)
 
   def rows(
       self, transition: types.Transition, *, support: int | None = None,
@@ -147,8 +135,7 @@ class Problem:
 
     Args:
       transition: transitions, [B, ...].
-      support: how many actions the policy takes in any state of these, at
-        most; all actions if None. Fewer are cheaper.
+      support: as in `Target.decide`.
       later: what the policy does next; None to ask it.
 
     Returns:
@@ -162,7 +149,7 @@ class Problem:
         transition.discount, tf.float32)[:, None]
     reward = tf.cast(transition.reward, tf.float64)[:, None]
     if later is None:
-      later = self.decide(transition.next_observation, support=support)
+      later = self.target.decide(transition.next_observation, support=support)
     return types.IVBatch(
         treatment=Step(now, later, continuation),
         instrument=now,
@@ -172,87 +159,18 @@ class Problem:
     """Returns a whole log as rows, with as little of the policy as it needs.
 
     What the policy does next does not matter where every step ends its
-    episode. Where it has more probabilities than memory holds, draws stand
-    for its actions.
+    episode.
 
     Args:
       transitions: all of the log, [N, ...].
     """
-    if not np.any(transitions.discount):
-      later = self.rows(types.Transition(*(each[:1] for each in transitions)),
-                        support=1).treatment.later
-      rows = self.rows(transitions, later=decisions.Decision(
-          self.observations.compact(transitions.next_observation),
-          *(tf.repeat(each, len(transitions.action), axis=0)
-            for each in later[1:])))
-    elif self.vectors is not None:
-      rows = self.rows(transitions, later=_joined(
-          self.decide_in_parts(transitions.next_observation)))
-    else:
-      support = self.support(transitions.next_observation)
-      if support * len(transitions.action) <= _MOST_PROBABILITIES:
-        return self.rows(transitions, support=support)
-      rows = self.rows(transitions, later=_joined(
-          self._drawn(decision, seed=part) for part, decision in enumerate(
-              self.decide_in_parts(transitions.next_observation))))
-    return rows
-
-  def _drawn(
-      self, decision: decisions.Decision, *, seed: int) -> decisions.Decision:
-    """Returns draws of the actions, each as likely as the others."""
-    uniforms = quasi_random.uniforms(
-        len(decision.probabilities), DRAWS, 1, seed=seed)[..., 0]
-    place = tf.minimum(
-        tf.searchsorted(tf.cumsum(decision.probabilities, axis=1),
-                        tf.constant(uniforms), side='right'),
-        decision.probabilities.shape[1] - 1)
-    return decisions.Decision(
-        decision.observation, tf.gather(decision.actions, place, batch_dims=1),
-        tf.fill(tf.shape(place), 1. / DRAWS))
-
-  def decide(
-      self, observation: tf.Tensor, *, support: int | None = None,
-      seed: int = 0,
-  ) -> decisions.Decision:
-    """Returns what the target policy does at raw observations [B, D].
-
-    Args:
-      observation: raw.
-      support: as in `rows`.
-      seed: of the draws of a policy over vectors.
-    """
-    states = self.observations.compact(observation)
-    if self.vectors is None:
-      probabilities, actions = tf.math.top_k(
-          self._probabilities(observation), k=support or self.num_actions)
-      return decisions.Decision(states, actions, probabilities)
-    drawn = self._draw(tf.cast(observation, tf.float64), seed)  # [B, K, d]
-    encoded = self.vectors.compact(tf.reshape(drawn, [-1, drawn.shape[2]]))
-    shape = tf.shape(drawn)[:2]
-    return decisions.Decision(
-        states,
-        tf.reshape(encoded, tf.concat([shape, encoded.shape[1:]], axis=0)),
-        tf.fill(shape, 1. / self.draws))
-
-  def decide_in_parts(
-      self, observation: tf.Tensor) -> Iterator[decisions.Decision]:
-    """Yields `decide` of some thousand rows at a time."""
-    for part, start in enumerate(range(0, len(observation), _PART)):
-      yield self.decide(observation[start:start + _PART], seed=part)
-
-  def _draw(self, observation: tf.Tensor, seed: int) -> tf.Tensor:
-    """Returns actions of the policy, [B, K, d]."""
-    assert self.continuous is not None
-    assert isinstance(self.policy, types.ContinuousPolicy)
-    if tf.executing_eagerly():
-      uniforms = quasi_random.uniforms(
-          len(observation), self.draws, self.continuous.size, seed=seed)
-    else:
-      uniforms = tf.random.stateless_uniform(
-          [tf.shape(observation)[0], self.draws, self.continuous.size],
-          (seed, 0), minval=1e-6, maxval=1. - 1e-6)
-    return self.policy.draw(observation, tf.constant(
-        uniforms) if tf.executing_eagerly() else uniforms)
+    following = transitions.next_observation
+    if np.any(transitions.discount):
+      return self.rows(transitions, later=self.target.of_log(following))
+    first = self.target.decide(following[:1], support=1)
+    return self.rows(transitions, later=decisions.Decision(
+        self.observations.compact(following),
+        *(tf.repeat(each, len(following), axis=0) for each in first[1:])))
 
   def imagine(
       self,
@@ -278,7 +196,8 @@ class Problem:
     """
     later = self.observations.collapse(
         tf.reshape(later, [-1, self.num_observations]))
-    decision = self.decide(self.observations.invert(later), support=support)
+    decision = self.target.decide(
+        self.observations.invert(later), support=support)
     total = tf.reduce_sum(decision.probabilities, axis=1, keepdims=True)
     return Step(
         now,
@@ -286,30 +205,10 @@ class Problem:
             later, decision.actions, decision.probabilities / total),
         self.discount * going_on)
 
-  def support(self, observation: tf.Tensor) -> int:
-    """Returns the largest number of actions taken at any of the states."""
-    if self.vectors is not None:
-      return self.draws
-    return max(
-        int(tf.reduce_max(tf.math.count_nonzero(
-            self._probabilities(observation[start:start + _PART]), axis=1)))
-        for start in range(0, len(observation), _PART))
-
   def allows(self, value: float) -> bool:
     """Whether a value is possible, give or take a tenth of the range."""
     slack = 0.1 * (self.highest - self.lowest)
     return bool(self.lowest - slack <= value <= self.highest + slack)
-
-  def _probabilities(self, observation: tf.Tensor) -> tf.Tensor:
-    """Returns pi(.|s), [B, A]; the policy sees raw float64 observations."""
-    assert isinstance(self.policy, types.Policy)
-    return self.policy.action_probabilities(tf.cast(observation, tf.float64))
-
-
-def _joined(parts: Iterable[decisions.Decision]) -> decisions.Decision:
-  """Returns the decisions of all parts."""
-  return decisions.Decision(*(
-      tf.concat(each, axis=0) for each in zip(*parts, strict=True)))
 
 
 def pose(
@@ -415,8 +314,8 @@ def _value_scale(
     return differentiable.append_intercept(tf.concat(columns, axis=1))
 
   parts = [problem.rows(types.Transition(*(
-      each[start:start + _PART] for each in transitions)))
-           for start in range(0, len(transitions.action), _PART)]
+      each[start:start + targets.PART] for each in transitions)))
+           for start in range(0, len(transitions.action), targets.PART)]
   fitted = ridge.solve_cross(ridge.merge(*(
       ridge.sums(linear(rows.instrument), tf.concat(
           [difference(linear, rows.treatment), rows.outcome], axis=1))
@@ -429,59 +328,3 @@ def _value_scale(
   mean, scale = float(values.mean()), float(values.std())
   # Rewards that never change have values that never change either.
   return mean, scale if scale > 1e-6 * max(1., abs(mean)) else 1.
-
-
-class QFunction:
-  """The values of a policy on their raw scale."""
-
-  def __init__(self, problem: Problem, function: DecisionFunction):
-    """Wraps a function of decisions on the scale of the problem, [B, 1]."""
-    self._problem = problem
-    self._function = function
-
-  def values(self, observation: tf.Tensor) -> tf.Tensor:
-    """Returns Q(s, .), [B, A], of raw observations [B, D].
-
-    Raises:
-      ValueError: actions are vectors, of which there is no end.
-    """
-    if self._problem.continuous is not None:
-      raise ValueError(
-          'Actions are vectors, so the values of all cannot be listed. Ask '
-          'value(observation, action) for those of some.')
-    states = self._problem.observations.compact(observation)
-    columns = [
-        self._function(decisions.taken(
-            states, tf.fill([len(observation)], action)))
-        for action in range(self._problem.num_actions)]
-    return self._raw(tf.concat(columns, axis=1))
-
-  def value(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
-    """Returns Q(s, a), [B], of raw observations [B, D] and their actions."""
-    vectors = self._problem.vectors
-    return self._raw(self._function(decisions.taken(
-        self._problem.observations.compact(observation),
-        action if vectors is None else vectors.compact(action))))[:, 0]
-
-  def expected(self, observation: tf.Tensor) -> tf.Tensor:
-    """Returns E_pi Q(s, .), [B], of raw observations [B, D]."""
-    return tf.concat([
-        self._raw(self._function(decision))[:, 0]
-        for decision in self._problem.decide_in_parts(observation)], axis=0)
-
-  def _raw(self, value: tf.Tensor) -> tf.Tensor:
-    return self._problem.value_scale * tf.cast(value, tf.float64)
-
-
-def initial_value(
-    q_function: types.QFunction, initial_observations: tf.Tensor) -> float:
-  """Returns E Q(s0, pi) over initial states and the policy's actions.
-
-  The expectation over actions is exact, the one over states the mean over
-  those given.
-
-  Args:
-    q_function: values of the policy.
-    initial_observations: raw observations [E, D].
-  """
-  return float(tf.reduce_mean(q_function.expected(initial_observations)))

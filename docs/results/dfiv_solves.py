@@ -88,7 +88,7 @@ def run(out, dataset, seed, included):
   problem = bellman.pose(
       log.transitions, log.policy, discount=log.metadata.spec.discount,
       num_actions=log.metadata.num_actions)
-  rows = problem.rows(log.transitions, support=problem.support(
+  rows = problem.rows(log.transitions, support=problem.target.support(
       log.transitions.next_observation))
   # Trained with the solve that hardly ever diverges.
   config = dataclasses.replace(

@@ -116,7 +116,8 @@ def draw(problem, seed):
   def choose(probabilities):
     edges = np.cumsum(probabilities, axis=1)
     uniforms = generator.random((len(edges), 1)) * edges[:, -1:]
-    return np.sum(edges <= uniforms, axis=1)
+    # The two states before the end have no clinicians' actions.
+    return np.minimum(np.sum(edges <= uniforms, axis=1), edges.shape[1] - 1)
 
   state = choose(np.tile(problem.first, (problem.episodes, 1)))
   episode, parts = np.arange(problem.episodes), []

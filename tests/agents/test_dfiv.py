@@ -11,7 +11,7 @@ from dfiv_ope.agents import dfiv, memory
 from dfiv_ope.iv import ridge
 from dfiv_ope.iv.methods import dfiv_algorithm
 from dfiv_ope.nn import layers
-from dfiv_ope.ope import bellman
+from dfiv_ope.ope import values
 
 PENALTY = 1e-3
 
@@ -159,17 +159,17 @@ def test_the_solves_agree_on_a_table(case):
   linear = (layers.Dense(5, None),)
   config = dataclasses.replace(
       dfiv.Config(), treatment_net=linear, instrument_net=linear)
-  values = []
+  found = []
   for solve in dfiv.SOLVES:
     agent = dfiv.make(
         dataclasses.replace(config, solve=solve), case.problem, seed=0)
     agent.solve(memory.InMemory(case.rows, batch_size=1, seed=0).parts)
-    values.append(bellman.QFunction(
+    found.append(values.QFunction(
         case.problem, agent.predict).values(case.observations).numpy())
-  assert np.std(values[0]) == pytest.approx(case.q_values.std(), rel=0.2)
-  for other in values[1:]:
+  assert np.std(found[0]) == pytest.approx(case.q_values.std(), rel=0.2)
+  for other in found[1:]:
     np.testing.assert_allclose(
-        other, values[0], atol=1e-3 * case.q_values.std())
+        other, found[0], atol=1e-3 * case.q_values.std())
 
 
 def test_the_paper_has_its_own_form():

@@ -31,7 +31,7 @@ def _value(case, rows, starts):
       agents.load('lstd').CONFIGS['default'], random_features=40)
   agent = agents.load('lstd').make(config, case.problem, seed=0)
   agent.solve(memory.InMemory(rows, batch_size=1, seed=0).parts)
-  values = agent.predict(case.problem.decide(starts)).numpy()
+  values = agent.predict(case.problem.target.decide(starts)).numpy()
   return agent, case.problem.value_scale * float(values.mean())
 
 

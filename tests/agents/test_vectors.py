@@ -15,7 +15,7 @@ import tensorflow as tf
 from dfiv_ope import actions, agents, types
 from dfiv_ope.agents import base, memory
 from dfiv_ope.evaluation import influence, interval_settings
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decisions, targets
 from dfiv_ope.policies import continuous
 
 _DISCOUNT, _SLOPE, _SPREAD, _NOISE = 0.8, 0.2, 0.3, 0.1
@@ -103,7 +103,7 @@ def test_values_of_actions_are_asked_for_one_by_one():
 
 
 def test_a_deterministic_policy_takes_one_draw():
-  decision = _problem(0.).decide(tf.constant([[1.], [2.]]))
+  decision = _problem(0.).target.decide(tf.constant([[1.], [2.]]))
   assert decision.actions.shape == (2, 1, 1)
   np.testing.assert_allclose(
       _problem(0.).vectors.invert(decision.actions[:, 0]), [[0.2], [0.4]],
@@ -130,7 +130,7 @@ def test_the_error_of_draws_is_that_of_independent_ones():
 
   weighted = _DISCOUNT ** 2 * np.sum(np.square(found.weights)) + 1. / 200
   assert found.draw_error(Linear()) == pytest.approx(
-      problem.value_scale * _SPREAD * np.sqrt(weighted / bellman.DRAWS),
+      problem.value_scale * _SPREAD * np.sqrt(weighted / targets.DRAWS),
       rel=0.1)
 
 

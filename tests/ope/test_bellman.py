@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import testing, types
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decisions, values
 
 
 def _transitions():
@@ -100,7 +100,7 @@ def test_the_scale_of_values_is_that_of_a_linear_q_function():
 
 def test_the_q_function_is_on_the_raw_scale():
   problem = _problem()
-  function = bellman.QFunction(
+  function = values.QFunction(
       problem, lambda decision: tf.reduce_sum(
           tf.cast(decision.actions, tf.float32) * decision.probabilities,
           axis=1, keepdims=True))

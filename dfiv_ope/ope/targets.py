@@ -1,0 +1,141 @@
+"""What the target policy does in states of a log, as decisions.
+
+Of finitely many actions all are there, with their probabilities, so that an
+expectation over them is exact. Of a policy over vectors, quasi-random draws
+stand for its actions; so they do where a log has more probabilities than
+memory holds.
+"""
+
+from collections.abc import Iterable, Iterator
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.ope import decisions
+from dfiv_ope.policies import quasi_random
+
+# Draws that stand for a policy's actions in a state.
+DRAWS = 16
+# Probabilities of actions that are kept of all rows; more are drawn from.
+_MOST_PROBABILITIES = 25_000_000
+# Rows of a part, where something is asked of many states.
+PART = 4_096
+# Inverse distribution functions are infinite at 0 and 1.
+_EDGE = 1e-6
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Target:
+  """The target policy, and what its states and actions are.
+
+  Attributes:
+    policy: over finitely many actions, or over vectors.
+    spaces: encode states and actions.
+  """
+  policy: types.Policy | types.ContinuousPolicy
+  spaces: decisions.Spaces
+
+  @property
+  def draws(self) -> int:
+    """Vectors that stand for the policy's in a state; 0 if there are none."""
+    if self.spaces.vectors is None:
+      return 0
+    assert isinstance(self.policy, types.ContinuousPolicy)
+    return 1 if self.policy.deterministic else DRAWS
+
+  def decide(
+      self, observation: tf.Tensor, *, support: int | None = None,
+      seed: int = 0,
+  ) -> decisions.Decision:
+    """Returns what the policy does at raw observations [B, D].
+
+    Args:
+      observation: raw.
+      support: how many actions it takes in any of the states, at most; all
+        actions if None. Fewer are cheaper.
+      seed: of the draws of a policy over vectors.
+    """
+    states = self.spaces.states.compact(observation)
+    vectors = self.spaces.vectors
+    if vectors is None:
+      probabilities, actions = tf.math.top_k(
+          self._probabilities(observation),
+          k=support or self.spaces.num_actions)
+      return decisions.Decision(states, actions, probabilities)
+    drawn = self._draw(tf.cast(observation, tf.float64), seed)  # [B, K, d]
+    encoded = vectors.compact(tf.reshape(drawn, [-1, drawn.shape[2]]))
+    shape = tf.shape(drawn)[:2]
+    actions = tf.reshape(
+        encoded, tf.concat([shape, encoded.shape[1:]], axis=0))
+    return decisions.Decision(
+        states, tf.ensure_shape(actions, [None, self.draws, None]),
+        tf.fill(shape, 1. / self.draws))
+
+  def in_parts(
+      self, observation: tf.Tensor) -> Iterator[decisions.Decision]:
+    """Yields `decide` of some thousand rows at a time."""
+    for part, start in enumerate(range(0, len(observation), PART)):
+      yield self.decide(observation[start:start + PART], seed=part)
+
+  def of_log(self, observation: tf.Tensor) -> decisions.Decision:
+    """Returns `decide` of all next states of a log, in what memory it has."""
+    if self.spaces.vectors is not None:
+      return _joined(self.in_parts(observation))
+    support = self.support(observation)
+    if support * len(observation) <= _MOST_PROBABILITIES:
+      return self.decide(observation, support=support)
+    return _joined(_drawn(decision, seed=part) for part, decision
+                   in enumerate(self.in_parts(observation)))
+
+  def support(self, observation: tf.Tensor) -> int:
+    """Returns the largest number of actions taken at any of the states."""
+    return max(
+        int(tf.reduce_max(tf.math.count_nonzero(
+            self._probabilities(observation[start:start + PART]), axis=1)))
+        for start in range(0, len(observation), PART))
+
+  def is_drawn(self, decision: decisions.Decision) -> bool:
+    """Returns whether the actions of a decision are draws of the policy."""
+    draws = decision.actions.shape[1]
+    return draws > 1 and bool(self.draws or (
+        draws == DRAWS and np.all(
+            decision.probabilities == np.float32(1. / draws))))
+
+  def _probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns pi(.|s), [B, A]; the policy sees raw float64 observations."""
+    assert isinstance(self.policy, types.Policy)
+    return self.policy.action_probabilities(tf.cast(observation, tf.float64))
+
+  def _draw(self, observation: tf.Tensor, seed: int) -> tf.Tensor:
+    """Returns actions of the policy, [B, K, d]."""
+    assert isinstance(self.policy, types.ContinuousPolicy)
+    assert self.spaces.vectors is not None
+    entries = self.spaces.vectors.raw_size
+    if tf.executing_eagerly():
+      return self.policy.draw(observation, tf.constant(quasi_random.uniforms(
+          len(observation), self.draws, entries, seed=seed)))
+    return self.policy.draw(observation, tf.random.stateless_uniform(
+        [tf.shape(observation)[0], self.draws, entries], (seed, 0),
+        minval=_EDGE, maxval=1. - _EDGE))
+
+
+def _drawn(
+    decision: decisions.Decision, *, seed: int) -> decisions.Decision:
+  """Returns draws of a decision's actions, each as likely as the others."""
+  uniforms = quasi_random.uniforms(
+      len(decision.probabilities), DRAWS, 1, seed=seed)[..., 0]
+  place = tf.minimum(
+      tf.searchsorted(tf.cumsum(decision.probabilities, axis=1),
+                      tf.constant(uniforms), side='right'),
+      decision.probabilities.shape[1] - 1)
+  return decisions.Decision(
+      decision.observation, tf.gather(decision.actions, place, batch_dims=1),
+      tf.fill(tf.shape(place), 1. / DRAWS))
+
+
+def _joined(parts: Iterable[decisions.Decision]) -> decisions.Decision:
+  """Returns the decisions of all parts."""
+  return decisions.Decision(*(
+      tf.concat(each, axis=0) for each in zip(*parts, strict=True)))

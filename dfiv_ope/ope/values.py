@@ -1,0 +1,63 @@
+"""A regression's answer as a Q-function, and the value of its policy."""
+
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.ope import bellman, decisions
+
+
+class QFunction:
+  """The values of a policy on their raw scale."""
+
+  def __init__(
+      self, problem: bellman.Problem, function: bellman.DecisionFunction):
+    """Wraps a function of decisions on the scale of the problem, [B, 1]."""
+    self._problem = problem
+    self._function = function
+
+  def values(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns Q(s, .), [B, A], of raw observations [B, D].
+
+    Raises:
+      ValueError: actions are vectors, of which there is no end.
+    """
+    if self._problem.continuous is not None:
+      raise ValueError(
+          'Actions are vectors, so the values of all cannot be listed. Ask '
+          'value(observation, action) for those of some.')
+    states = self._problem.observations.compact(observation)
+    columns = [
+        self._function(decisions.taken(
+            states, tf.fill([len(observation)], action)))
+        for action in range(self._problem.num_actions)]
+    return self._raw(tf.concat(columns, axis=1))
+
+  def value(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+    """Returns Q(s, a), [B], of raw observations [B, D] and their actions."""
+    vectors = self._problem.vectors
+    return self._raw(self._function(decisions.taken(
+        self._problem.observations.compact(observation),
+        action if vectors is None else vectors.compact(action))))[:, 0]
+
+  def expected(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns E_pi Q(s, .), [B], of raw observations [B, D]."""
+    return tf.concat([
+        self._raw(self._function(decision))[:, 0]
+        for decision in self._problem.target.in_parts(observation)], axis=0)
+
+  def _raw(self, value: tf.Tensor) -> tf.Tensor:
+    return self._problem.value_scale * tf.cast(value, tf.float64)
+
+
+def initial_value(
+    q_function: types.QFunction, initial_observations: tf.Tensor) -> float:
+  """Returns E Q(s0, pi) over initial states and the policy's actions.
+
+  The expectation over actions is exact, the one over states the mean over
+  those given.
+
+  Args:
+    q_function: values of the policy.
+    initial_observations: raw observations [E, D].
+  """
+  return float(tf.reduce_mean(q_function.expected(initial_observations)))
