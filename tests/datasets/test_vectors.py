@@ -3,8 +3,11 @@
 import dataclasses
 import json
 
+import minari
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
 import pytest
 
 from dfiv_ope import actions
@@ -114,6 +117,35 @@ def test_an_export_comes_back(mixed, tmp_path, format_name):
           mixed.metadata.continuous)
   assert exporting.action_options(mixed.metadata.continuous) == (
       '--continuous --bounds :,0.0:10.0 --map categorical_actions=action_0')
+
+
+def test_minari_itself_reads_what_is_exported(mixed, tmp_path):
+  exporting.export(mixed, tmp_path / 'folder', format_name='minari')
+  dataset = minari.MinariDataset(tmp_path / 'folder' / 'data')
+  assert dataset.action_space.low.tolist() == [0., 0.]
+  assert dataset.action_space.high.tolist() == [2., 10.]
+  np.testing.assert_array_equal(dataset[1].actions, [[0., 10.], [2., .125]])
+
+
+@pytest.mark.parametrize('format_name', ['npz', 'parquet'])
+def test_a_column_of_arrays_is_a_vector(tmp_path, format_name):
+  path = tmp_path / f'log.{format_name}'
+  given = {'episode': [0, 0], 'reward': [1., 2.], 'terminated': [0, 1],
+           'obs': [1., 2.]}
+  torque = np.array([[1., 2., 3.], [4., 5., 6.]])
+  if format_name == 'npz':
+    np.savez(path, **given, torque=torque)
+  else:
+    parquet.write_table(pa.table({**given, 'torque': (
+        pa.FixedSizeListArray.from_arrays(torque.ravel(), 3))}), path)
+  dataset = _import(
+      path, tmp_path / 'data', action='torque',
+      categorical_actions='torque[2]')
+  assert dataset.metadata.continuous == actions.Continuous(
+      low=(None,) * 3, high=(None,) * 3, categories={2: ('3', '6')},
+      names=('torque[0]', 'torque[1]', 'torque[2]'))
+  np.testing.assert_array_equal(
+      dataset.steps.action[:2], [[1., 2., 0.], [4., 5., 1.]])
 
 
 @pytest.mark.parametrize('format_name', exporting.FORMATS)
