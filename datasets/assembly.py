@@ -7,7 +7,7 @@ import numpy as np
 
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import decoding, findings, labels
+from dfiv_ope.datasets import decoding, findings, labels, vectors
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets.formats import source
 
@@ -39,7 +39,7 @@ class Assembler:
   def __init__(
       self,
       layout: columns_lib.Layout,
-      actions: labels.Actions,
+      actions: labels.Actions | vectors.Entries,
       *,
       file: str,
       report: Callable[[findings.Finding], None],
@@ -167,6 +167,8 @@ class Assembler:
     if self._time_feature:
       step = np.arange(len(index)) - np.repeat(final - lengths + 1, lengths)
       observation = np.column_stack([observation, step])
+    action = rows.action[index]
+    action[is_last] = 0
     annotations = rows.annotations[index]
     annotations[is_terminal] = 0.
     if self._decoder.has_behaviour:
@@ -174,7 +176,7 @@ class Assembler:
     return Block(
         steps_lib.Steps(
             observation=observation,
-            action=np.where(is_last, 0, rows.action[index]).astype(np.int32),
+            action=action,
             reward=np.where(is_last, 0., rows.reward[index]),
             discount=discount,
             is_first=np.roll(is_last, 1), is_last=is_last,

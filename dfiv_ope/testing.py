@@ -10,8 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import encoding, scaling
-from dfiv_ope.ope import decisions
 
 
 class Corridor(dm_env.Environment):
@@ -194,13 +192,3 @@ def two_stage_rows(seed: int, rows: int = 40) -> types.IVBatch:
       treatment=treatment, instrument=instrument,
       outcome=treatment @ [[1.], [-2.]] + 0.5 + noise,
       covariate=generator.normal(size=(rows, 2)))
-
-
-def spaces(num_observations: int, num_actions: int) -> decisions.Spaces:
-  """Returns states of numbers that are used as they are, and their actions."""
-  return decisions.Spaces(
-      states=encoding.Encoding(
-          numbers=tuple(range(num_observations)),
-          standardiser=scaling.Standardiser(
-              np.zeros(num_observations), np.ones(num_observations))),
-      num_actions=num_actions)

@@ -28,6 +28,8 @@ def check(
     bandit: options.LogBandit = None,
     time_feature: options.LogTime = None,
     horizon: options.LogHorizon = None,
+    continuous: options.LogContinuous = None,
+    bounds: options.LogBounds = None,
     as_json: options.Json = False,
 ) -> None:
   """Say what a dataset or a log holds, and whether it is sound.
@@ -41,7 +43,8 @@ def check(
       'format_name': format_name, 'mapping': mapping,
       'assignments': assignments, 'actions': actions, 'ends': ends,
       'categorical': categorical, 'bandit': bandit,
-      'time_feature': time_feature, 'horizon': horizon}
+      'time_feature': time_feature, 'horizon': horizon,
+      'continuous': continuous or None, 'bounds': bounds}
   is_log = finding.is_log(path)
   if not is_log:
     finding.require(path)

@@ -24,6 +24,8 @@ def import_log(
     bandit: options.LogBandit = None,
     time_feature: options.LogTime = None,
     horizon: options.LogHorizon = None,
+    continuous: options.LogContinuous = None,
+    bounds: options.LogBounds = None,
     discount: Annotated[float, typer.Option(
         help='Discount of the value that is asked for; 1 if all episodes '
         'terminate.')] = 0.99,
@@ -37,12 +39,13 @@ def import_log(
       dfiv-ope dataset import log.csv --out data/mine --map action=dose
   """
   runtime.start()
-  from dfiv_ope.datasets import card, importing, logs
+  from dfiv_ope.datasets import card, importing, logs, reading
   from dfiv_ope.datasets import spec as spec_lib
   reader = logs.open_mapped(
       log, format_name=format_name, mapping=mapping, assignments=assignments,
       actions=actions, ends=ends, categorical=categorical, bandit=bandit,
-      time_feature=time_feature, horizon=horizon)
+      time_feature=time_feature, horizon=horizon,
+      continuous=continuous or None, bounds=bounds)
   spec = spec_lib.Log(
       name=out.resolve().name, source=reader.file, format=reader.format,
       mapping=reader.mapping, discount=discount)
@@ -53,7 +56,9 @@ def import_log(
     importing.make(reader, out, spec, progress=console.progress)
   for note in reader.notes():
     console.note(note)
-  console.card(f'Dataset {out}', card.rows(spec_lib.read_metadata(out)))
+  metadata = spec_lib.read_metadata(out)
+  console.card(
+      f'Dataset {out}', card.rows(metadata, reading.vectors(out, metadata)))
 
 
 def export_log(
@@ -83,7 +88,11 @@ def export_log(
   with console.progress('Exporting'):
     dataset = reading.open_dataset(path)
     exporting.export(dataset, out, format_name=found)
-  if found == 'csv' and not exporting.inferred(dataset):
+  if found == 'csv' and dataset.metadata.continuous:
+    console.note(
+        'The rows alone do not tell what the actions are: import them with '
+        f'{exporting.action_options(dataset.metadata.continuous)}.')
+  elif found == 'csv' and not exporting.inferred(dataset):
     console.note(
         'The rows alone do not tell all actions and their order: import them '
         f'with --actions {",".join(exporting.labels(dataset))}.')

@@ -18,13 +18,14 @@ There are three ways to let a network depend on the action:
 
 from collections.abc import Callable, Sequence
 import dataclasses
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import encoding, networks
+from dfiv_ope.nn import encoding, networks, scaling
 from dfiv_ope.nn import layers as layers_lib
 
 # Entries of indicators of a row's actions that are made rather than summed.
@@ -56,6 +57,16 @@ class Spaces:
   states: encoding.Encoding
   num_actions: int
   vectors: encoding.Encoding | None = None
+
+  @classmethod
+  def of_numbers(cls, num_observations: int, num_actions: int) -> Self:
+    """Returns states of numbers that are used as they are, and A actions."""
+    return cls(
+        states=encoding.Encoding(
+            numbers=tuple(range(num_observations)),
+            standardiser=scaling.Standardiser(
+                np.zeros(num_observations), np.ones(num_observations))),
+        num_actions=num_actions)
 
   @property
   def action_size(self) -> int:

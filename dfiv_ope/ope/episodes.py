@@ -23,7 +23,7 @@ class Episodes:
     transitions: in order, one episode after another; arrays [N, ...].
     episodes: index of the episode of each transition, [N], from 0.
     initial_observations: of each of E episodes, [E, D].
-    num_actions: A.
+    num_actions: A; 0 if actions are vectors.
     discount: of the value that is asked for; 1 if all episodes terminate.
     name: what the log is called.
     digest: identifies the content, in hexadecimal.
@@ -32,11 +32,11 @@ class Episodes:
     observation_names: of the columns of observations; empty if they have none.
     categorical: columns of the observations whose values are names.
     behaviour_probabilities: of each logged action in the behaviour policy,
-      [N]; None if they were not recorded.
+      [N], its density if actions are vectors; None if they were not recorded.
     recorded_targets: observations [M, D] and the target policy's probabilities
       there, [M, A]; None if they were not recorded.
     notes: what was dropped, and what the columns cannot tell.
-    continuous: what an action is, if it is a vector; `num_actions` is 0 then.
+    continuous: what the actions are if they are vectors; else None.
     time_feature: whether the last column of the observations is the number of
       the step, which policies do not see.
   """
@@ -68,11 +68,13 @@ class Episodes:
     return len(self.episodes)
 
   def __repr__(self) -> str:
+    shown = (f'{self.num_actions} actions' if self.continuous is None else
+             f'{self.continuous.size} action entries')
     return (
         f'<{type(self).__name__} {self.name}: {len(self):,} transitions in '
         f'{self.num_episodes:,} episodes ({self.truncated:,} truncated), '
-        f'{self.num_observations} observation entries, {self.num_actions} '
-        f'actions, discount {self.discount:g}>')
+        f'{self.num_observations} observation entries, {shown}, discount '
+        f'{self.discount:g}>')
 
   @property
   def num_observations(self) -> int:
@@ -98,11 +100,14 @@ class Episodes:
           observation=transitions.observation[:, :seen],
           next_observation=transitions.next_observation[:, :seen])
       recorded = recorded and (recorded[0][:, :seen], recorded[1])
-    return {
+    known = {
         'num_actions': self.num_actions, 'transitions': transitions,
         'episodes': self.episodes, 'action_labels': self.action_labels,
         'recorded': recorded,
         'categorical': tuple(each for each in self.categorical if each < seen)}
+    if self.continuous is not None:
+      known['continuous'] = self.continuous
+    return known
 
   @functools.cached_property
   def average_return(self) -> episode_returns.MonteCarlo:

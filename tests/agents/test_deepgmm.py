@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import testing, types
+from dfiv_ope import types
 from dfiv_ope.agents import base, deepgmm, memory
 from dfiv_ope.iv.methods import deepgmm_update
 from dfiv_ope.nn import layers
@@ -78,8 +78,8 @@ def test_the_values_of_a_chain_with_chance_are_found(problem, critic_steps):
 def _structural(mean=0.5):
   return deepgmm.Structural(
       decisions.Heads(
-          (layers.Dense(2, None),), spaces=testing.spaces(3, 2), seed=0),
-      mean)
+          (layers.Dense(2, None),),
+          spaces=decisions.Spaces.of_numbers(3, 2), seed=0), mean)
 
 
 def test_the_structural_function_is_the_bellman_difference(problem):

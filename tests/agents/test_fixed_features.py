@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import agents, testing
+from dfiv_ope import agents
 from dfiv_ope.agents import fixed_features, memory, wave_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import features, ridge
@@ -36,9 +36,10 @@ def test_sums_by_action_are_the_sums_of_the_features(case, kind):
 def test_waves_in_a_graph_are_the_fourier_features_of_numpy():
   fourier = features.FourierFeatures(np.array([0.5, 2.]), size=6, seed=0)
   x = np.random.default_rng(0).normal(size=(9, 2))
+  waves = wave_features.Waves(
+      fourier, decisions.Spaces.of_numbers(2, 1).states)
   np.testing.assert_allclose(
-      tf.function(wave_features.Waves(fourier, testing.spaces(2, 1).states))(
-          tf.constant(x)), fourier(x), rtol=1e-10, atol=1e-12)
+      tf.function(waves)(tf.constant(x)), fourier(x), rtol=1e-10, atol=1e-12)
 
 
 def test_waves_of_categories_need_no_indicators():

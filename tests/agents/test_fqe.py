@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import testing, types
+from dfiv_ope import types
 from dfiv_ope.agents import base, fqe, memory
 from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman, decisions
@@ -94,8 +94,8 @@ def test_two_hot_keeps_the_mean_and_sums_to_one():
 def test_the_categorical_value_is_the_mean_of_the_probabilities():
   atoms = np.array([-1., 1., 3.])
   joint = decisions.Joint(
-      (layers.Dense(8), layers.Dense(3, None)), spaces=testing.spaces(2, 2),
-      seed=0)
+      (layers.Dense(8), layers.Dense(3, None)),
+      spaces=decisions.Spaces.of_numbers(2, 2), seed=0)
   observation = tf.constant([[0.3, -1.], [2., 0.5]])
   network = fqe.Categorical(joint, atoms)
   by_action = []

@@ -65,7 +65,7 @@ def _learner(name):
   config = entry.configs['default']
   quick = {'fqe': {'updates': 600, 'checks': 1},
            'dfiv': {'updates': 60, 'checks': 1},
-           'deepgmm': {'updates': 200, 'checks': 1},
+           'deepgmm': {'updates': 800, 'checks': 1},
            'deepiv': {'updates': 60, 'checks': 1}}.get(name, {})
   config = dataclasses.replace(config, **quick)
   learner = base.OPELearner(

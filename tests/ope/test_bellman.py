@@ -77,10 +77,10 @@ def test_rewards_of_one_sign_do_not_allow_values_of_the_other():
 
 
 def test_support_is_the_largest_number_of_actions_taken():
-  assert _problem().support(_transitions().observation) == 2
+  assert _problem().target.support(_transitions().observation) == 2
   sure = bellman.pose(
       _transitions(), testing.Mixed([0., 1.]), discount=0.9, num_actions=2)
-  assert sure.support(_transitions().observation) == 1
+  assert sure.target.support(_transitions().observation) == 1
   later = sure.rows(_transitions(), support=1).treatment.later
   np.testing.assert_array_equal(later.actions, [[1], [1], [1]])
   np.testing.assert_array_equal(later.probabilities, [[1.]] * 3)

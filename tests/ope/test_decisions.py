@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import testing
 from dfiv_ope.nn import encoding, layers, networks
 from dfiv_ope.ope import decisions
 
@@ -27,7 +26,7 @@ def _policy():
 
 
 def _networks():
-  spaces = testing.spaces(2, 3)
+  spaces = decisions.Spaces.of_numbers(2, 3)
   state = decisions.StateNetwork(LAYERS, states=spaces.states, seed=0)
   return {
       'joint': decisions.Joint(
@@ -63,7 +62,7 @@ def test_a_network_of_vectors_averages_over_draws():
   vectors = encoding.fit(np.array([[0., 2.], [4., 5.], [2., 2.]]),
                          categorical=[1])
   spaces = dataclasses.replace(
-      testing.spaces(2, 0), vectors=vectors)
+      decisions.Spaces.of_numbers(2, 0), vectors=vectors)
   assert spaces.action_size == 3
   network = decisions.Joint(LAYERS, spaces=spaces, seed=0)
   drawn = vectors.compact([[0., 2.], [4., 5.]])
@@ -112,7 +111,7 @@ def test_outer_has_a_block_an_action_and_a_constant_at_the_end():
 
 def test_heads_need_an_output_an_action():
   with pytest.raises(ValueError, match='one output for each of 4 actions'):
-    decisions.Heads(LAYERS, spaces=testing.spaces(2, 4), seed=0)
+    decisions.Heads(LAYERS, spaces=decisions.Spaces.of_numbers(2, 4), seed=0)
 
 
 def test_a_product_with_outer_features_needs_no_features():
