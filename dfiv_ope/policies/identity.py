@@ -109,14 +109,9 @@ def asking(
   """
 
   def ask(observation: np.ndarray) -> np.ndarray:
-    try:
-      # A copy, because the function may write into what it gets.
-      answer = function(np.array(observation, np.float64))
-    except BaseException as error:
-      naming.let_interrupts_pass(error)
-      raise ValueError(f'{name} failed: {naming.line(error)}.') from error
     return probabilities(
-        answer, len(observation), name, num_actions, action_labels)
+        answers.call(function, name, np.asarray(observation)),
+        len(observation), name, num_actions, action_labels)
 
   return ask
 
