@@ -250,6 +250,11 @@ def glance(target: types.FloatArray, actions: np.ndarray) -> Overlap:
       unseen=unseen(target, actions))
 
 
+def glance_vectors(steps: int) -> Overlap:
+  """Returns the same for a log of so many steps of vectors: nothing yet."""
+  return Overlap(steps=steps, agreement=math.nan, unseen={})
+
+
 def agreement(target: types.FloatArray, actions: np.ndarray) -> float:
   """Returns how likely the policy takes the logged action, on average."""
   return float(np.mean(neighbours.taken(target, actions), dtype=np.float64))
