@@ -56,5 +56,5 @@ def card(found: dict[str, Any]) -> list[tuple[str, str]]:
         f'{weights["effective_steps"]:,.0f} of {found["steps"]:,} steps, '
         f'{weights["effective_episodes"]:,.1f} of '
         f'{found["episodes"]:,} episodes'
-        + (' (with an estimated behaviour policy)' if weights['estimated'] else '')))
+        + (' (behaviour policy estimated)' if weights['estimated'] else '')))
   return rows

@@ -134,17 +134,6 @@ class EvaluationTask:
             for part in self._parts]),
         estimated=True)
 
-  @functools.cached_property
-  def overlap(self) -> overlap.Overlap:
-    """How far the log holds what the target policy would do."""
-    if self.log.continuous is not None:
-      return self._vector_overlap()
-    return overlap.measure(
-        self.target_probabilities, np.asarray(self.log.transitions.action),
-        self.log.episodes, np.asarray(self.rows.instrument.observation),
-        behaviour=self.behaviour.probabilities,
-        estimated=self.behaviour.estimated)
-
   @property
   def glance(self) -> overlap.Overlap:
     """The part of the overlap that takes no time."""
@@ -177,6 +166,17 @@ class EvaluationTask:
         behaviour=None if policy.deterministic
         else self.behaviour.probabilities,
         estimated=not policy.deterministic and self.behaviour.estimated)
+
+  @functools.cached_property
+  def overlap(self) -> overlap.Overlap:
+    """How far the log holds what the target policy would do."""
+    if self.log.continuous is not None:
+      return self._vector_overlap()
+    return overlap.measure(
+        self.target_probabilities, np.asarray(self.log.transitions.action),
+        self.log.episodes, np.asarray(self.rows.instrument.observation),
+        behaviour=self.behaviour.probabilities,
+        estimated=self.behaviour.estimated)
 
   def _log_densities(
       self, policy: types.ContinuousPolicy) -> types.FloatArray:
