@@ -117,7 +117,8 @@ def _vectors(
     trusted: bool,
 ) -> Target:
   """Returns a policy whose actions are vectors, tried."""
-  fits = {'actions': space, 'transitions': log.transitions}
+  fits: dict[str, Any] = {
+      'actions': space, 'transitions': log.transitions}
   if not isinstance(policy, str):
     name = naming.of_object(policy)
     made = vector_targets.from_object(policy, name, **fits)

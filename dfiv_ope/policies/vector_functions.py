@@ -66,7 +66,7 @@ class Sampled(tf.Module):
       self, observation: np.ndarray, uniforms: np.ndarray,
   ) -> tuple[np.ndarray]:
     states = np.repeat(observation, uniforms.shape[1], axis=0)
-    seed = hashlib.sha256(np.ascontiguousarray(uniforms, np.float32)).digest()
+    seed = hashlib.sha256(np.float32(uniforms).tobytes()).digest()
     whose = f'{self._label}.sample'
     found = vector_answers.as_actions(
         answers.call(

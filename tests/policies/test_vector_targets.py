@@ -1,5 +1,6 @@
 """Policies over vectors that users name or hand in, and those refused."""
 
+import pathlib
 import sys
 
 import numpy as np
@@ -265,3 +266,23 @@ def test_one_entry_needs_no_second_axis():
       (np.arange(3.), 0.5), 3, space, whose='f')
   np.testing.assert_array_equal(found.mean, [[0.], [1.], [2.]])
   np.testing.assert_array_equal(found.deviation, np.full((3, 1), 0.5))
+
+
+@pytest.mark.parametrize('name, deterministic', [
+    ('fixed', True), ('noisy', False), ('tails', False)])
+def test_the_policies_of_the_documentation_are_taken(
+    tmp_path, monkeypatch, name, deterministic):
+  text = pathlib.Path(__file__).parents[2].joinpath(
+      'docs', 'policies.md').read_text()
+  section = text[text.index('## Actions that are vectors'):]
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(sys, 'path', list(sys.path))
+  monkeypatch.delitem(sys.modules, 'doses', raising=False)
+  (tmp_path / 'doses.py').write_text(
+      section.split('```python\n')[1].split('```')[0])
+  space = actions.Continuous(low=(-1., 0.), high=(1., 9.))
+  target = _resolve(f'doses:{name}', space, np.abs(np.tanh(_TAKEN)))
+  assert target.policy.deterministic == deterministic
+  drawn = _draw(target)[:, 0]
+  np.testing.assert_allclose(
+      drawn[:, 0].mean(), np.mean(0.5 * np.tanh(_STATE[:, 0])), atol=0.03)
