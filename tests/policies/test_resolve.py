@@ -449,7 +449,7 @@ _DOCUMENT = pathlib.Path(__file__).parents[2] / 'docs' / 'policies.md'
 
 
 def test_the_examples_of_the_documentation_are_policies(tmp_path, monkeypatch):
-  functions, saved_model = re.findall(
+  functions, saved_model, _ = re.findall(
       r'```python\n(.*?)```', _DOCUMENT.read_text(), re.DOTALL)
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr(sys, 'path', list(sys.path))
