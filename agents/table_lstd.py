@@ -102,8 +102,9 @@ def policy_of(problem: bellman.Problem) -> tables.TablePolicy:
   found = list(problem.target.in_parts(
       states.invert(tf.constant(states.cell_states()))))
   return tables.TablePolicy(
-      *(np.concatenate([each[member] for each in found])
-        for member in (1, 2)), num_actions=problem.num_actions)
+      np.concatenate([each.actions for each in found]),
+      np.concatenate([each.probabilities for each in found]),
+      problem.num_actions)
 
 
 def starts_of(

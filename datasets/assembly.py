@@ -8,6 +8,7 @@ import numpy as np
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import decoding, findings, labels, vectors
+from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets.formats import source
 
@@ -38,7 +39,7 @@ class Assembler:
 
   def __init__(
       self,
-      layout: columns_lib.Layout,
+      layout: layout_lib.Layout,
       actions: labels.Actions | vectors.Entries,
       *,
       file: str,

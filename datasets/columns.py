@@ -1,10 +1,9 @@
-"""What the columns of a log mean: the mapping, and how it meets a file."""
+"""What the columns of a log mean: the mapping as it is asked for."""
 
 import collections
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
-import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from dfiv_ope import configs, limits
 from dfiv_ope.datasets import bounds as bounds_lib
@@ -19,11 +18,11 @@ STEP_DISCOUNT = 'step_discount'
 TIME = 'step'
 
 # Names that are taken without being asked for, where a file has them.
-_USUAL = {'step': 'step', 'terminated': TERMINATED, 'truncated': TRUNCATED,
-          'behaviour_probability': BEHAVIOUR_PROBABILITY,
-          'discount': STEP_DISCOUNT}
+USUAL = {'step': 'step', 'terminated': TERMINATED, 'truncated': TRUNCATED,
+         'behaviour_probability': BEHAVIOUR_PROBABILITY,
+         'discount': STEP_DISCOUNT}
 # Of these a bandit log has none.
-_OF_EPISODES = ('step', 'terminated', 'truncated', 'discount')
+OF_EPISODES = ('step', 'terminated', 'truncated', 'discount')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,7 @@ class Columns:
         raise ValueError(
             'actions must be their number or at least two labels, got '
             f'{", ".join(self.actions)!r}.')
-      _no_repetition('actions', self.actions)
+      no_repetition('actions', self.actions)
     if self.actions is not None and self.vectors:
       raise discrete_only('actions (the labels or their number)')
 
@@ -109,7 +108,7 @@ class Columns:
 
   def _check_bandit(self) -> None:
     """Refuses what only episodes of several steps have."""
-    given = [name for name in (*_OF_EPISODES, 'horizon')
+    given = [name for name in (*OF_EPISODES, 'horizon')
              if getattr(self, name) is not None]
     if self.time_feature:
       given.append('time_feature')
@@ -122,63 +121,6 @@ class Columns:
           'Every row of a bandit log is an episode of one step that '
           f'terminates, so {", ".join(given)} cannot go with it. Leave out '
           'bandit, or the rest.')
-
-
-class Layout(NamedTuple):
-  """The mapping once it has met a file; None where the file has nothing.
-
-  Attributes:
-    target_labels: the actions that target probabilities are named after.
-    ends: how an episode ends that no column says it of.
-    continuous: whether it is known that actions are vectors.
-    others: names of columns, as in `Columns`.
-  """
-  episode: str
-  step: str | None
-  observations: tuple[str, ...]
-  action: tuple[str, ...]
-  reward: str
-  terminated: str | None
-  truncated: str | None
-  behaviour_probability: str | None
-  target_probabilities: tuple[str, ...]
-  target_labels: tuple[str, ...] | None
-  ends: str
-  categorical: tuple[str, ...] = ()
-  discount: str | None = None
-  bandit: bool = False
-  time_feature: bool = False
-  horizon: int | None = None
-  continuous: bool = False
-  bounds: tuple[bounds_lib.Pair, ...] | None = None
-  categorical_actions: tuple[str, ...] = ()
-
-  @property
-  def names(self) -> tuple[str, ...]:
-    """All columns that are read."""
-    single = (self.episode, self.step, *self.action, self.reward,
-              self.terminated, self.truncated, self.behaviour_probability,
-              self.discount)
-    return (*(name for name in single if name is not None),
-            *self.observations, *self.target_probabilities)
-
-  @property
-  def text(self) -> tuple[str, ...]:
-    """Columns besides the actions that are kept as they are written."""
-    return self.episode, *(
-        name for name in self.categorical if name in self.observations)
-
-  def record(self) -> dict[str, Any]:
-    """Returns the mapping for the record of a dataset."""
-    result = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in self._asdict().items() if name != 'target_labels'}
-    if len(self.action) == 1:
-      result['action'] = self.action[0]
-    for name in ('continuous', 'bounds', 'categorical_actions'):
-      if not result[name]:
-        del result[name]  # What is said of vectors only.
-    return result
 
 
 def parse(data: Mapping[str, Any]) -> Columns:
@@ -243,70 +185,6 @@ def _list(name: str, value: Any) -> tuple[str, ...]:
   return tuple(map(str, value))
 
 
-def resolve(columns: Columns, available: Sequence[str], *, file: str) -> Layout:
-  """Finds the columns of a file.
-
-  Args:
-    columns: the mapping.
-    available: names of the file's columns.
-    file: its name, for messages.
-
-  Raises:
-    ValueError: a column is missing or used twice, or nothing says how
-      episodes end.
-  """
-  _no_repetition(f'the columns of {file}', available)
-  found: dict[str, str | None] = {}
-  for name in ('episode', 'step', 'reward', 'terminated', 'truncated',
-               'behaviour_probability', 'discount'):
-    wanted = getattr(columns, name)
-    if columns.bandit and name in _OF_EPISODES:
-      found[name] = None
-    elif wanted is None:
-      usual = _USUAL[name]
-      found[name] = usual if usual in available else None
-    elif wanted in available or columns.bandit and name == 'episode':
-      found[name] = wanted  # `one_step` numbers the episodes of a bandit log.
-    else:
-      raise _missing(name, wanted, available, file)
-  taken = {name for name in found.values() if name is not None}
-  action = usual_action(available) if columns.action is None else tuple(
-      name for wanted in columns.action
-      for name in _matches('action', wanted, available, taken, file))
-  if not action:
-    raise _missing('action', source.ACTION, available, file)
-  taken.update(action)
-  vectors = columns.vectors or len(action) > 1
-  targets, labels = _targets(columns, available, taken, file)
-  observations = [
-      name for wanted in columns.observations
-      for name in _matches('observations', wanted, available,
-                           taken.union(targets), file)]
-  if vectors and columns.actions is not None:
-    raise discrete_only('actions (the labels or their number)')
-  if vectors and targets:
-    raise discrete_only('target_probabilities')
-  layout = Layout(
-      **found, action=action, observations=tuple(observations),  # type: ignore[arg-type]
-      target_probabilities=targets, target_labels=labels,
-      ends=_ends(columns, found['terminated'], available, file),
-      categorical=_categorical(columns, observations, file),
-      bandit=columns.bandit, time_feature=columns.time_feature,
-      horizon=columns.horizon, continuous=vectors, bounds=columns.bounds,
-      categorical_actions=columns.categorical_actions)
-  _no_repetition('the mapping', layout.names)
-  return layout
-
-
-def usual_action(available: Sequence[str]) -> tuple[str, ...]:
-  """Returns the columns that hold the action where nothing else is said."""
-  if source.ACTION in available:
-    return (source.ACTION,)
-  return tuple(
-      name for name in available
-      if re.fullmatch(rf'{source.ACTION}_\d+', name))
-
-
 def discrete_only(what: str) -> ValueError:
   """Returns the error of what actions that are vectors cannot have."""
   return ValueError(
@@ -314,103 +192,8 @@ def discrete_only(what: str) -> ValueError:
       'some out of finitely many. Leave one of the two out.')
 
 
-def _targets(
-    columns: Columns, available: Sequence[str], taken: Iterable[str],
-    file: str,
-) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-  """Returns columns of target probabilities and the actions they name."""
-  wanted = columns.target_probabilities
-  if wanted is None:
-    wanted = (f'{TARGET_PROBABILITY}*',)
-    if not any(name.startswith(TARGET_PROBABILITY) for name in available):
-      return (), None
-  names = [
-      name for each in wanted for name in _matches(
-          'target_probabilities', each, available, taken, file)]
-  if len(wanted) == 1 and wanted[0].endswith('*'):
-    prefix = wanted[0][:-1]
-    return tuple(names), tuple(name.removeprefix(prefix) for name in names)
-  return tuple(names), None
-
-
-def _categorical(
-    columns: Columns, observations: Sequence[str], file: str,
-) -> tuple[str, ...]:
-  """Returns the columns that were named categorical."""
-  found: list[str] = []
-  if columns.time_feature:
-    observations = [*observations, TIME]
-  for name in columns.categorical:
-    matches = [each for each in observations if name.endswith('*')
-               and each.startswith(name[:-1])]
-    if name.split('[')[0] in observations:
-      matches = [name]
-    if not matches:
-      raise ValueError(
-          f'{name!r} should be categorical, but it is no observation of '
-          f'{file}. Its observations are: {", ".join(observations[:40])}.')
-    found += matches
-  _no_repetition('the categorical columns', found)
-  return tuple(found)
-
-
-def _matches(
-    name: str, wanted: str, available: Sequence[str], taken: Iterable[str],
-    file: str) -> list[str]:
-  """Returns the columns that a name or a prefix with a star stands for."""
-  if not wanted.endswith('*'):
-    matches = [wanted] if wanted in available else []
-  else:
-    matches = [each for each in available
-               if each.startswith(wanted[:-1]) and each not in taken]
-  if not matches:
-    raise _missing(name, wanted, available, file)
-  return matches
-
-
-def _ends(
-    columns: Columns, terminated: str | None, available: Sequence[str],
-    file: str) -> str:
-  if columns.bandit:
-    if TRUNCATED in available:
-      raise ValueError(
-          f'{file} has the column {TRUNCATED!r}, but every step of a bandit '
-          'log terminates its episode. Remove the column, or leave out '
-          '--bandit.')
-    return TERMINATED
-  if terminated is not None:
-    if columns.ends is not None:
-      raise ValueError(
-          f'--ends is for logs that do not say how episodes end, but {file} '
-          f'has the column {terminated!r}. Leave it out.')
-    return TRUNCATED
-  if columns.ends is None:
-    raise ValueError(
-        f'{file} has no column {TERMINATED!r}, so how do its episodes end? '
-        'After a termination nothing more can be earned; a truncated episode '
-        'was cut off, and its continuation value is estimated. Say --ends '
-        f'{TERMINATED} or --ends {TRUNCATED}, or name a column with --map '
-        f'terminated=COLUMN. {_listing(available)}')
-  return columns.ends
-
-
-def _missing(
-    name: str, wanted: str, available: Sequence[str], file: str) -> ValueError:
-  hint = ''
-  if len(available) == 1 and any(mark in available[0] for mark in ';\t|'):
-    hint = ' Its columns must be separated by commas.'
-  return ValueError(
-      f'{file} has no column {wanted!r} for {name}.{hint} '
-      f'{_listing(available)} Name another with --map {name}=COLUMN.')
-
-
-def _listing(available: Sequence[str]) -> str:
-  shown = ', '.join(map(repr, available[:40]))
-  more = f' and {len(available) - 40} more' if len(available) > 40 else ''
-  return f'Its columns are: {shown}{more}.'
-
-
-def _no_repetition(what: str, names: Sequence[str]) -> None:
+def no_repetition(what: str, names: Sequence[str]) -> None:
+  """Refuses names of which one comes twice."""
   counts = collections.Counter(names)
   twice = sorted(name for name, count in counts.items() if count > 1)
   if twice:

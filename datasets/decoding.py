@@ -8,6 +8,7 @@ import numpy as np
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import labels, vectors
+from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets.formats import source
 
 ABSENT = -1
@@ -118,7 +119,7 @@ class Decoder:
   """
 
   def __init__(
-      self, layout: columns_lib.Layout,
+      self, layout: layout_lib.Layout,
       actions: labels.Actions | vectors.Entries, *, file: str,
       categories: Mapping[str, categories_lib.Labels] | None = None):
     """Initialises the decoder.
@@ -296,7 +297,7 @@ class Decoder:
     return result
 
   def _in_order_of_actions(
-      self, layout: columns_lib.Layout) -> tuple[str, ...]:
+      self, layout: layout_lib.Layout) -> tuple[str, ...]:
     """Returns columns of target probabilities in the order of actions."""
     names = layout.target_probabilities
     if layout.target_labels is None:

@@ -8,6 +8,7 @@ import numpy as np
 from dfiv_ope import actions as actions_lib
 from dfiv_ope.datasets import bounds, decoding, labels
 from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import layout as layout_lib
 
 # Probabilities in files are rounded.
 _SUM_TOLERANCE = 1e-3
@@ -220,7 +221,7 @@ def _observations(rows: decoding.Rows, decoder: decoding.Decoder) -> Masks:
 
 
 def _flags(
-    rows: decoding.Rows, shape: Shape, layout: columns_lib.Layout) -> Masks:
+    rows: decoding.Rows, shape: Shape, layout: layout_lib.Layout) -> Masks:
   """Flags stand in the row of an episode's last action and nowhere else."""
   goes_on = np.ones(len(rows.row), bool)
   goes_on[shape.last_transition] = False

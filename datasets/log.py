@@ -21,6 +21,7 @@ from dfiv_ope import types
 from dfiv_ope.datasets import bounds as bounds_lib
 from dfiv_ope.datasets import column_notes, log_arrays, logs, reading
 from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets.formats import in_memory, source
@@ -190,7 +191,7 @@ class Log(episodes.Episodes):
     """
     log = in_memory.of_frame(frame)
     asked = columns_lib.parse(columns)
-    layout = columns_lib.resolve(asked, log.columns, file=name)
+    layout = layout_lib.resolve(asked, log.columns, file=name)
     named = [column for column in layout.observations
              if column in log.categorical and column not in asked.categorical]
     fractions = asked.actions is None and len(layout.action) == 1 and (

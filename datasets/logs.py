@@ -16,6 +16,7 @@ from dfiv_ope.datasets import (
 )
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets.formats import source
 from dfiv_ope.ope import log_notes
 
@@ -63,7 +64,7 @@ class LogReader:
     if columns.bandit:
       self._source = one_step.OneStep(self._source)
     self._advice = advice
-    self._layout = columns_lib.resolve(
+    self._layout = layout_lib.resolve(
         columns, self._source.columns, file=self.file)
     self._actions = self._known_actions(columns.actions)
     self._categories: dict[str, categories_lib.Labels] | None = None
@@ -81,7 +82,7 @@ class LogReader:
     """Returns the actions if the mapping or the file says which they are."""
     layout, source_ = self._layout, self._source
     if source_.continuous is not None and asked is None and (
-        layout.action == columns_lib.usual_action(source_.columns)
+        layout.action == layout_lib.usual_action(source_.columns)
         and not layout.categorical_actions):
       if layout.target_probabilities:
         raise columns_lib.discrete_only('target_probabilities')

@@ -12,8 +12,8 @@ import numpy as np
 from dfiv_ope import actions as actions_lib
 from dfiv_ope.datasets import bounds as bounds_lib
 from dfiv_ope.datasets import categories as categories_lib
-from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import labels as labels_lib
+from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets.formats import source
 
 
@@ -57,7 +57,7 @@ class Entries:
 class Collection:
   """Gathers what the entries of a log's actions are, chunk by chunk."""
 
-  def __init__(self, layout: columns_lib.Layout, *, file: str):
+  def __init__(self, layout: layout_lib.Layout, *, file: str):
     """Begins with none.
 
     Args:

@@ -112,6 +112,17 @@ class Influence:
     self.weights = np.concatenate([weigh(rows) for rows in parts()])
 
   @property
+  def together(self) -> bool:
+    """Whether features are of state and action together."""
+    return self.kind == random_features.TOGETHER
+
+  @property
+  def size(self) -> int:
+    """Number of random features: in all, or for each action."""
+    return (self.features.joint_features if self.together
+            else self.features.random_features)
+
+  @property
   def effective_share(self) -> float:
     """Effective sample size as a share of the rows: (sum w)^2 / (N sum w^2).
 

@@ -175,11 +175,8 @@ class Evaluator:
         'heavy_share': found.heavy_share,
         'columns': found.columns,
         'overlap_cells': found.cells,
-        'overlap_features': (
-            found.features.joint_features
-            if found.kind == random_features.TOGETHER
-            else found.features.random_features),
-        'overlap_joint': float(found.kind == random_features.TOGETHER),
+        'overlap_features': found.size,
+        'overlap_joint': float(found.together),
         'overlap_bandwidth_scale': found.features.bandwidth_scale,
         'overlap_reduced': float(found.features.reduced),
         **({'draws': float(targets.DRAWS), 'draw_error': draw_error}

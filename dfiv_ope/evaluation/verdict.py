@@ -97,7 +97,8 @@ def share_words(metrics: Mapping[str, float]) -> list[str]:
       metrics['effective_share'], features=metrics['overlap_features'],
       bandwidth_scale=metrics['overlap_bandwidth_scale'],
       reduced=bool(metrics['overlap_reduced']),
-      cells=metrics.get('overlap_cells', 0))]
+      cells=metrics.get('overlap_cells', 0),
+      together=bool(metrics.get('overlap_joint', 0.)))]
 
 
 def grade(metrics: Mapping[str, float], support: Support | None) -> str:

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from dfiv_ope import types
 
+_BLOCK = 10_000  # rows at a time
+
 
 class Normalised(tf.Module):
   """Divides the probabilities of a policy by their sum."""
@@ -21,8 +23,17 @@ class Normalised(tf.Module):
     return probabilities / tf.reduce_sum(probabilities, axis=1, keepdims=True)
 
 
-class Timeless(tf.Module):
+def timeless(
+    policy: types.Policy | types.ContinuousPolicy,
+) -> types.Policy | types.ContinuousPolicy:
   """Keeps the last column of observations, the time, from a policy."""
+  if isinstance(policy, types.ContinuousPolicy):
+    return _TimelessVectors(policy)
+  return _Timeless(policy)
+
+
+class _Timeless(tf.Module):
+  """A policy over finitely many actions that does not see the time."""
 
   def __init__(self, policy: types.Policy):
     super().__init__('timeless')
@@ -30,6 +41,24 @@ class Timeless(tf.Module):
 
   def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     return self._policy.action_probabilities(observation[:, :-1])
+
+
+class _TimelessVectors(tf.Module):
+  """A policy over vectors that does not see the time."""
+
+  def __init__(self, policy: types.ContinuousPolicy):
+    super().__init__('timeless')
+    self._policy = policy
+
+  @property
+  def deterministic(self) -> bool:
+    return self._policy.deterministic
+
+  def draw(self, observation: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
+    return self._policy.draw(observation[:, :-1], uniforms)
+
+  def log_prob(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+    return self._policy.log_prob(observation[:, :-1], action)
 
 
 class Function(tf.Module):
@@ -81,10 +110,13 @@ class Recorded(Function):
     rows = np.ascontiguousarray(observations[known], np.float64) + 0.  # no -0
     self._keys, first, place = np.unique(
         _keys(rows), return_index=True, return_inverse=True)
+    # One matrix in float64: with many actions there is no room for more.
     sums = np.zeros([len(first), probabilities.shape[1]])
-    np.add.at(sums, place, probabilities[known])
-    self._probabilities = (
-        sums / sums.sum(axis=1, keepdims=True)).astype(np.float32)
+    for part in np.array_split(
+        np.arange(len(rows)), -(-len(rows) // _BLOCK)):
+      np.add.at(sums, place[part], probabilities[np.flatnonzero(known)[part]])
+    sums /= sums.sum(axis=1, keepdims=True)
+    self._probabilities = sums.astype(np.float32)
     self._states = rows[first]
     self._tree: spatial.KDTree | None = None
 

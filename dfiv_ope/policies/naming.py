@@ -3,7 +3,6 @@
     naming.check('offers:generous')                 # refuses what is no policy
 """
 
-from collections.abc import Callable
 import importlib
 import inspect
 import pathlib
@@ -76,8 +75,10 @@ def check(policy: str) -> None:
     import_function(policy)
 
 
-def import_function(policy: str) -> Callable[..., Any]:
+def import_function(policy: str) -> Any:
   """Returns the function that package.module:function names.
+
+  It may be an object with `sample` and `log_prob` as well.
 
   Raises:
     ValueError: the module cannot be imported, or has no such function.
@@ -94,12 +95,20 @@ def import_function(policy: str) -> Callable[..., Any]:
         f'{module_name} cannot be imported: {line(error)}. It is looked for '
         f'in {here} and among installed packages.') from error
   function = getattr(module, name, None)
-  if not callable(function):
+  samples = all(callable(getattr(function, method, None))
+                for method in ('sample', 'log_prob'))
+  if not callable(function) and not samples:
     near = hints.near(name, (each for each, value in vars(module).items()
                              if inspect.isfunction(value)))
     hint = f' Did you mean {module_name}:{near}?' if near else ''
     raise ValueError(f'{module_name} has no function {name}.{hint} {CHOICES}')
   return function
+
+
+def of_object(policy: Any) -> str:
+  """Returns what to call a policy that is handed in."""
+  name = getattr(policy, '__name__', type(policy).__name__)
+  return 'the given function' if name == '<lambda>' else name
 
 
 def let_interrupts_pass(error: BaseException) -> None:

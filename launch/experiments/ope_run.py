@@ -11,8 +11,6 @@ import functools
 import pathlib
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dfiv_ope import configs, types
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.datasets import reading
@@ -25,7 +23,6 @@ from dfiv_ope.launch.experiments import (
   opened_logs,
   store,
 )
-from dfiv_ope.ope import overlap
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import finite, naming
 from dfiv_ope.results import problems, rows
@@ -52,7 +49,9 @@ def _shared(path: pathlib.Path) -> dict[str, task_lib.EvaluationTask]:
   return {}
 
 
-def _task(path: pathlib.Path, policy: types.Policy) -> task_lib.EvaluationTask:
+def _task(
+    path: pathlib.Path, policy: types.Policy | types.ContinuousPolicy,
+) -> task_lib.EvaluationTask:
   first = _shared(path)
   task = task_lib.EvaluationTask(
       opened_logs.of(path), policy, like=first.get('task'))
@@ -100,8 +99,7 @@ def _open_simulated(
     own = finite.Explore(own, epsilon=wanted.target_epsilon)
   task = _task(path, own)
   return Opened(
-      dataclasses.replace(problem, overlap=overlap.glance(
-          task.target_probabilities, np.asarray(task.log.transitions.action))),
+      dataclasses.replace(problem, overlap=task.glance),
       runs.Evaluator(task))
 
 

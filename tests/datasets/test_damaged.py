@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from dfiv_ope.datasets import columns, logs
+from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets.formats import npz_file
 
 # The same examples every time: what CI finds, everybody finds.
@@ -218,7 +219,7 @@ def test_columns_of_one_entry_and_bytes_are_read(tmp_path, changes):
 def test_thousands_of_columns_take_no_longer_than_they_should(tmp_path):
   """A quadratic search of 20,000 names would take minutes."""
   names = [f'obs_{index}' for index in range(20_000)]
-  layout = columns.resolve(
+  layout = layout_lib.resolve(
       columns.Columns(), ['episode', 'action', 'reward', 'terminated', *names],
       file='log.csv')
   assert layout.observations == tuple(names)

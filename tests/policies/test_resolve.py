@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import interrupts, types
+from dfiv_ope import actions, interrupts, types
 from dfiv_ope.policies import cloning, finite, resolve
 
 _STATE = np.random.default_rng(0).normal(size=(2_500, 2)).astype(np.float32)
@@ -285,7 +285,7 @@ def test_the_digest_of_a_function_covers_the_files_that_it_reads(
     ('"left"', 'returned str'),
     ('[None] * len(observations)', 'returned list'),
     ('np.zeros((len(observations), 3), complex)', r'of shape \[834, 3\]'),
-    ('observations[:, 0]', 'continuous actions are not supported'),
+    ('observations[:, 0]', 'the actions of the log are no numbers'),
     ('np.full(len(observations), 3)', 'returned the action 3'),
     ('np.full(len(observations), -1)', 'returned the action -1'),
     ('["up"] * len(observations)', "the action 'up', but the actions of the "
@@ -362,7 +362,7 @@ def test_a_function_and_an_object_are_policies():
 @pytest.mark.parametrize('policy, message', [
     (lambda s: s, r'returned ndarray of shape \[834, 2\]'),
     (lambda s: np.tile([5., 1., 0.], (len(s), 1)), 'add a softmax'),
-    (lambda s: s[:, 0], 'continuous actions are not supported'),
+    (lambda s: s[:, 0], 'the actions of the log are no numbers'),
     (3, 'A policy is a function of observations, an object with')])
 def test_objects_that_are_no_policies_are_refused(policy, message):
   with pytest.raises(ValueError, match=message):
@@ -449,7 +449,7 @@ _DOCUMENT = pathlib.Path(__file__).parents[2] / 'docs' / 'policies.md'
 
 
 def test_the_examples_of_the_documentation_are_policies(tmp_path, monkeypatch):
-  functions, saved_model = re.findall(
+  functions, saved_model, _ = re.findall(
       r'```python\n(.*?)```', _DOCUMENT.read_text(), re.DOTALL)
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr(sys, 'path', list(sys.path))
@@ -466,3 +466,17 @@ def test_the_examples_of_the_documentation_are_policies(tmp_path, monkeypatch):
   np.testing.assert_allclose(saved, cautious, rtol=1e-5)
   np.testing.assert_array_equal(threshold[:, 1], states[:, 0] > 0.5)
   del sys.modules['my_policies']
+
+
+def test_an_onnx_model_gives_vectors_where_the_log_has_them(tmp_path):
+  weights = np.array([[0.1, 0.], [0.5, 1.]])
+  path = tmp_path / 'vectors.onnx'
+  path.write_bytes(_onnx(output=(_FLOAT, 'n', 2), weights=weights))
+  space = actions.Continuous(low=(None, None), high=(None, None))
+  target = _resolve(
+      path, num_actions=0, continuous=space,
+      transitions=_LOG._replace(action=_STATE.astype(float)))
+  assert target.description == f'the ONNX model {path}'
+  assert target.policy.deterministic
+  drawn = target.policy.draw(tf.constant(_STATE), np.full((2_500, 1, 2), 0.5))
+  np.testing.assert_allclose(drawn[:, 0], _STATE @ weights, atol=1e-5)
