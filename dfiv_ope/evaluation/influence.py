@@ -8,6 +8,7 @@ interval is that of its own regression; trained methods share the default ones.
 """
 
 from collections.abc import Sequence
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ from dfiv_ope.evaluation import first_stage, inference, interval_settings
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman, decisions, tables
 
+# Features of state and action that the first stage of a table is measured
+# with; a small table has its indicators.
+_TABLE_JOINT = 300
 # Rows that the error of draws is measured on.
 _DRAWN_ROWS = 20_000
 
@@ -76,6 +80,9 @@ class Influence:
     used = _pairs(range(len(sizes)), len(episodes), interval_settings.DUAL_ROWS)
     looked_at = _pairs(used, sum(sizes[index] for index in used),
                        first_stage.MOST_ROWS)
+    if self.cells:
+      features = dataclasses.replace(
+          features, joint_features=min(features.joint_features, _TABLE_JOINT))
     psi = fixed_features.make(problem, features, seed=0)
     sums = fixed_features.summing(psi)
     halves = base.half_sums(sums, _only(parts, looked_at))

@@ -34,7 +34,7 @@ DecisionFunction = Callable[[decisions.Decision], tf.Tensor]
 # Of the linear fit that finds the scale of the values, and the columns that it
 # may have: indicators of more categories or actions are left out.
 _SCALE_PENALTY = 1e-4
-_SCALE_COLUMNS = 1_000
+_SCALE_COLUMNS = 200
 
 
 class Step(NamedTuple):
