@@ -7,7 +7,7 @@ features. Those are the method's own where it has fixed ones, so that its
 interval is that of its own regression; trained methods share the default ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import dataclasses
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ from dfiv_ope.ope import bellman, decisions, tables
 # Features of state and action that the first stage of a table is measured
 # with; a small table has its indicators.
 _TABLE_JOINT = 300
+# Probabilities of first actions that are kept between methods.
+_KEPT_PROBABILITIES = 5_000_000
 # Rows that the error of draws is measured on.
 _DRAWN_ROWS = 20_000
 
@@ -75,7 +77,8 @@ class Influence:
     self._parts = parts
     self._problem = problem
     self._episodes = episodes
-    self._initial = list(problem.target.in_parts(initial_observations))
+    self._initial_observations = initial_observations
+    self._kept: list[decisions.Decision] | None = None
     sizes = [len(rows.outcome) for rows in parts()]
     used = _pairs(range(len(sizes)), len(episodes), interval_settings.DUAL_ROWS)
     looked_at = _pairs(used, sum(sizes[index] for index in used),
@@ -102,7 +105,7 @@ class Influence:
         else random_features.TOGETHER)
     self.columns = psi.output_size
     value = np.sum([
-        tf.reduce_sum(psi(each), axis=0) for each in self._initial],
+        tf.reduce_sum(psi(each), axis=0) for each in self._initial()],
         axis=0)[:, None] / len(initial_observations)  # v, [D, 1]
     others = sorted(set(used) - set(looked_at))
     total = ridge.merge(*halves, *(
@@ -144,6 +147,17 @@ class Influence:
     rewards = np.concatenate([rows.outcome[:, 0] for rows in self._parts()])
     return inference.heavy_share(self.weights * rewards)
 
+  def _initial(self) -> Iterable[decisions.Decision]:
+    """Returns what the policy does first, in parts; few of them are kept."""
+    if self._kept is not None:
+      return self._kept
+    parts = self._problem.target.in_parts(self._initial_observations)
+    size = len(self._initial_observations) * max(1, self._problem.num_actions)
+    if size > _KEPT_PROBABILITIES:
+      return parts
+    self._kept = list(parts)
+    return self._kept
+
   def measure(self, agent: base.Agent) -> Effect:
     """Returns what the episodes do to an agent's estimate.
 
@@ -160,7 +174,7 @@ class Influence:
         [errors(rows)[:, 0] for rows in self._parts()])
     added = inference.contributions(
         scale * np.concatenate(
-            [agent.predict(each).numpy()[:, 0] for each in self._initial]),
+            [agent.predict(each).numpy()[:, 0] for each in self._initial()]),
         weighted, self._episodes)
     return Effect(added, float(np.sum(weighted)))
 
@@ -186,8 +200,7 @@ class Influence:
             weights * rows.treatment.continuation.numpy()[:, 0])
         total += float(np.sum(spread))
         seen += len(spread)
-    first = self._initial[0]
-    count = sum(len(each.probabilities) for each in self._initial)
+    first, count = next(iter(self._initial())), len(self._initial_observations)
     initial = (float(np.mean(_variance(agent, first))) / count
                if self._problem.target.is_drawn(first) else 0.)
     return self._problem.value_scale * float(np.sqrt(

@@ -60,9 +60,13 @@ class Target:
     states = self.spaces.states.compact(observation)
     vectors = self.spaces.vectors
     if vectors is None:
-      probabilities, actions = tf.math.top_k(
-          self._probabilities(observation),
-          k=support or self.spaces.num_actions)
+      probabilities, count = (
+          self._probabilities(observation), self.spaces.num_actions)
+      if support is None or support >= count:
+        actions = tf.repeat(
+            tf.range(count)[None], tf.shape(probabilities)[0], axis=0)
+      else:
+        probabilities, actions = tf.math.top_k(probabilities, k=support)
       return decisions.Decision(states, actions, probabilities)
     drawn = self._draw(tf.cast(observation, tf.float64), seed)  # [B, K, d]
     encoded = vectors.compact(tf.reshape(drawn, [-1, drawn.shape[2]]))
