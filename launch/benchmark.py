@@ -61,8 +61,7 @@ def learners(
         most=limits.ENTRIES // max(observations, actions))
   wanted = method or list(agents.NAMES)
   for name in wanted:
-    if name not in agents.NAMES:
-      raise ValueError(hints.unknown('method', name, agents.NAMES))
+    hints.require('method', name, agents.NAMES)
   runtime.start()
   from dfiv_ope.agents import costs as costs_lib
   log = costs_lib.make_log(rows, observations, actions)
