@@ -40,7 +40,7 @@ def coverage(
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan
   from dfiv_ope.launch.reporting import coverage as coverage_table
-  where = runner.Where(workers=workers or 1, ray=ray)
+  where = runner.executor(workers or 1, ray)
   planned = plan.coverage(
       dataset.resolve() if ray else dataset,
       [configured.configure(each.method, settings=each.settings)

@@ -79,7 +79,7 @@ def evaluate(
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan as plan_lib
   from dfiv_ope.launch.experiments import store as store_lib
-  where = runner.Where(workers=workers or 1, ray=ray)
+  where = runner.executor(workers or 1, ray)
   if not method:
     console.note(
         f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
@@ -162,7 +162,7 @@ def _problems(
 def _choose(
     problem: 'inputs.Simulated | inputs.OnLog',
     wanted: list[configured.Configured],
-    have: 'store.Store', where: 'runner.Where',
+    have: 'store.Store', where: 'runner.Executor',
 ) -> list['rows.Row']:
   """Returns the rows of a selection, run if they are missing.
 

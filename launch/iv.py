@@ -177,7 +177,7 @@ def _run(
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan
   from dfiv_ope.launch.reporting import design_table
-  where = runner.Where(workers=workers or 1, ray=ray)
+  where = runner.executor(workers or 1, ray)
   asked = plan.designs(
       designs, wanted, seeds=seeds, watch=watch,
       preset='paper' if paper else 'default')

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -17,27 +18,12 @@ from dfiv_ope.results import rows as rows_lib
 
 # What a sweep that has no other wish runs at the same time.
 _CORES = len(os.sched_getaffinity(0))
+# Makes what runs jobs in a run directory, as a context.
+Executor = Callable[[store.Places], Any]
 # What a wrong file or policy raises.
 _INPUT_ERRORS = ('ValueError', 'FileNotFoundError', 'OSError')
 # More problems than this are for a report, not for a terminal.
 _TABLES = 3
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Where:
-  """Where experiments are run.
-
-  Attributes:
-    workers: processes at the same time.
-    ray: address of a Ray cluster; None for this machine.
-  """
-  workers: int = 1
-  ray: str | None = None
-
-  def __post_init__(self) -> None:
-    if self.ray is not None:
-      from dfiv_ope.launch.experiments.executors import ray as ray_executor
-      ray_executor.check(self.ray)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,8 +38,29 @@ class Finished:
   summary: scheduler.Summary
 
 
+def executor(workers: int, ray: str | None) -> Executor:
+  """Returns what runs jobs: this process, several, or a cluster.
+
+  Args:
+    workers: processes at the same time.
+    ray: address of a Ray cluster; None for this machine.
+
+  Raises:
+    ValueError: it is no address.
+    ConnectionError: nobody answers there.
+  """
+  if ray is not None:
+    from dfiv_ope.launch.experiments.executors import ray as ray_executor
+    ray_executor.check(ray)
+    return functools.partial(
+        ray_executor.Cluster, address=ray, processes=workers)
+  from dfiv_ope.launch.experiments.executors import local
+  return local.Here if workers == 1 else functools.partial(
+      local.Pool, processes=workers)
+
+
 def run(
-    plan: Sequence[jobs.Job], have: store.Store, where: Where, *, title: str,
+    plan: Sequence[jobs.Job], have: store.Store, where: Executor, *, title: str,
 ) -> Finished:
   """Runs what has no row yet, and returns the rows of all that is asked for.
 
@@ -62,7 +69,7 @@ def run(
   Args:
     plan: what is asked for.
     have: the run directory.
-    where: where it is run.
+    where: of `executor`.
     title: of the progress bar.
   """
   have.refuse_others(plan)
@@ -73,15 +80,15 @@ def run(
   console.note_known(len(plan) - left, len(plan), have.places.out)
   summary = scheduler.Summary()
   if todo:
-    with _executor(have.places, where) as executor:
+    with where(have.places) as running:
       summary = scheduler.run(
-          todo, executor, have, title=title, progress=console.progress,
+          todo, running, have, title=title, progress=console.progress,
           note=console.note)
   return Finished(rows=have.rows_of(plan), summary=summary)
 
 
 def carry_out(
-    plan: Sequence[jobs.Job], out: pathlib.Path, where: Where, *, title: str,
+    plan: Sequence[jobs.Job], out: pathlib.Path, where: Executor, *, title: str,
 ) -> Finished:
   """Does what `run` does in a directory that no other process may use then."""
   have = store.Store(store.Places(out))
@@ -109,7 +116,7 @@ def sweep(
   Raises:
     typer.Exit: a job failed.
   """
-  where = Where(workers=workers or _CORES, ray=ray)
+  where = executor(workers or _CORES, ray)
   have = store.Store(store.Places(out, tuple(datasets)))
   if dry_run:
     plans.show(plan, have)
@@ -122,18 +129,6 @@ def sweep(
     console.say(publish.publish(have.all_rows(), str(out), out / 'report'))
   if finished.summary.failed:
     raise typer.Exit(1)
-
-
-def _executor(places: store.Places, where: Where) -> Any:
-  """Returns what runs jobs, as a context."""
-  if where.ray is not None:
-    from dfiv_ope.launch.experiments.executors import ray as ray_executor
-    return ray_executor.Cluster(
-        places, address=where.ray, processes=where.workers)
-  from dfiv_ope.launch.experiments.executors import local
-  if where.workers == 1:
-    return local.Here(places)
-  return local.Pool(places, processes=where.workers)
 
 
 def answer(

@@ -4,12 +4,11 @@ An experiment can be killed at any moment, and runs again only from where it
 was.
 """
 
-from collections.abc import Callable
 import contextlib
 import dataclasses
 import functools
 import pathlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,19 +29,8 @@ from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import finite, naming
 from dfiv_ope.results import problems, rows
 
-# Called as progress(share of the job that is done, note).
-Progress = Callable[[float, str], None]
-
-
-class Opened(NamedTuple):
-  """A problem that is ready to be run on.
-
-  Attributes:
-    problem: all that rows say of it.
-    evaluator: runs methods on it.
-  """
-  problem: problems.SimulatedTask | problems.UserLog
-  evaluator: runs.Evaluator
+# A problem, all that rows say of it, and what runs methods on it.
+Opened = tuple[problems.SimulatedTask | problems.UserLog, runs.Evaluator]
 
 
 @functools.lru_cache(maxsize=1)
@@ -79,11 +67,9 @@ def _open_log(wanted: inputs.OnLog) -> Opened:
         f'The policy {wanted.policy} has changed since the command began. '
         'Give the command again.')
   task = _task(wanted.dataset, target.policy)
-  return Opened(
-      result_rows.user_log(
-          task, target=target.digest,
-          policy=wanted.name or target.description),
-      runs.Evaluator(task))
+  return result_rows.user_log(
+      task, target=target.digest,
+      policy=wanted.name or target.description), runs.Evaluator(task)
 
 
 def _open_simulated(
@@ -99,14 +85,13 @@ def _open_simulated(
   if wanted.target_epsilon:
     own = finite.Explore(own, epsilon=wanted.target_epsilon)
   task = _task(path, own)
-  return Opened(
-      dataclasses.replace(problem, overlap=overlap.glance(
-          task.target_probabilities, np.asarray(task.log.transitions.action))),
-      runs.Evaluator(task))
+  return dataclasses.replace(problem, overlap=overlap.glance(
+      task.target_probabilities,
+      np.asarray(task.log.transitions.action))), runs.Evaluator(task)
 
 
 def run(
-    job: jobs.Experiment, places: store.Places, progress: Progress,
+    job: jobs.Experiment, places: store.Places, progress: jobs.Progress,
 ) -> rows.Row:
   """Runs an experiment, from its last checkpoint if there is one."""
   assert isinstance(job.problem, inputs.Simulated | inputs.OnLog)
@@ -126,7 +111,7 @@ def run(
 
 def learned(
     evaluator: runs.Evaluator, job: jobs.Experiment, *, key: str,
-    directory: pathlib.Path, progress: Progress,
+    directory: pathlib.Path, progress: jobs.Progress,
     part: Any = None,
 ) -> tuple[base.OPELearner, float]:
   """Returns a learner that has learned, and the CPU seconds it took.

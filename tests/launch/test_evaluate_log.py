@@ -368,7 +368,7 @@ def choose(tmp_path, monkeypatch):
   def run(path, wanted):
     have = store.Store(store.Places(tmp_path))
     return runner.run([plan.choice(_asked(path), wanted)], have,
-                      runner.Where(), title='Choosing')
+                      runner.executor(1, None), title='Choosing')
 
   return run
 
