@@ -100,13 +100,6 @@ def note(text: object) -> None:
     _print(_notes(), visible(text))
 
 
-def note_known(known: int, total: int, out: object) -> None:
-  """Says how many of some runs have their rows in a directory, if any."""
-  if known:
-    note(f'{known} of {total} runs have their rows in {out} and are not run '
-         'again.')
-
-
 def _print(
     console: 'rich_console.Console', *parts: 'str | tuple[str, str]') -> None:
   """Prints a line of texts, and of texts with their styles."""
@@ -202,11 +195,6 @@ def card(title: str, rows: list[tuple[str, str]]) -> None:
   _output().print(table, highlight=False)
 
 
-def on_terminal() -> bool:
-  """Returns whether notes are seen as they come, rather than written down."""
-  return _notes().is_terminal
-
-
 @contextlib.contextmanager
 def progress(
     title: str, total: float | None = None
@@ -225,7 +213,7 @@ def progress(
   if _quiet:
     yield lambda done, note='': None
     return
-  if not on_terminal():
+  if not _notes().is_terminal:
     yield _log_lines(title, total)
     return
   from rich import progress as rich_progress

@@ -136,7 +136,7 @@ def _problems(
   """
   from dfiv_ope.datasets import spec as spec_lib
   from dfiv_ope.evaluation import interval_settings
-  from dfiv_ope.launch.experiments import inputs, opened_logs
+  from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.policies import identity, naming
   metadata = spec_lib.read_metadata(dataset)
   for each in wanted:
@@ -154,7 +154,7 @@ def _problems(
       inputs.OnLog(
           dataset=dataset, policy=spec, name='' if name == spec else name,
           target=identity.identify(
-              spec, **opened_logs.of(dataset).for_policies()).digest,
+              spec, **inputs.open_log(dataset).for_policies()).digest,
           trust_policy=trust_policy, directory=pathlib.Path.cwd())
       for name, spec in policies.items()]
 

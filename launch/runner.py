@@ -76,8 +76,9 @@ def run(
   have.tidy(plan)
   todo = have.missing(plan)
   missing = set(todo)
-  left = sum(job in missing for job in plan)
-  console.note_known(len(plan) - left, len(plan), have.places.out)
+  if known := sum(job not in missing for job in plan):
+    console.note(f'{known} of {len(plan)} runs have their rows in '
+                 f'{have.places.out} and are not run again.')
   summary = scheduler.Summary()
   if todo:
     with where(have.places) as running:

@@ -17,16 +17,10 @@ from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import result_rows, runs
-from dfiv_ope.launch.experiments import (
-  command_line,
-  inputs,
-  jobs,
-  opened_logs,
-  store,
-)
+from dfiv_ope.launch.experiments import command_line, inputs, jobs, store
 from dfiv_ope.ope import overlap
 from dfiv_ope.ope import task as task_lib
-from dfiv_ope.policies import finite, naming
+from dfiv_ope.policies import finite
 from dfiv_ope.results import problems, rows
 
 # A problem, all that rows say of it, and what runs methods on it.
@@ -43,7 +37,7 @@ def _shared(path: pathlib.Path) -> dict[str, task_lib.EvaluationTask]:
 def _task(path: pathlib.Path, policy: types.Policy) -> task_lib.EvaluationTask:
   first = _shared(path)
   task = task_lib.EvaluationTask(
-      opened_logs.of(path), policy, like=first.get('task'))
+      inputs.open_log(path), policy, like=first.get('task'))
   first.setdefault('task', task)
   return task
 
@@ -58,7 +52,7 @@ def opened(
 
 
 def _open_log(wanted: inputs.OnLog) -> Opened:
-  log = opened_logs.of(wanted.dataset)
+  log = inputs.open_log(wanted.dataset)
   with contextlib.chdir(wanted.directory):  # Workers may stand elsewhere.
     target = task_lib.find_policy(
         wanted.policy, log, trusted=wanted.trust_policy)
@@ -78,10 +72,7 @@ def _open_simulated(
   metadata = spec_lib.read_metadata(path)
   own = reading.load_policy(path, metadata, trusted=wanted.trust_policy)
   problem = store.Store(places).problem(wanted)
-  if own is None or not isinstance(problem, problems.SimulatedTask):
-    raise ValueError(
-        f'{path} is an imported log without a target policy. Name one with '
-        f'--policy. {naming.CHOICES}')
+  assert own is not None and isinstance(problem, problems.SimulatedTask)
   if wanted.target_epsilon:
     own = finite.Explore(own, epsilon=wanted.target_epsilon)
   task = _task(path, own)

@@ -10,6 +10,8 @@ import time
 import traceback
 import warnings
 
+from dfiv_ope.iv import methods
+from dfiv_ope.launch import runtime
 from dfiv_ope.launch.experiments import inputs, jobs, store
 from dfiv_ope.results import rows as rows_lib
 
@@ -37,7 +39,12 @@ class Outcome:
 def attempt(
     job: jobs.Job, places: store.Places, progress: jobs.Progress,
 ) -> Outcome:
-  """Runs a job; an error is part of what comes of it."""
+  """Runs a job; an error is part of what comes of it.
+
+  TensorFlow is started for the first job that needs it.
+  """
+  if needs_tensorflow(job):
+    runtime.start()
   started = time.process_time()
   try:
     with warnings.catch_warnings(record=True) as caught:
@@ -83,3 +90,11 @@ def run(
   else:
     making.simulate(job, places)
   return []
+
+
+def needs_tensorflow(job: jobs.Job) -> bool:
+  """Whether a job cannot be run without TensorFlow."""
+  return not (
+      isinstance(job, jobs.Experiment)
+      and isinstance(job.problem, inputs.OnDesign)
+      and (job.config is None or job.method in methods.CLOSED_FORMS))

@@ -19,7 +19,6 @@ from dfiv_ope.launch.experiments import (
   inputs,
   jobs,
   ope_run,
-  opened_logs,
   plan,
   selection_run,
   store,
@@ -336,7 +335,7 @@ def _asked(path):
   return inputs.OnLog(
       dataset=path, policy='uniform', directory=path.parent,
       target=identity.identify(
-          'uniform', **opened_logs.of(path).for_policies()).digest)
+          'uniform', **inputs.open_log(path).for_policies()).digest)
 
 
 def test_a_run_does_not_go_on_from_one_at_another_discount(

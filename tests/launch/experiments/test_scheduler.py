@@ -184,5 +184,5 @@ def test_what_others_wait_for_comes_first_then_what_is_open(swept):
 
 
 def test_closed_forms_on_designs_do_not_wait_for_tensorflow(swept, designs):
-  assert not order.needs_tensorflow(designs[0])
-  assert order.needs_tensorflow(swept()[0])
+  assert not worker.needs_tensorflow(designs[0])
+  assert worker.needs_tensorflow(swept()[0])
