@@ -4,7 +4,7 @@ All times are process times, the least of a few rounds: other work on the
 machine only ever adds to them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 import dataclasses
 import time
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import agents, types
+from dfiv_ope import agents, stages, types
 from dfiv_ope.agents import base, memory
 from dfiv_ope.nn import flop_counter, networks
 from dfiv_ope.nn import layers as layers_lib
@@ -81,6 +81,34 @@ def make_log(count: int, num_observations: int, num_actions: int) -> Log:
       transitions, policy, discount=_DISCOUNT, num_actions=num_actions)
   return Log(
       problem, transitions, problem.rows(transitions, support=1))
+
+
+def measure_all(
+    methods: Collection[str],
+    log: Log,
+    *,
+    updates: int,
+    batch_size: int,
+    progress: stages.Progress = stages.silent,
+) -> list[Cost]:
+  """Returns the cost of each of CASES that is one of some methods.
+
+  Args:
+    methods: names of `agents.NAMES`.
+    log: what they learn from.
+    updates: of each measurement.
+    batch_size: rows of a batch.
+    progress: told which learner is measured.
+  """
+  cases = {label: case for label, case in CASES.items() if case[0] in methods}
+  measured = []
+  with progress('Learners', len(cases)) as update:
+    for done, (label, (method, changes)) in enumerate(cases.items()):
+      update(done, label)
+      measured.append(measure(
+          label, method, changes, log, updates=updates, batch_size=batch_size))
+      update(done + 1, label)
+  return measured
 
 
 def measure(

@@ -21,6 +21,9 @@ _ACTION_BANDWIDTH = 1.
 # Actions of a decision whose waves are looked up one by one; where there are
 # more, one product with the probabilities of all actions is cheaper.
 _FEW_CHOICES = 8
+# Columns of a state's numbers and of an action alone, and their size: waves of
+# both have unit norm in all.
+_MOST_NUMBERS, _MOST_INDICATORS, _ALONE = 100, 500, 0.3
 
 
 class Angles(tf.Module):
@@ -65,11 +68,15 @@ class Waves(tf.Module):
 
 
 class Together(tf.Module):
-  """Features of a Gaussian kernel of (s, a), and a constant.
+  """Features of a Gaussian kernel of (s, a), of each alone, and a constant.
 
   The wave of an expectation over actions is a product of waves: with angles
   alpha of s and beta of a, E cos(alpha + beta) = cos(alpha) E cos(beta) -
   sin(alpha) E sin(beta).
+
+  What a few hundred waves of both cannot say well is said by columns of their
+  own: the numbers of the state, and the action: its entries if it is a vector,
+  else its indicator, which actions share where there are many.
 
   Attributes:
     output_size: number of features, with the constant.
@@ -87,9 +94,15 @@ class Together(tf.Module):
       seed: seeds the frequencies.
     """
     super().__init__('together')
-    self.output_size = size + 1
     self._count = size // 2
     self._num_actions = problem.num_actions
+    self._numbers = min(len(problem.observations.numbers), _MOST_NUMBERS)
+    self._indicators = min(problem.num_actions, _MOST_INDICATORS)
+    self._vectors = problem.vectors
+    alone = self._indicators or min(
+        problem.spaces.action_size, _MOST_NUMBERS)
+    self._action_columns = alone
+    self.output_size = size + self._numbers + alone + 1
     state_width = problem.distance * bandwidth_scale
     generator = np.random.default_rng(seed)
     self._states = Angles(problem.observations, generator.standard_normal(
@@ -116,14 +129,34 @@ class Together(tf.Module):
     waves = tf.concat([
         tf.cos(alpha) * cosine - tf.sin(alpha) * sine,
         tf.sin(alpha) * cosine + tf.cos(alpha) * sine], axis=1)
-    return tf.concat(
-        [waves / np.sqrt(self._count), tf.ones_like(alpha[:, :1])], axis=1)
+    numbers = decision.observation[:, :self._numbers]
+    return tf.concat([
+        waves / np.sqrt(self._count),
+        _ALONE * tf.cast(numbers, tf.float64),
+        _ALONE * self._action_alone(decision), tf.ones_like(alpha[:, :1])],
+        axis=1)
 
   def dot(
       self, decision: decisions.Decision, coefficients: tf.Tensor,
   ) -> tf.Tensor:
     """Returns psi times coefficients [D, 1], [B, 1]."""
     return tf.matmul(self(decision), tf.cast(coefficients, tf.float64))
+
+  def _action_alone(self, decision: decisions.Decision) -> tf.Tensor:
+    """Returns the expectation of an action's own columns, [B, columns]."""
+    if self._vectors is None:
+      shared = decision._replace(
+          actions=decision.actions % self._indicators)
+      return tf.cast(
+          decisions.weights(shared, self._indicators), tf.float64)
+    rows, choices = tf.unstack(tf.shape(decision.probabilities))
+    inputs = self._vectors.expand(tf.reshape(
+        decision.actions, [rows * choices, decision.actions.shape[2]]))
+    inputs = tf.reshape(
+        inputs[:, :self._action_columns],
+        [rows, choices, self._action_columns])
+    return tf.cast(tf.reduce_sum(
+        inputs * decision.probabilities[..., None], axis=1), tf.float64)
 
   def _action_waves(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns E [cos(beta), sin(beta)] over the actions, [B, 2 F]."""

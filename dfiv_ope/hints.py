@@ -33,3 +33,18 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> str:
   guess = near(name, known)
   hint = '.' if guess is None else f': did you mean {guess}?'
   return f'There is no {kind} {name!r}{hint} Choose from {", ".join(known)}.'
+
+
+def require(kind: str, name: str, known: Sequence[str]) -> None:
+  """Refuses a name that is none of some.
+
+  Args:
+    kind: what is named, in one or two words.
+    name: as it was written.
+    known: the names there are, in the order in which they are listed.
+
+  Raises:
+    ValueError: the name is not known.
+  """
+  if name not in known:
+    raise ValueError(unknown(kind, name, known))

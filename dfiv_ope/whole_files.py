@@ -4,10 +4,11 @@ import pathlib
 import shutil
 
 
-def write(path: pathlib.Path, text: str) -> None:
-  """Writes a file so that it is there whole or not at all."""
+def write(path: pathlib.Path, content: str | bytes) -> None:
+  """Writes a file so that it is there whole or not at all; text as UTF-8."""
   partial = path.with_name(f'{path.name}.partial')
-  partial.write_text(text, encoding='utf-8')
+  partial.write_bytes(
+      content.encode() if isinstance(content, str) else content)
   partial.replace(path)
 
 

@@ -61,21 +61,13 @@ def learners(
         most=limits.ENTRIES // max(observations, actions))
   wanted = method or list(agents.NAMES)
   for name in wanted:
-    if name not in agents.NAMES:
-      raise ValueError(hints.unknown('method', name, agents.NAMES))
+    hints.require('method', name, agents.NAMES)
   runtime.start()
   from dfiv_ope.agents import costs as costs_lib
   log = costs_lib.make_log(rows, observations, actions)
-  cases = [
-      (label, name, changes)
-      for label, (name, changes) in costs_lib.CASES.items() if name in wanted]
-  measured = []
-  with console.progress('Learners', len(cases)) as update:
-    for done, (label, name, changes) in enumerate(cases):
-      update(done, label)
-      measured.append(costs_lib.measure(
-          label, name, changes, log, updates=updates, batch_size=batch_size))
-      update(done + 1, label)
+  measured = costs_lib.measure_all(
+      wanted, log, updates=updates, batch_size=batch_size,
+      progress=console.progress)
   if as_json:
     console.say_json(json.dumps(
         [dataclasses.asdict(cost) for cost in measured], indent=2))

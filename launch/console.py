@@ -91,36 +91,28 @@ def _escape(found: re.Match[str]) -> str:
 
 def say(text: object) -> None:
   """Prints a line of the result."""
-  _print(_output(), text)
+  _print(_output(), visible(text))
 
 
 def note(text: object) -> None:
   """Prints a line about the work, unless it shall be quiet."""
   if not _quiet:
-    _print(_notes(), text)
+    _print(_notes(), visible(text))
 
 
-def note_known(known: int, total: int, out: object) -> None:
-  """Says how many of some runs have their rows in a directory, if any."""
-  if known:
-    note(f'{known} of {total} runs have their rows in {out} and are not run '
-         'again.')
-
-
-def _print(console: 'rich_console.Console', text: object) -> None:
+def _print(
+    console: 'rich_console.Console', *parts: 'str | tuple[str, str]') -> None:
+  """Prints a line of texts, and of texts with their styles."""
   from rich import text as rich_text
   console.print(
-      rich_text.Text(visible(text)), highlight=False, soft_wrap=True)
+      rich_text.Text.assemble(*parts), highlight=False, soft_wrap=True)
 
 
 def say_json(text: str) -> None:
   """Prints JSON in ASCII, whole, so that programs can read it."""
-  from rich import text as rich_text
   ascii_only = re.sub(
       '[^\n -\x7f]', lambda found: json.dumps(found[0])[1:-1], text)
-  _output().print(
-      rich_text.Text(ascii_only.replace('\x7f', r'\u007f').rstrip('\n')),
-      highlight=False, soft_wrap=True)
+  _print(_output(), ascii_only.replace('\x7f', r'\u007f').rstrip('\n'))
 
 
 def say_lines(text: str) -> None:
@@ -136,10 +128,7 @@ def fail(sentence: object, *, details: Iterable[object] = ()) -> None:
   if _NOTES is None and not sys.stderr.isatty():
     print(f'Error: {words}', file=sys.stderr)  # at once, and without colours
     return
-  from rich import text as rich_text
-  _notes().print(
-      rich_text.Text.assemble(('Error:', 'bold red'), f' {words}'),
-      highlight=False, soft_wrap=True)
+  _print(_notes(), ('Error:', 'bold red'), f' {words}')
 
 
 class Table:
@@ -206,11 +195,6 @@ def card(title: str, rows: list[tuple[str, str]]) -> None:
   _output().print(table, highlight=False)
 
 
-def on_terminal() -> bool:
-  """Returns whether notes are seen as they come, rather than written down."""
-  return _notes().is_terminal
-
-
 @contextlib.contextmanager
 def progress(
     title: str, total: float | None = None
@@ -229,7 +213,7 @@ def progress(
   if _quiet:
     yield lambda done, note='': None
     return
-  if not on_terminal():
+  if not _notes().is_terminal:
     yield _log_lines(title, total)
     return
   from rich import progress as rich_progress

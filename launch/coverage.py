@@ -38,17 +38,13 @@ def coverage(
   from dfiv_ope.datasets import finding
   finding.require(dataset)
   from dfiv_ope.launch import runner
-  from dfiv_ope.launch.experiments import plan, store
+  from dfiv_ope.launch.experiments import plan
   from dfiv_ope.launch.reporting import coverage as coverage_table
-  where = runner.Where(workers=workers or 1, ray=ray)
+  where = runner.executor(workers or 1, ray)
   planned = plan.coverage(
       dataset.resolve() if ray else dataset,
       [configured.configure(each.method, settings=each.settings)
        for each in asked], logs=logs, seeds=seeds, level=level)
-  have = store.Store(store.Places(out))
-  with have.exclusive():
-    finished = runner.run(list(planned), have, where, title='Logs')
   runner.answer(
-      finished, out, as_json=as_json,
-      show=lambda: coverage_table.show(finished.rows),
-      data=lambda: coverage_table.data(finished.rows))
+      runner.carry_out(planned, out, where, title='Logs'), out,
+      show=coverage_table.show, data=coverage_table.data, as_json=as_json)

@@ -63,31 +63,30 @@ def evaluate(
   limits.share('--target-epsilon', target_epsilon)
   limits.count(
       '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
-  auto = options.AUTO in (method or [])
-  asked = _methods(method, settings or [])
-  policies = _named(policy or [])
+  asked = _methods(method or [], settings or [])
+  from dfiv_ope.datasets import finding
+  from dfiv_ope.policies import naming
+  policies = naming.named(policy or [])
   if policies and target_epsilon:
     raise ValueError(
         '--target-epsilon changes the policy of a dataset, so it cannot go '
         'with --policy.')
-  from dfiv_ope.datasets import finding
-  from dfiv_ope.policies import naming
   finding.require(dataset)
   for spec in policies.values():
     naming.check(spec)
-  wanted = _wanted(asked, config)
+  wanted = [configured.configure(each.method, config, each.settings)
+            for each in asked]
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan as plan_lib
   from dfiv_ope.launch.experiments import store as store_lib
-  where = runner.Where(workers=workers or 1, ray=ray)
+  where = runner.executor(workers or 1, ray)
   if not method:
     console.note(
         f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
         f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
         'all, or auto to select one.')
-  _check_memory(dataset, wanted)
   problems = _problems(
-      dataset.resolve() if ray else dataset, policies,
+      dataset.resolve() if ray else dataset, policies, wanted,
       trust_policy=trust_policy, target_epsilon=target_epsilon,
       truth_episodes=truth_episodes)
   have = store_lib.Store(store_lib.Places(out))
@@ -95,27 +94,26 @@ def evaluate(
     planned, choices = [], []
     for problem in problems:
       chosen = wanted
-      if auto:
+      if options.AUTO in (method or []):
         choices.append(_choose(problem, wanted, have, where))
         chosen = _chosen(wanted, choices[-1])
       planned += plan_lib.evaluation(problem, chosen, seeds=seeds)
-    finished = runner.run(list(planned), have, where, title='Evaluating')
-  finished = _called(finished, problems)
+    finished = runner.run(planned, have, where, title='Evaluating')
   runner.answer(
-      finished, out, as_json=as_json,
-      show=lambda: _show(finished.rows, choices, level),
-      data=lambda: _data(finished.rows, choices, level))
+      dataclasses.replace(finished, rows=_called(finished.rows, problems)),
+      out, show=lambda found: _show(found, choices, level),
+      data=lambda found: _data(found, choices, level), as_json=as_json)
 
 
 def _methods(
-    method: list[str] | None, settings: list[str]) -> list[overrides.Wanted]:
+    method: list[str], settings: list[str]) -> list[overrides.Wanted]:
   """Returns the methods that are asked for, with their changes.
 
   Raises:
     ValueError: a method is not known.
   """
-  auto = options.AUTO in (method or [])
-  named = [name for name in method or [] if name != options.AUTO]
+  auto = options.AUTO in method
+  named = [name for name in method if name != options.AUTO]
   asked = overrides.methods(
       named or (_CANDIDATES if auto else _DEFAULT), agents.NAMES, settings)
   if auto and len(asked) == 1:
@@ -125,51 +123,25 @@ def _methods(
   return asked
 
 
-def _wanted(
-    asked: list[overrides.Wanted], preset: str,
-) -> list[configured.Configured]:
-  """Returns methods with their configs.
-
-  Raises:
-    ValueError: a setting is not known, or wrong.
-  """
-  return [
-      configured.configure(each.method, preset, each.settings)
-      for each in asked]
-
-
-def _named(policies: list[str]) -> dict[str, str]:
-  """Returns the policies by what tables call them.
-
-  Raises:
-    ValueError: two have the same name.
-  """
-  named: dict[str, str] = {}
-  for text in policies:
-    name, equals, spec = text.partition('=')
-    if not equals or pathlib.Path(text).exists():
-      name, spec = text, text
-    if not name or not spec:
-      raise ValueError(f'--policy should be SPEC or NAME=SPEC, got {text!r}.')
-    if name in named:
-      raise ValueError(f'Two policies are called {name!r}. Name each once.')
-    named[name] = spec
-  return named
-
-
 def _problems(
-    dataset: pathlib.Path, policies: dict[str, str], *, trust_policy: bool,
+    dataset: pathlib.Path, policies: dict[str, str],
+    wanted: list[configured.Configured], *, trust_policy: bool,
     target_epsilon: float, truth_episodes: int,
 ) -> list['inputs.Simulated | inputs.OnLog']:
   """Returns what is asked of the dataset.
 
   Raises:
-    ValueError: a policy does not fit, or the log has none of its own.
+    ValueError: a policy does not fit, the log has none of its own, or features
+      of a method do not fit the memory.
   """
   from dfiv_ope.datasets import spec as spec_lib
-  from dfiv_ope.launch.experiments import inputs, opened_logs
+  from dfiv_ope.evaluation import interval_settings
+  from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.policies import identity, naming
   metadata = spec_lib.read_metadata(dataset)
+  for each in wanted:
+    interval_settings.settings(
+        each.config, metadata.num_actions, rows=metadata.transitions)
   if not policies:
     if metadata.policy is None or metadata.truth is None:
       raise ValueError(
@@ -182,26 +154,15 @@ def _problems(
       inputs.OnLog(
           dataset=dataset, policy=spec, name='' if name == spec else name,
           target=identity.identify(
-              spec, **opened_logs.of(dataset).for_policies()).digest,
+              spec, **inputs.open_log(dataset).for_policies()).digest,
           trust_policy=trust_policy, directory=pathlib.Path.cwd())
       for name, spec in policies.items()]
-
-
-def _check_memory(
-    dataset: pathlib.Path, wanted: list[configured.Configured]) -> None:
-  """Refuses features that do not fit the memory, before any work."""
-  from dfiv_ope.datasets import spec as spec_lib
-  from dfiv_ope.evaluation import interval_settings
-  metadata = spec_lib.read_metadata(dataset)
-  for each in wanted:
-    interval_settings.settings(
-        each.config, metadata.num_actions, rows=metadata.transitions)
 
 
 def _choose(
     problem: 'inputs.Simulated | inputs.OnLog',
     wanted: list[configured.Configured],
-    have: 'store.Store', where: 'runner.Where',
+    have: 'store.Store', where: 'runner.Executor',
 ) -> list['rows.Row']:
   """Returns the rows of a selection, run if they are missing.
 
@@ -212,7 +173,7 @@ def _choose(
   from dfiv_ope.launch.experiments import plan as plan_lib
   finished = runner.run(
       [plan_lib.choice(problem, wanted)], have, where, title='Choosing')
-  if finished.summary and finished.summary.failed:
+  if finished.summary.failed:
     raise ValueError(next(iter(finished.summary.failed.values())))
   return finished.rows
 
@@ -227,9 +188,8 @@ def _chosen(
 
 
 def _called(
-    finished: 'runner.Finished',
-    problems: list['inputs.Simulated | inputs.OnLog'],
-) -> 'runner.Finished':
+    found: list['rows.Row'], problems: list['inputs.Simulated | inputs.OnLog'],
+) -> list['rows.Row']:
   """Returns rows whose policies have the names of this command.
 
   They may have been written when the same policy was called otherwise.
@@ -238,12 +198,11 @@ def _called(
   from dfiv_ope.results import problems as problems_lib
   names = {each.target: each.name for each in problems
            if isinstance(each, inputs.OnLog) and each.name}
-  return dataclasses.replace(finished, rows=[
+  return [
       dataclasses.replace(row, problem=dataclasses.replace(
           row.problem, policy=names[row.problem.target]))
       if isinstance(row.problem, problems_lib.UserLog)
-      and row.problem.target in names else row
-      for row in finished.rows])
+      and row.problem.target in names else row for row in found]
 
 
 def _show(

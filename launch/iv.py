@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfiv_ope import hints, limits, overrides
+from dfiv_ope import limits, overrides
 from dfiv_ope.iv import methods
-from dfiv_ope.launch import completion, console, options
+from dfiv_ope.launch import console, options
 
 if TYPE_CHECKING:
   from dfiv_ope.benchmarks import trials
@@ -36,7 +36,7 @@ def demand(
     settings: options.Settings = None,
     figure: Annotated[str | None, typer.Option(
         help=f'Draws {", ".join(FIGURES)} from the rows, as PNG and SVG.',
-        autocompletion=completion.among(FIGURES))] = None,
+        **options.one_of('figure', FIGURES))] = None,
     workers: options.Workers = None,
     ray: options.Ray = None,
     as_json: options.Json = False,
@@ -45,8 +45,6 @@ def demand(
 
       dfiv-ope iv demand --method dfiv --method kiv --out runs
   """
-  if figure is not None and figure not in FIGURES:
-    raise ValueError(hints.unknown('figure', figure, FIGURES))
   if not method and figure is None:
     raise ValueError(
         'Name a --method to run, or a --figure to draw from rows. Methods: '
@@ -177,16 +175,12 @@ def _run(
   """Runs what is asked for and prints the errors."""
   wanted = overrides.methods(method, methods.NAMES, settings)
   from dfiv_ope.launch import runner
-  from dfiv_ope.launch.experiments import plan, store
+  from dfiv_ope.launch.experiments import plan
   from dfiv_ope.launch.reporting import design_table
-  where = runner.Where(workers=workers or 1, ray=ray)
+  where = runner.executor(workers or 1, ray)
   asked = plan.designs(
       designs, wanted, seeds=seeds, watch=watch,
       preset='paper' if paper else 'default')
-  have = store.Store(store.Places(out))
-  with have.exclusive():
-    finished = runner.run(list(asked), have, where, title='Runs')
   runner.answer(
-      finished, out, as_json=as_json,
-      show=lambda: design_table.show(finished.rows),
-      data=lambda: design_table.data(finished.rows))
+      runner.carry_out(asked, out, where, title='Runs'), out,
+      show=design_table.show, data=design_table.data, as_json=as_json)

@@ -3,7 +3,7 @@
 import json as json_lib
 import pathlib
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from dfiv_ope import limits, overrides
 from dfiv_ope.datasets import prediction_files, table_files
 from dfiv_ope.iv import fit_store, methods, roles
 from dfiv_ope.launch import console, runtime
-
-if TYPE_CHECKING:
-  from dfiv_ope.iv import fit_summary
 
 _DEFAULT = 'two_sls'
 
@@ -84,7 +81,10 @@ def fit(
       **found.summary, 'file': _encodable(file), 'digest': table.digest(),
       'warnings': [_as_options(each) for each in found.summary['warnings']]}
   if out is not None:
-    _write(out, found, summary)
+    from dfiv_ope.launch.reporting import iv_fit, iv_fit_files
+    fit_store.write(out, found.estimator, summary, {
+        fit_store.EFFECTS: iv_fit_files.effects_csv(summary),
+        fit_store.PAGE: iv_fit.render(summary, found.effects)})
   if json:
     console.say_json(json_lib.dumps(summary, indent=1, allow_nan=False))
     return
@@ -139,16 +139,6 @@ def predict(
     console.say(out)
   else:
     console.say_lines(prediction_files.csv_text(table, values))
-
-
-def _write(
-    out: pathlib.Path, found: 'fit_summary.Fit', summary: dict[str, Any],
-) -> None:
-  """Writes the directory of a fit."""
-  from dfiv_ope.launch.reporting import iv_fit, iv_fit_files
-  fit_store.write(out, found.estimator, summary, {
-      fit_store.EFFECTS: iv_fit_files.effects_csv(summary),
-      fit_store.PAGE: iv_fit.render(summary, found.effects)})
 
 
 def _as_options(sentence: str) -> str:

@@ -9,7 +9,7 @@ A value out of bounds is refused as it is parsed, before any work.
 
 from collections.abc import Callable
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,36 +23,25 @@ ALL = 'all'
 AUTO = 'auto'
 
 
-def _count(
-    name: str, *, most: int,
-) -> Callable[[int | None], int | None]:
-  """Returns what refuses a number of things below 1 or above `most`."""
+def _checked(check: Callable[[Any], None]) -> Callable[[Any], Any]:
+  """Returns what refuses a value as `check` does, if there is a value."""
 
-  def check(value: int | None) -> int | None:
+  def refuse(value: Any) -> Any:
     if value is not None:
-      limits.count(name, value, most=most)
+      check(value)
     return value
 
-  return check
+  return refuse
 
 
-def _level(value: float | None) -> float | None:
-  if value is not None:
-    limits.share('--level', value, open_ends=True)
-  return value
+def _count(name: str, *, most: int) -> Callable[[Any], Any]:
+  return _checked(lambda value: limits.count(name, value, most=most))
 
 
-def _known(
-    kind: str, names: tuple[str, ...],
-) -> Callable[[str | None], str | None]:
-  """Returns what refuses a name that is none of some."""
-
-  def check(value: str | None) -> str | None:
-    if value is not None and value not in names:
-      raise ValueError(hints.unknown(kind, value, names))
-    return value
-
-  return check
+def one_of(kind: str, names: tuple[str, ...]) -> dict[str, Any]:
+  """Returns how an option completes some names and refuses all others."""
+  return {'callback': _checked(lambda name: hints.require(kind, name, names)),
+          'autocompletion': completion.among(names)}
 
 
 Out = Annotated[pathlib.Path, typer.Option(
@@ -78,8 +67,7 @@ Seeds = Annotated[int, typer.Option(
 Preset = Annotated[str, typer.Option(
     '--config', help="default: tuned by held-out losses; paper: the paper's "
     'networks and hyper-parameters.', metavar='|'.join(PRESETS),
-    callback=_known('config', PRESETS),
-    autocompletion=completion.among(PRESETS))]
+    **one_of('config', PRESETS))]
 
 Settings = Annotated[list[str] | None, typer.Option(
     '--set', help="Changes one hyper-parameter of the method's config; may be "
@@ -93,12 +81,6 @@ Policies = Annotated[list[str] | None, typer.Option(
     'repeated, and NAME=SPEC says what tables call it. Without it the target '
     'policy of the dataset.', metavar='[NAME=]SPEC',
     autocompletion=completion.policy)]
-
-Policy = Annotated[str | None, typer.Option(
-    '--policy', help='Target policy: a directory with a SavedModel, an .onnx '
-    'file, a Python function as package.module:function, uniform, '
-    'behaviour-clone, or columns (target probabilities in the log).',
-    metavar='SPEC', autocompletion=completion.policy)]
 
 TrustPolicy = Annotated[bool, typer.Option(
     '--trust-policy', help='Load a SavedModel even if its operations may do '
@@ -124,7 +106,8 @@ Json = Annotated[bool, typer.Option(
 Level = Annotated[float, typer.Option(
     '--level', '--interval', help='Confidence level of the intervals: '
     'bootstrap over episodes, plus the spread of the seeds.', metavar='SHARE',
-    callback=_level)]
+    callback=_checked(
+        lambda level: limits.share('--level', level, open_ends=True)))]
 
 Archive = Annotated[str | None, typer.Option(
     '--dsprites', help='The real dSprites archive (npz); without it pictures '

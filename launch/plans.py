@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import statistics
 
 from dfiv_ope.launch import console
-from dfiv_ope.launch.experiments import jobs, plan, store
+from dfiv_ope.launch.experiments import jobs, store
 
 
 def show(asked: Sequence[jobs.Job], have: store.Store) -> None:
   """Prints every job that is needed, what is there, and the CPU hours."""
   todo = have.missing(asked)
   missing = set(todo)
-  every = plan.with_parents(asked)
+  every = jobs.with_parents(asked)
   lines: dict[tuple[str, str], list[jobs.Job]] = collections.defaultdict(list)
   for job in every:
     lines[job.group].append(job)

@@ -1,7 +1,8 @@
 """Runs what commands ask for: one call from experiments to their rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -10,34 +11,19 @@ from typing import Any
 
 import typer
 
-from dfiv_ope.launch import console
+from dfiv_ope.launch import console, plans
 from dfiv_ope.launch.experiments import jobs, scheduler, store
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
-# What a command that has no other wish runs at the same time.
-CORES = len(os.sched_getaffinity(0))
+# What a sweep that has no other wish runs at the same time.
+_CORES = len(os.sched_getaffinity(0))
+# Makes what runs jobs in a run directory, as a context.
+Executor = Callable[[store.Places], Any]
 # What a wrong file or policy raises.
 _INPUT_ERRORS = ('ValueError', 'FileNotFoundError', 'OSError')
 # More problems than this are for a report, not for a terminal.
 _TABLES = 3
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Where:
-  """Where experiments are run.
-
-  Attributes:
-    workers: processes at the same time.
-    ray: address of a Ray cluster; None for this machine.
-  """
-  workers: int = 1
-  ray: str | None = None
-
-  def __post_init__(self) -> None:
-    if self.ray is not None:
-      from dfiv_ope.launch.experiments.executors import ray as ray_executor
-      ray_executor.check(self.ray)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,76 +32,110 @@ class Finished:
 
   Attributes:
     rows: of all that was asked for, as far as they exist.
-    summary: of what was run; None if nothing was missing.
+    summary: of what was run.
   """
   rows: list[rows_lib.Row]
-  summary: scheduler.Summary | None = None
+  summary: scheduler.Summary
 
-  @property
-  def sound(self) -> bool:
-    """Whether no job failed."""
-    return self.summary is None or not self.summary.failed
+
+def executor(workers: int, ray: str | None) -> Executor:
+  """Returns what runs jobs: this process, several, or a cluster.
+
+  Args:
+    workers: processes at the same time.
+    ray: address of a Ray cluster; None for this machine.
+
+  Raises:
+    ValueError: it is no address.
+    ConnectionError: nobody answers there.
+  """
+  if ray is not None:
+    from dfiv_ope.launch.experiments.executors import ray as ray_executor
+    ray_executor.check(ray)
+    return functools.partial(
+        ray_executor.Cluster, address=ray, processes=workers)
+  from dfiv_ope.launch.experiments.executors import local
+  return local.Here if workers == 1 else functools.partial(
+      local.Pool, processes=workers)
 
 
 def run(
-    plan: list[jobs.Job], have: store.Store, where: Where, *, title: str,
+    plan: Sequence[jobs.Job], have: store.Store, where: Executor, *, title: str,
 ) -> Finished:
   """Runs what has no row yet, and returns the rows of all that is asked for.
 
-  Call it inside `Store.exclusive`.
+  Call it inside `Store.exclusive`; `carry_out` does.
 
   Args:
     plan: what is asked for.
     have: the run directory.
-    where: where it is run.
+    where: of `executor`.
     title: of the progress bar.
   """
   have.refuse_others(plan)
   have.tidy(plan)
   todo = have.missing(plan)
   missing = set(todo)
-  left = sum(job in missing for job in plan)
-  console.note_known(len(plan) - left, len(plan), have.places.out)
-  if not todo:
-    return Finished(rows=have.rows_of(plan))
-  with _executor(have.places, where) as executor:
-    summary = scheduler.run(
-        todo, executor, have, title=title, progress=console.progress,
-        note=console.note)
+  if known := sum(job not in missing for job in plan):
+    console.note(f'{known} of {len(plan)} runs have their rows in '
+                 f'{have.places.out} and are not run again.')
+  summary = scheduler.Summary()
+  if todo:
+    with where(have.places) as running:
+      summary = scheduler.run(
+          todo, running, have, title=title, progress=console.progress,
+          note=console.note)
   return Finished(rows=have.rows_of(plan), summary=summary)
 
 
-def refuse_if_nothing_ran(finished: Finished) -> None:
-  """Refuses input with which every job failed in the same way.
+def carry_out(
+    plan: Sequence[jobs.Job], out: pathlib.Path, where: Executor, *, title: str,
+) -> Finished:
+  """Does what `run` does in a directory that no other process may use then."""
+  have = store.Store(store.Places(out))
+  with have.exclusive():
+    return run(plan, have, where, title=title)
+
+
+def sweep(
+    plan: Sequence[jobs.Job], out: pathlib.Path, *, title: str,
+    workers: int | None, ray: str | None, dry_run: bool,
+    datasets: Sequence[pathlib.Path] = (), report: bool = False,
+) -> None:
+  """Runs many experiments and says what to do next.
+
+  Args:
+    plan: what is asked for.
+    out: run directory.
+    title: of the progress bar.
+    workers: processes at the same time; None takes one for each core.
+    ray: address of a Ray cluster, if they are not run here.
+    dry_run: whether it is only said what would be run.
+    datasets: where datasets are looked for, besides the run directory.
+    report: whether a report goes into a folder of the run directory.
 
   Raises:
-    ValueError: there was one; the rows of other calls are as they were.
+    typer.Exit: a job failed.
   """
-  summary = finished.summary
-  if summary is None or summary.done or not summary.failed:
+  where = executor(workers or _CORES, ray)
+  have = store.Store(store.Places(out, tuple(datasets)))
+  if dry_run:
+    plans.show(plan, have)
     return
-  errors = {words for words in summary.failed.values()
-            if not words.startswith(scheduler.SKIPPED)}
-  kind, _, sentence = next(iter(errors)).partition(': ')
-  if len(errors) == 1 and kind in _INPUT_ERRORS:
-    raise ValueError(sentence)
-
-
-def _executor(places: store.Places, where: Where) -> Any:
-  """Returns what runs jobs, as a context."""
-  if where.ray is not None:
-    from dfiv_ope.launch.experiments.executors import ray as ray_executor
-    return ray_executor.Cluster(
-        places, address=where.ray, processes=where.workers)
-  from dfiv_ope.launch.experiments.executors import local
-  if where.workers == 1:
-    return local.Here(places)
-  return local.Pool(places, processes=where.workers)
+  with have.exclusive():
+    finished = run(plan, have, where, title=title)
+  _print_sweep(finished, out)
+  if report:
+    from dfiv_ope.launch.reporting import publish
+    console.say(publish.publish(have.all_rows(), str(out), out / 'report'))
+  if finished.summary.failed:
+    raise typer.Exit(1)
 
 
 def answer(
-    finished: Finished, out: pathlib.Path, *, show: Callable[[], None],
-    data: Callable[[], Any], as_json: bool,
+    finished: Finished, out: pathlib.Path, *,
+    show: Callable[[list[rows_lib.Row]], None],
+    data: Callable[[list[rows_lib.Row]], Any], as_json: bool,
 ) -> None:
   """Prints what came of a command, where its time went, and what failed.
 
@@ -130,25 +150,38 @@ def answer(
     typer.Exit: a job failed, or a run has no result.
     ValueError: every job failed in the same way.
   """
-  refuse_if_nothing_ran(finished)
+  failed = finished.summary.failed
+  if failed and not finished.summary.done:
+    _refuse_input(failed.values())
   if as_json:
-    console.say_json(json.dumps(data(), indent=2))
+    console.say_json(json.dumps(data(finished.rows), indent=2))
   else:
-    show()
-  account(finished)
-  if not finished.sound:
-    console.note(_failures(finished, out))
-  if not finished.sound or any(
+    show(finished.rows)
+  if finished.summary.wall:
+    _account(finished.summary)
+  if failed:
+    console.note(_failures(finished.summary, out))
+  if failed or any(
       row.failed for row in finished.rows
       if isinstance(row.problem, problems.OnDataset)):
     raise typer.Exit(1)
 
 
-def account(finished: Finished) -> None:
+def _refuse_input(failures: Iterable[str]) -> None:
+  """Refuses input with which every job failed in the same way.
+
+  Raises:
+    ValueError: there was one; the rows of other calls are as they were.
+  """
+  errors = {words for words in failures
+            if not words.startswith(scheduler.SKIPPED)}
+  kind, _, sentence = next(iter(errors)).partition(': ')
+  if len(errors) == 1 and kind in _INPUT_ERRORS:
+    raise ValueError(sentence)
+
+
+def _account(summary: scheduler.Summary) -> None:
   """Says where the CPU time of the command went, fits and all else."""
-  if finished.summary is None:
-    return
-  summary = finished.summary
   used = [resource.getrusage(who) for who in (
       resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
   total = sum(each.ru_utime + each.ru_stime for each in used)
@@ -159,25 +192,25 @@ def account(finished: Finished) -> None:
       f'{max(0., total - summary.job_seconds):.1f}.')
 
 
-def _failures(finished: Finished, out: pathlib.Path) -> str:
+def _failures(summary: scheduler.Summary, out: pathlib.Path) -> str:
   """Says how many jobs failed and where to read why."""
-  assert finished.summary is not None
   return (
-      f'{len(finished.summary.failed)} jobs failed or were skipped; '
+      f'{len(summary.failed)} jobs failed or were skipped; '
       f'{out / scheduler.FAILURES} says why. The same command tries them '
       'again.')
 
 
-def print_sweep(finished: Finished, out: pathlib.Path) -> None:
+def _print_sweep(finished: Finished, out: pathlib.Path) -> None:
   """Prints the tables of few problems, what was run, and what to do next."""
   from dfiv_ope.launch.reporting import summary_table
   if len({row.problem.question for row in finished.rows}) <= _TABLES:
     summary_table.print_table(finished.rows)
-  if finished.summary:
-    diverged = finished.summary.diverged
+  summary = finished.summary
+  if summary.wall:
+    diverged = summary.diverged
     console.say(
-        f'{finished.summary.done} jobs done in {finished.summary.wall:.1f} s'
+        f'{summary.done} jobs done in {summary.wall:.1f} s'
         + (f', {diverged} of them diverged' if diverged else '')
-        + f' ({finished.summary.job_seconds:.1f} CPU s of work).')
-  console.say(f'Look at it with: dfiv-ope report {out} --out REPORT'
-              if finished.sound else _failures(finished, out))
+        + f' ({summary.job_seconds:.1f} CPU s of work).')
+  console.say(_failures(summary, out) if summary.failed
+              else f'Look at it with: dfiv-ope report {out} --out REPORT')

@@ -49,16 +49,8 @@ def sweep(
   spec = sweep_spec.parse({
       **(yaml_files.read(file) if file else {}),
       **{name: value for name, value in given.items() if value is not None}})
-  from dfiv_ope.launch import plans, runner
-  from dfiv_ope.launch.experiments import plan, store
-  where = runner.Where(workers=workers or runner.CORES, ray=ray)
-  have = store.Store(store.Places(out, tuple(datasets or ())))
-  asked = plan.sweep(spec)
-  if dry_run:
-    plans.show(asked, have)
-    return
-  with have.exclusive():
-    finished = runner.run(list(asked), have, where, title='Sweeping')
-  runner.print_sweep(finished, out)
-  if not finished.sound:
-    raise typer.Exit(1)
+  from dfiv_ope.launch import runner
+  from dfiv_ope.launch.experiments import plan
+  runner.sweep(
+      plan.sweep(spec), out, title='Sweeping', workers=workers, ray=ray,
+      dry_run=dry_run, datasets=datasets or ())

@@ -45,7 +45,7 @@ _PLANNING = (
     'dfiv_ope.results.files', 'dfiv_ope.evaluation.result_rows',
     'dfiv_ope.launch.runner', *(
         f'dfiv_ope.launch.experiments.{name}' for name in (
-            'plan', 'store', 'sweep_spec', 'opened_logs', 'scheduler',
+            'plan', 'store', 'sweep_spec', 'inputs', 'scheduler',
             'worker')), 'dfiv_ope.launch.reporting.summary_table')
 _HEAVY = {'tensorflow', 'sonnet', 'acme', 'reverb', 'bsuite', 'matplotlib'}
 

@@ -31,7 +31,7 @@ from dfiv_ope import agents, envs, testing
 from dfiv_ope import types as types_lib
 from dfiv_ope.agents import base, fixed_features, memory
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.benchmarks import demand, dsprites, settings, trials
+from dfiv_ope.benchmarks import demand, dsprites, lit_pixels, settings, trials
 from dfiv_ope.evaluation import (
   inference,
   influence,
@@ -41,7 +41,6 @@ from dfiv_ope.evaluation import (
   selection,
 )
 from dfiv_ope.iv import methods
-from dfiv_ope.launch.experiments import jobs
 from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman
 from dfiv_ope.policies import rollout, simulation
@@ -262,8 +261,8 @@ def _subjects() -> dict[str, Subject]:
           f'{result_rows.__name__}.LOG_VERSION', result_rows.LOG_VERSION,
           _log_average, _EXACT),
       'lit_pixels': Subject(
-          f'{jobs.__name__}.LIT_PIXELS_VERSION',
-          jobs.LIT_PIXELS_VERSION, _lit_pixels, _EXACT),
+          f'{lit_pixels.__name__}.VERSION',
+          lit_pixels.VERSION, _lit_pixels, _EXACT),
       'simulation': Subject(
           f'{rollout.__name__}.VERSION', rollout.VERSION, _simulation,
           _EXACT)}

@@ -55,3 +55,9 @@ def test_names_of_tasks_are_known_without_numpy():
       [sys.executable, '-c', code], capture_output=True, text=True, check=True)
   assert shown.stdout.splitlines() == [
       "('catch', 'mountain_car', 'cartpole') False", 'make True']
+
+
+def test_a_known_name_passes_and_another_is_refused():
+  hints.require('method', 'lstd', _METHODS)
+  with pytest.raises(ValueError, match="no method 'lsdt': did you mean lstd"):
+    hints.require('method', 'lsdt', _METHODS)

@@ -20,12 +20,14 @@ class Plan:
     seeds: of each run.
     designs: fields of each design.
     watch: whether errors are measured during the training too.
+    words: what it runs and how long that takes, as `--help` says it.
   """
   methods: tuple[str, ...]
   paper: tuple[str, ...] = ()
   seeds: int = 1
   designs: tuple[dict[str, Any], ...]
   watch: bool = False
+  words: str
 
 
 _SPRITES = ('two_sls', 'kiv', 'deepiv', 'deepgmm', 'dfiv')
@@ -33,26 +35,39 @@ _OUTCOMES = tuple({'outcome': each} for each in ('area', 'orientation'))
 _SCENARIOS = tuple({'scenario': each} for each in ('x', 'z', 'xz'))
 IV: dict[str, dict[str, Plan]] = {
     'dsprites': {
-        'quick': Plan(methods=_SPRITES, paper=('kiv',), seeds=3,
-                       designs=_OUTCOMES),
+        'quick': Plan(
+            methods=_SPRITES, paper=('kiv',), seeds=3, designs=_OUTCOMES,
+            words='n = 5000, three seeds; half an hour on one core.'),
         'full': Plan(
             methods=_SPRITES, paper=('kiv', 'deepgmm', 'dfiv'), seeds=5,
             designs=tuple({**each, 'n': n} for each in _OUTCOMES
-                          for n in (1000, 5000, 10_000)))},
+                          for n in (1000, 5000, 10_000)),
+            words='n = 1000, 5000 and 10000, five seeds, ours and the '
+                  "paper's configs; about a day.")},
     'demand-mnist': {
-        'quick': Plan(methods=('kiv', 'deepiv', 'dfiv'), designs=({},)),
+        'quick': Plan(
+            methods=('kiv', 'deepiv', 'dfiv'), designs=({},),
+            words='rho = 0.5, one seed; half an hour on one core.'),
         'full': Plan(
             methods=('kiv', 'deepiv', 'deepgmm', 'dfiv'),
             paper=('kiv', 'deepiv', 'deepgmm', 'dfiv'), seeds=5,
             designs=tuple({'rho': rho} for rho in (
-                0.1, 0.25, 0.5, 0.75, 0.9)))},
+                0.1, 0.25, 0.5, 0.75, 0.9)),
+            words="five levels of rho, five seeds, ours and the paper's "
+                  "configs; the paper's networks take hours a run.")},
     'mnist': {
-        'quick': Plan(methods=('deepgmm', 'dfiv'), designs=_SCENARIOS),
-        'full': Plan(methods=('deepgmm', 'dfiv'), seeds=5,
-                      designs=_SCENARIOS)},
+        'quick': Plan(
+            methods=('deepgmm', 'dfiv'), designs=_SCENARIOS,
+            words='one seed; an hour on one core.'),
+        'full': Plan(
+            methods=('deepgmm', 'dfiv'), seeds=5, designs=_SCENARIOS,
+            words='five seeds.')},
     'instability': {
-        'quick': Plan(methods=('deepgmm', 'dfiv'), seeds=2, designs=({},),
-                       watch=True),
-        'full': Plan(methods=('deepgmm', 'dfiv'), paper=('deepgmm', 'dfiv'),
-                      seeds=5, designs=({},), watch=True)},
+        'quick': Plan(
+            methods=('deepgmm', 'dfiv'), seeds=2, designs=({},), watch=True,
+            words='our configs, two seeds; ten minutes on one core.'),
+        'full': Plan(
+            methods=('deepgmm', 'dfiv'), paper=('deepgmm', 'dfiv'), seeds=5,
+            designs=({},), watch=True,
+            words="ours and the paper's, five seeds.")},
 }

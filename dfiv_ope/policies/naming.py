@@ -3,6 +3,7 @@
     naming.check('offers:generous')                 # refuses what is no policy
 """
 
+from collections.abc import Iterable
 import importlib
 import inspect
 import pathlib
@@ -51,6 +52,28 @@ def kind(policy: str) -> str:
   raise FileNotFoundError(
       (f'There is no policy {policy!r}: did you mean {near}? ' if near
        else f'There is no file or directory {policy!r}. ') + CHOICES)
+
+
+def named(policies: Iterable[str]) -> dict[str, str]:
+  """Returns policies by what tables call them.
+
+  Args:
+    policies: as `--policy` takes them: what `kind` takes, or NAME=SPEC.
+
+  Raises:
+    ValueError: a name or a policy is empty, or two have the same name.
+  """
+  found: dict[str, str] = {}
+  for text in policies:
+    name, equals, spec = text.partition('=')
+    if not equals or pathlib.Path(text).exists():
+      name, spec = text, text
+    if not name or not spec:
+      raise ValueError(f'--policy should be SPEC or NAME=SPEC, got {text!r}.')
+    if name in found:
+      raise ValueError(f'Two policies are called {name!r}. Name each once.')
+    found[name] = spec
+  return found
 
 
 def check(policy: str) -> None:

@@ -16,7 +16,7 @@ from dfiv_ope.results import problems, rows
 
 
 def run(
-    job: jobs.Experiment, places: store.Places, progress: ope_run.Progress,
+    job: jobs.Experiment, places: store.Places, progress: jobs.Progress,
 ) -> rows.Row:
   """Runs a method with all its seeds on a new log.
 
@@ -50,7 +50,7 @@ def run(
 
 def _estimate(
     job: jobs.Experiment, evaluator: runs.Evaluator, places: store.Places,
-    key: str, progress: ope_run.Progress,
+    key: str, progress: jobs.Progress,
 ) -> estimates.Estimate:
   """Runs each seed, from its last checkpoint if there is one."""
   assert isinstance(job.problem, inputs.NewLog)

@@ -5,11 +5,13 @@ without opening it, from records alone, is enough for the keys of rows.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import pathlib
 from typing import TYPE_CHECKING, Any
 
+from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.policies import rollout
 from dfiv_ope.results import problems
@@ -196,6 +198,12 @@ class OnDesign:
 
 
 Input = Simulated | OnLog | NewLog | OnDesign
+
+
+@functools.lru_cache(maxsize=1)
+def open_log(path: pathlib.Path) -> log_lib.Log:
+  """Returns the log of a dataset, read once for all that follow each other."""
+  return log_lib.Log.open(path)
 
 
 def _name(readable: str, content: Any) -> str:

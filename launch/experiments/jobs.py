@@ -6,21 +6,19 @@ row, a `SelectionJob` one for each candidate.
 """
 
 import abc
+from collections.abc import Callable, Iterable
 import dataclasses
 from typing import Any
 
 from dfiv_ope import agents, configs
+from dfiv_ope.benchmarks import lit_pixels
 from dfiv_ope.evaluation import result_rows
 from dfiv_ope.iv import methods
 from dfiv_ope.launch.experiments import inputs
 from dfiv_ope.results import problems, rows
 
-# A quadratic in the number of lit pixels, by two-stage least squares: the
-# baseline of pictures.
-LIT_PIXELS = 'lit_pixels'
-LIT_PIXELS_CONFIG = {'features': 'lit pixels and their square'}
-# Of its numbers: raised when they change, see `registry.Entry`.
-LIT_PIXELS_VERSION = 1
+# How a running job says what share of it is done, and a note.
+Progress = Callable[[float, str], None]
 # Seconds of what is not in the registry, roughly.
 _SECONDS_OF_A_TRANSITION = 1 / 2_500
 _SECONDS_OF_A_DATASET = 20.
@@ -108,7 +106,7 @@ class Experiment(_Job):
   Attributes:
     problem: where its problem comes from.
     method: name of the method, LOG for the average return of the log, or
-      LIT_PIXELS.
+      that of `lit_pixels`.
     config: hyper-parameters; None for the two that have none.
     seed: of the method.
     preset: where the config is from.
@@ -126,7 +124,7 @@ class Experiment(_Job):
     """The config as the row has it."""
     if self.config is None:
       return dict(result_rows.LOG_CONFIG if self.method == result_rows.LOG
-                  else LIT_PIXELS_CONFIG)
+                  else lit_pixels.CONFIG)
     data: dict[str, Any] = configs.encode(self.config)
     return data
 
@@ -135,8 +133,8 @@ class Experiment(_Job):
     """Of the method's numbers."""
     if not isinstance(self.problem, inputs.OnDesign):
       return result_rows.version(self.method)
-    if self.method == LIT_PIXELS:
-      return LIT_PIXELS_VERSION
+    if self.method == lit_pixels.NAME:
+      return lit_pixels.VERSION
     return methods.ENTRIES[self.method].version
 
   @property
@@ -268,6 +266,28 @@ class SelectionJob(_Job):
 
 Job = (PolicyJob | DatasetJob | TruthJob | Experiment | SelectionFit
        | SelectionJob)
+
+
+def with_parents(
+    plan: Iterable[Job], *, unless: Callable[[Job], bool] = lambda job: False,
+) -> list[Job]:
+  """Returns jobs and all that they need, each after those that it needs.
+
+  Args:
+    plan: the jobs.
+    unless: which jobs to leave out, with all that only they need.
+  """
+  made: dict[Job, None] = {}
+
+  def visit(job: Job) -> None:
+    if job not in made and not unless(job):
+      for parent in job.parents:
+        visit(parent)
+      made[job] = None
+
+  for job in plan:
+    visit(job)
+  return list(made)
 
 
 def _makes(dataset: inputs.Dataset) -> tuple[Job, ...]:

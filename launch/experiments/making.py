@@ -53,8 +53,7 @@ def simulate(job: jobs.TruthJob, places: store.Places) -> None:
   if file.is_file():
     return
   own = reading.load_policy(path, metadata, trusted=wanted.trust_policy)
-  if own is None or not isinstance(spec, spec_lib.Spec):
-    raise ValueError(f'{path} is an imported log, which has no task.')
+  assert own is not None and isinstance(spec, spec_lib.Spec)
   truth = simulation.monte_carlo(
       envs.maker(spec.task, action_noise=spec.action_noise),
       finite.Explore(own, epsilon=wanted.target_epsilon),

@@ -4,42 +4,24 @@ An experiment can be killed at any moment, and runs again only from where it
 was.
 """
 
-from collections.abc import Callable
 import contextlib
 import dataclasses
 import functools
 import pathlib
-from typing import Any, NamedTuple
+from typing import Any
 
 from dfiv_ope import configs, types
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import result_rows, runs
-from dfiv_ope.launch.experiments import (
-  command_line,
-  inputs,
-  jobs,
-  opened_logs,
-  store,
-)
+from dfiv_ope.launch.experiments import command_line, inputs, jobs, store
 from dfiv_ope.ope import task as task_lib
-from dfiv_ope.policies import finite, naming
+from dfiv_ope.policies import finite
 from dfiv_ope.results import problems, rows
 
-# Called as progress(share of the job that is done, note).
-Progress = Callable[[float, str], None]
-
-
-class Opened(NamedTuple):
-  """A problem that is ready to be run on.
-
-  Attributes:
-    problem: all that rows say of it.
-    evaluator: runs methods on it.
-  """
-  problem: problems.SimulatedTask | problems.UserLog
-  evaluator: runs.Evaluator
+# A problem, all that rows say of it, and what runs methods on it.
+Opened = tuple[problems.SimulatedTask | problems.UserLog, runs.Evaluator]
 
 
 @functools.lru_cache(maxsize=1)
@@ -54,7 +36,7 @@ def _task(
 ) -> task_lib.EvaluationTask:
   first = _shared(path)
   task = task_lib.EvaluationTask(
-      opened_logs.of(path), policy, like=first.get('task'))
+      inputs.open_log(path), policy, like=first.get('task'))
   first.setdefault('task', task)
   return task
 
@@ -69,7 +51,7 @@ def opened(
 
 
 def _open_log(wanted: inputs.OnLog) -> Opened:
-  log = opened_logs.of(wanted.dataset)
+  log = inputs.open_log(wanted.dataset)
   with contextlib.chdir(wanted.directory):  # Workers may stand elsewhere.
     target = task_lib.find_policy(
         wanted.policy, log, trusted=wanted.trust_policy)
@@ -78,11 +60,9 @@ def _open_log(wanted: inputs.OnLog) -> Opened:
         f'The policy {wanted.policy} has changed since the command began. '
         'Give the command again.')
   task = _task(wanted.dataset, target.policy)
-  return Opened(
-      result_rows.user_log(
-          task, target=target.digest,
-          policy=wanted.name or target.description),
-      runs.Evaluator(task))
+  return result_rows.user_log(
+      task, target=target.digest,
+      policy=wanted.name or target.description), runs.Evaluator(task)
 
 
 def _open_simulated(
@@ -91,20 +71,16 @@ def _open_simulated(
   metadata = spec_lib.read_metadata(path)
   own = reading.load_policy(path, metadata, trusted=wanted.trust_policy)
   problem = store.Store(places).problem(wanted)
-  if own is None or not isinstance(problem, problems.SimulatedTask):
-    raise ValueError(
-        f'{path} is an imported log without a target policy. Name one with '
-        f'--policy. {naming.CHOICES}')
+  assert own is not None and isinstance(problem, problems.SimulatedTask)
   if wanted.target_epsilon:
     own = finite.Explore(own, epsilon=wanted.target_epsilon)
   task = _task(path, own)
-  return Opened(
-      dataclasses.replace(problem, overlap=task.glance),
-      runs.Evaluator(task))
+  return (dataclasses.replace(problem, overlap=task.glance),
+          runs.Evaluator(task))
 
 
 def run(
-    job: jobs.Experiment, places: store.Places, progress: Progress,
+    job: jobs.Experiment, places: store.Places, progress: jobs.Progress,
 ) -> rows.Row:
   """Runs an experiment, from its last checkpoint if there is one."""
   assert isinstance(job.problem, inputs.Simulated | inputs.OnLog)
@@ -124,7 +100,7 @@ def run(
 
 def learned(
     evaluator: runs.Evaluator, job: jobs.Experiment, *, key: str,
-    directory: pathlib.Path, progress: Progress,
+    directory: pathlib.Path, progress: jobs.Progress,
     part: Any = None,
 ) -> tuple[base.OPELearner, float]:
   """Returns a learner that has learned, and the CPU seconds it took.

@@ -1,13 +1,14 @@
 """The jobs of what is asked for. Nothing here needs TensorFlow."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 import dataclasses
+import itertools
 import pathlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dfiv_ope import overrides
 from dfiv_ope.agents import configured
-from dfiv_ope.benchmarks import settings
+from dfiv_ope.benchmarks import lit_pixels, settings
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import result_rows, selection
 from dfiv_ope.iv import methods as iv_methods
@@ -49,16 +50,16 @@ def choice(
   Raises:
     ValueError: there are not two that differ.
   """
-  candidates = dict.fromkeys(
-      (each.method, each.config) for each in wanted)
+  candidates: dict[Any, configured.Configured] = {}
+  for each in wanted:
+    candidates.setdefault((each.method, each.config), each)
   if len(candidates) < 2:
     raise ValueError(
         'auto chooses between methods and settings, but those that are named '
         'are all the same. Name another beside them.')
-  first = {(each.method, each.config): each for each in reversed(wanted)}
   return jobs.SelectionJob(judge=_JUDGE, candidates=tuple(
-      jobs.Experiment(problem=problem, seed=0, **first[each]._asdict())
-      for each in candidates))
+      jobs.Experiment(problem=problem, seed=0, **each._asdict())
+      for each in candidates.values()))
 
 
 def coverage(
@@ -117,7 +118,7 @@ def designs(
         if design.problem.name == 'dsprites':
           made[jobs.Experiment(
               problem=dataclasses.replace(problem, watch=False), config=None,
-              method=jobs.LIT_PIXELS, seed=seed)] = None
+              method=lit_pixels.NAME, seed=seed)] = None
         made[jobs.Experiment(
             problem=problem, seed=seed, method=method, config=config,
             preset=preset, custom=config != default)] = None
@@ -132,14 +133,17 @@ def sweep(spec: 'sweep_spec.SweepSpec') -> list[jobs.Experiment]:
   """
   wanted = list(spec.wanted())
   made = []
-  for training in _trainings(spec):
+  for task, noise, seed in itertools.product(
+      spec.tasks, spec.noises, range(spec.dataset_seeds)):
     dataset = inputs.Making(
-        training=training, truth_episodes=spec.truth_episodes,
+        training=inputs.Training(
+            task=task, action_noise=noise, seed=seed,
+            config=spec.policy_config(task)),
+        truth_episodes=spec.truth_episodes,
         spec=spec_lib.Spec(
-            task=training.task, action_noise=training.action_noise,
-            epsilon=spec.epsilon, discount=spec.discount, seed=training.seed,
-            transitions=(spec.transitions
-                         or spec_lib.TRANSITIONS[training.task])))
+            task=task, action_noise=noise, epsilon=spec.epsilon,
+            discount=spec.discount, seed=seed,
+            transitions=spec.transitions or spec_lib.TRANSITIONS[task]))
     for target in spec.target_epsilons:
       made += evaluation(
           inputs.Simulated(
@@ -147,28 +151,3 @@ def sweep(spec: 'sweep_spec.SweepSpec') -> list[jobs.Experiment]:
               truth_episodes=spec.truth_episodes),
           wanted, seeds=spec.seeds)
   return made
-
-
-def _trainings(
-    spec: 'sweep_spec.SweepSpec') -> Iterator[inputs.Training]:
-  for task in spec.tasks:
-    config = spec.policy_config(task)
-    for noise in spec.noises:
-      for seed in range(spec.dataset_seeds):
-        yield inputs.Training(
-            task=task, action_noise=noise, seed=seed, config=config)
-
-
-def with_parents(plan: Iterable[jobs.Job]) -> list[jobs.Job]:
-  """Returns jobs and all that they need, each after those that it needs."""
-  made: dict[jobs.Job, None] = {}
-
-  def visit(job: jobs.Job) -> None:
-    if job not in made:
-      for parent in job.parents:
-        visit(parent)
-      made[job] = None
-
-  for job in plan:
-    visit(job)
-  return list(made)

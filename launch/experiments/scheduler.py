@@ -8,9 +8,8 @@ import collections
 from collections.abc import Callable, Sequence
 import dataclasses
 import json
-import pathlib
 import time
-from typing import Any, Protocol
+from typing import Protocol
 
 from dfiv_ope import stages, versions
 from dfiv_ope.launch.experiments import jobs, store, worker
@@ -51,7 +50,7 @@ class Summary:
     diverged: runs that diverged, which is a result.
     fit_seconds: CPU seconds of fits, as the rows say.
     job_seconds: CPU seconds of the jobs, with all that is not a fit.
-    wall: seconds that all took.
+    wall: seconds that all took; 0 if there was nothing to run.
   """
   done: int = 0
   failed: dict[jobs.Job, str] = dataclasses.field(default_factory=dict)
@@ -204,14 +203,6 @@ class _Queue:
   def _count(self, job: jobs.Job) -> None:
     self.settled += 1
     self.seconds += job.seconds
-
-
-def failures(out: pathlib.Path) -> list[dict[str, Any]]:
-  """Returns what the last call recorded of jobs that failed."""
-  file = out / FAILURES
-  if not file.is_file():
-    return []
-  return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def _note(

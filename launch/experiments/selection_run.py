@@ -17,18 +17,17 @@ from dfiv_ope.results import problems, rows
 
 
 def fit(
-    job: jobs.SelectionFit, places: store.Places, progress: ope_run.Progress,
+    job: jobs.SelectionFit, places: store.Places, progress: jobs.Progress,
 ) -> None:
   """Fits a candidate on half of the episodes; what it says becomes a file."""
   candidate = job.candidate
-  opened = _opened(candidate, places)
-  fitted, judged = selection_fits.halves(
-      opened.evaluator.task, job.half, job.judge)
-  key = candidate.key(opened.problem)
+  problem, evaluator = _opened(candidate, places)
+  fitted, judged = selection_fits.halves(evaluator.task, job.half, job.judge)
+  key = candidate.key(problem)
   directory = places.checkpoints(f'{key}-half-{job.half}')
   started = time.process_time()
   learner, _ = ope_run.learned(
-      opened.evaluator, candidate, key=directory.name, part=fitted,
+      evaluator, candidate, key=directory.name, part=fitted,
       directory=directory, progress=progress)
   values, errors = selection_fits.values_and_errors(learner, judged)
   _write(places.fit(key, job.half), selection_fits.Fit(
@@ -37,7 +36,7 @@ def fit(
 
 
 def run(
-    job: jobs.SelectionJob, places: store.Places, progress: ope_run.Progress,
+    job: jobs.SelectionJob, places: store.Places, progress: jobs.Progress,
 ) -> list[rows.Row]:
   """Judges all candidates; returns a row for each.
 
@@ -45,13 +44,12 @@ def run(
     ValueError: all of them diverged.
   """
   del progress
-  opened = _opened(job.candidates[0], places)
-  fits = [[_read(places.fit(each.key(opened.problem), half))
+  asked, evaluator = _opened(job.candidates[0], places)
+  fits = [[_read(places.fit(each.key(asked), half))
            for each in job.candidates] for half in (0, 1)]
-  total = selection_fits.judge(opened.evaluator.task, fits, job.judge)
-  problem = job.problem(opened.problem)
+  total = selection_fits.judge(evaluator.task, fits, job.judge)
   return [
-      _row(problem, candidate, both, total, place)
+      _row(job.problem(asked), candidate, both, total, place)
       for place, (candidate, both) in enumerate(
           zip(job.candidates, zip(*fits, strict=True), strict=True))]
 
@@ -84,9 +82,7 @@ def _write(path: pathlib.Path, found: selection_fits.Fit) -> None:
   path.parent.mkdir(parents=True, exist_ok=True)
   buffer = io.BytesIO()
   np.savez(buffer, **found._asdict())
-  partial = path.with_suffix('.partial')
-  partial.write_bytes(buffer.getvalue())
-  partial.replace(path)
+  whole_files.write(path, buffer.getvalue())
 
 
 def _read(path: pathlib.Path) -> selection_fits.Fit:

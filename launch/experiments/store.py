@@ -14,13 +14,6 @@ from dfiv_ope.policies import episode_returns, rollout, trained
 from dfiv_ope.results import files, problems
 from dfiv_ope.results import rows as rows_lib
 
-# Rows of these kinds belong into one run directory.
-_FAMILIES = {
-    'off-policy evaluation': (
-        problems.SimulatedTask, problems.UserLog, problems.Selection,
-        problems.Coverage),
-    'instrumental-variable designs': (problems.IVDesign,)}
-
 
 @dataclasses.dataclass(frozen=True)
 class Places:
@@ -106,15 +99,14 @@ class Store:
     Raises:
       ValueError: the run directory holds the others.
     """
+    kinds = ('off-policy evaluation', 'instrumental-variable designs')
     designs = any(isinstance(job, jobs.Experiment)
                   and isinstance(job.problem, inputs.OnDesign) for job in plan)
-    wanted = list(_FAMILIES)[designs]
-    for row in self._rows.values():
-      if not isinstance(row.problem, _FAMILIES[wanted]):
-        other = list(_FAMILIES)[not designs]
-        raise ValueError(
-            f'{self.places.out} holds results of {other}, but these would be '
-            f'of {wanted}. Choose another --out.')
+    if any(isinstance(row.problem, problems.IVDesign) != designs
+           for row in self._rows.values()):
+      raise ValueError(
+          f'{self.places.out} holds results of {kinds[not designs]}, but these '
+          f'would be of {kinds[designs]}. Choose another --out.')
 
   def problem(self, problem: inputs.Input) -> problems.Problem | None:
     """Returns the problem of an input; None while its dataset is missing."""
@@ -187,17 +179,7 @@ class Store:
 
   def missing(self, plan: Iterable[jobs.Job]) -> list[jobs.Job]:
     """Returns the jobs to run, each after those that it needs."""
-    todo: dict[jobs.Job, None] = {}
-
-    def visit(job: jobs.Job) -> None:
-      if job not in todo and not self.has(job):
-        for parent in job.parents:
-          visit(parent)
-        todo[job] = None
-
-    for job in plan:
-      visit(job)
-    return list(todo)
+    return jobs.with_parents(plan, unless=self.has)
 
   def fit_file(self, job: jobs.SelectionFit) -> pathlib.Path:
     """Returns the file that a fit on half of the episodes leaves."""

@@ -5,17 +5,15 @@ written: only the scheduler writes rows, so a job that is run twice, because a
 node was lost or a command killed, has its rows once all the same.
 """
 
-from collections.abc import Callable
 import dataclasses
 import time
 import traceback
 import warnings
 
+from dfiv_ope.iv import methods
+from dfiv_ope.launch import runtime
 from dfiv_ope.launch.experiments import inputs, jobs, store
 from dfiv_ope.results import rows as rows_lib
-
-# Called as progress(share of the job that is done, note).
-Progress = Callable[[float, str], None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,9 +37,14 @@ class Outcome:
 
 
 def attempt(
-    job: jobs.Job, places: store.Places, progress: Progress,
+    job: jobs.Job, places: store.Places, progress: jobs.Progress,
 ) -> Outcome:
-  """Runs a job; an error is part of what comes of it."""
+  """Runs a job; an error is part of what comes of it.
+
+  TensorFlow is started for the first job that needs it.
+  """
+  if needs_tensorflow(job):
+    runtime.start()
   started = time.process_time()
   try:
     with warnings.catch_warnings(record=True) as caught:
@@ -61,13 +64,13 @@ def attempt(
 
 
 def run(
-    job: jobs.Job, places: store.Places, progress: Progress,
+    job: jobs.Job, places: store.Places, progress: jobs.Progress,
 ) -> list[rows_lib.Row]:
   """Runs a job whose parents are done; one that is done is left alone."""
   if isinstance(job, jobs.Experiment):
     if isinstance(job.problem, inputs.OnDesign):
       from dfiv_ope.launch.experiments import design_run
-      return [design_run.run(job, places, progress)]
+      return [design_run.run(job, progress)]
     if isinstance(job.problem, inputs.NewLog):
       from dfiv_ope.launch.experiments import coverage_run
       return [coverage_run.run(job, places, progress)]
@@ -87,3 +90,11 @@ def run(
   else:
     making.simulate(job, places)
   return []
+
+
+def needs_tensorflow(job: jobs.Job) -> bool:
+  """Whether a job cannot be run without TensorFlow."""
+  return not (
+      isinstance(job, jobs.Experiment)
+      and isinstance(job.problem, inputs.OnDesign)
+      and (job.config is None or job.method in methods.CLOSED_FORMS))

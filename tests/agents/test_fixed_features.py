@@ -64,13 +64,29 @@ def test_features_together_are_those_of_the_kernel_of_both(case):
          for each in (0, 1)]
   distance = np.sum(np.square(observation[0] - observation[1]))
   expected = np.exp(-distance / 2. / case.problem.distance ** 2)
-  inner = now[0][:, :-1] @ now[0][:, :-1].T
+  waves = [each[:, :2_000] for each in now]
+  inner = waves[0] @ waves[0].T
   np.testing.assert_allclose(
       inner, [[1., expected], [expected, 1.]], atol=0.05)
   # Indicators of two actions are sqrt(2) apart.
   np.testing.assert_allclose(
-      np.diag(now[0][:, :-1] @ now[1][:, :-1].T), np.exp(-1.), atol=0.05)
-  np.testing.assert_array_equal(now[0][:, -1], 1.)
+      np.diag(waves[0] @ waves[1].T), np.exp(-1.), atol=0.05)
+  # Beside them the numbers of the state, the action, and a constant.
+  np.testing.assert_allclose(
+      now[1][:, 2_000:], np.concatenate([
+          0.3 * observation, np.tile([0., 0.3, 1.], (2, 1))], axis=1),
+      rtol=1e-6)
+
+
+def test_many_actions_share_indicators(case):
+  problem = dataclasses.replace(case.problem, num_actions=1_200)
+  observation = problem.observations.compact(case.observations[:3])
+  found = _waves(problem, decisions.taken(
+      observation, tf.constant([7, 507, 1_199])), size=4)
+  assert found.shape == (3, 4 + 5 + 500 + 1)
+  indicators = found[:, 9:-1]
+  np.testing.assert_array_equal(np.argmax(indicators, axis=1), [7, 7, 199])
+  np.testing.assert_allclose(indicators.sum(axis=1), 0.3)
 
 
 @pytest.mark.parametrize('choices', [3, 12])

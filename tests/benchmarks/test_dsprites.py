@@ -8,6 +8,7 @@ import pytest
 from dfiv_ope.benchmarks import (
   dsprites,
   dsprites_outcomes,
+  lit_pixels,
   sprite_outlines,
   sprites,
 )
@@ -205,6 +206,15 @@ def test_the_baseline_solves_the_paper_outcome_and_not_the_second():
   # 0.24 of it is the mean of the confounder, which nothing can find.
   assert errors['area'] == pytest.approx(0.33, abs=0.01)
   assert errors['orientation'] == pytest.approx(25., abs=0.1)
+
+
+def test_the_row_of_the_baseline_has_its_error_on_the_design():
+  design = dsprites.DSprites(n=300)
+  row = lit_pixels.run(design, seed=1)
+  assert (row.problem, row.method, row.seed) == (
+      design.problem, lit_pixels.NAME, 1)
+  assert row.metrics == design.metrics(
+      dsprites.lit_pixels_baseline(design.sample(seed=1)))
 
 
 def test_the_problem_names_the_design_and_no_path(tmp_path, monkeypatch):

@@ -108,7 +108,6 @@ def test_quiet_leaves_out_notes_and_progress_and_nothing_else(
   monkeypatch.setattr(console, '_quiet', False)
   console.be_quiet()
   console.note('a note')
-  console.note_known(1, 2, 'runs')
   _progress('a bar')
   assert terminal.getvalue() == ''
   console.say('a result')

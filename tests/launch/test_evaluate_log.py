@@ -19,7 +19,6 @@ from dfiv_ope.launch.experiments import (
   inputs,
   jobs,
   ope_run,
-  opened_logs,
   plan,
   selection_run,
   store,
@@ -336,7 +335,7 @@ def _asked(path):
   return inputs.OnLog(
       dataset=path, policy='uniform', directory=path.parent,
       target=identity.identify(
-          'uniform', **opened_logs.of(path).for_policies()).digest)
+          'uniform', **inputs.open_log(path).for_policies()).digest)
 
 
 def test_a_run_does_not_go_on_from_one_at_another_discount(
@@ -368,14 +367,14 @@ def choose(tmp_path, monkeypatch):
   def run(path, wanted):
     have = store.Store(store.Places(tmp_path))
     return runner.run([plan.choice(_asked(path), wanted)], have,
-                      runner.Where(), title='Choosing')
+                      runner.executor(1, None), title='Choosing')
 
   return run
 
 
 def _chosen(finished):
   """The method and config that was chosen, of those that were not."""
-  assert finished.sound
+  assert not finished.summary.failed
   (best,) = (row for row in finished.rows if row.metrics.get('chosen'))
   return best.method, best.config
 
@@ -444,7 +443,7 @@ def test_auto_takes_the_candidate_that_held_out_episodes_prefer(
   assert rows['lstd']['tournament'] < rows['kiv']['tournament']
   assert not list((tmp_path / 'selection').iterdir())
   again = choose(log / 'data', [_GOOD, _POOR])
-  assert again.summary is None and _chosen(again) == best
+  assert not again.summary.wall and _chosen(again) == best
   assert len(files.read(tmp_path)) == 2
 
 
@@ -538,7 +537,7 @@ def test_a_candidate_that_diverges_is_not_chosen(
   rows = files.read(tmp_path)
   assert [row.outcome for row in rows] == ['diverged', 'finished']
   again = choose(log / 'data', [_diverging(1e9), _GOOD])
-  assert again.summary is None and len(files.read(tmp_path)) == 2
+  assert not again.summary.wall and len(files.read(tmp_path)) == 2
 
 
 @pytest.mark.parametrize('broken', [

@@ -42,7 +42,8 @@ import pathlib, sys
 from dfiv_ope.benchmarks import reproduction
 from dfiv_ope.launch import reproduce
 reproduction.IV['dsprites']['quick'] = reproduction.Plan(
-    methods=('kiv',), paper=('kiv',), designs=({'n': 100},))
+    methods=('kiv',), paper=('kiv',), designs=({'n': 100},),
+    words='small.')
 reproduce.dsprites(pathlib.Path(sys.argv[1]), 'quick')
 """
 

@@ -49,8 +49,6 @@ class Here:
     del seconds
     if self._job is None:
       return []
-    if order.needs_tensorflow(self._job):
-      runtime.start()
 
     def progress(share: float, note: str) -> None:
       interrupts.check()

@@ -1,10 +1,9 @@
-"""Which job comes next, and what a process needs for it."""
+"""Which job comes next."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from dfiv_ope.iv import methods
-from dfiv_ope.launch.experiments import inputs, jobs
+from dfiv_ope.launch.experiments import jobs
 
 
 def choose(
@@ -33,14 +32,6 @@ def choose(
     return 4 if _opens(job) in opened else 3
 
   return min(waiting, key=rank)
-
-
-def needs_tensorflow(job: jobs.Job) -> bool:
-  """Whether a job cannot be run without TensorFlow."""
-  return not (
-      isinstance(job, jobs.Experiment)
-      and isinstance(job.problem, inputs.OnDesign)
-      and (job.config is None or job.method in methods.CLOSED_FORMS))
 
 
 def _opens(job: jobs.Job | None) -> Any:

@@ -13,7 +13,6 @@ from typing import Any
 
 from dfiv_ope.launch import runtime
 from dfiv_ope.launch.experiments import jobs, store, worker
-from dfiv_ope.launch.experiments.executors import order
 
 _PR_SET_PDEATHSIG = 1
 # A worker says how far it is at most once in as many seconds.
@@ -105,8 +104,6 @@ def _serve(connection: Any, driver: int, places: store.Places) -> None:
       job = connection.recv()
     except EOFError:
       return
-    if order.needs_tensorflow(job):
-      runtime.start()
     connection.send(worker.attempt(job, places, _reporter(connection)))
 
 

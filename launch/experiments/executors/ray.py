@@ -17,7 +17,6 @@ import re
 import shutil
 from typing import Any
 
-from dfiv_ope.launch import runtime
 from dfiv_ope.launch.experiments import jobs, store, worker
 from dfiv_ope.launch.experiments.executors import order
 
@@ -153,8 +152,6 @@ def _attempt(job: jobs.Job, places: store.Places) -> worker.Outcome:
   When a node is given up, its worker may still be at work for a moment; the
   job waits for that.
   """
-  if order.needs_tensorflow(job):
-    runtime.start()
   with _lock(job, places.out):
     return worker.attempt(job, places, lambda share, note: None)
 

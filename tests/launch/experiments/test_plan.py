@@ -29,7 +29,7 @@ def test_wrong_settings_are_found_before_anything_runs(swept, changes, words):
 
 
 def test_every_job_comes_after_those_that_it_needs(swept):
-  every = plan.with_parents(swept(noises='0,0.2', tasks='catch,cartpole'))
+  every = jobs.with_parents(swept(noises='0,0.2', tasks='catch,cartpole'))
   seen = set()
   for job in every:
     assert set(job.parents) <= seen

@@ -51,7 +51,7 @@ def _run(todo, executor, out, **kwargs):
 def test_jobs_run_in_order_and_what_needs_a_failed_one_is_skipped(
     swept, tmp_path):
   experiments = swept(noises='0,0.2')
-  todo = plan.with_parents(experiments)
+  todo = jobs.with_parents(experiments)
   executor = _Fake()
   summary = _run(todo, executor, tmp_path)
   assert summary.done == len(todo) and not summary.failed
@@ -82,7 +82,7 @@ def test_a_job_of_several_parents_waits_for_all_and_fails_with_one(tmp_path):
   problem = inputs.Simulated(dataset=pathlib.Path('data'))
   judged = plan.choice(problem, [
       configured.configure('lstd'), configured.configure('kiv')])
-  todo = plan.with_parents([judged])
+  todo = jobs.with_parents([judged])
   have = store.Store(store.Places(tmp_path))
   have.keys = lambda job: []  # There is no dataset to read.
   have.has = lambda job: False
@@ -184,5 +184,5 @@ def test_what_others_wait_for_comes_first_then_what_is_open(swept):
 
 
 def test_closed_forms_on_designs_do_not_wait_for_tensorflow(swept, designs):
-  assert not order.needs_tensorflow(designs[0])
-  assert order.needs_tensorflow(swept()[0])
+  assert not worker.needs_tensorflow(designs[0])
+  assert worker.needs_tensorflow(swept()[0])

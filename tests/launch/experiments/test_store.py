@@ -36,7 +36,7 @@ def made(swept, metadata, tmp_path):
 def test_an_empty_directory_has_nothing(swept, tmp_path):
   experiments = swept()
   have = store.Store(store.Places(tmp_path / 'none'))
-  assert have.missing(experiments) == plan.with_parents(experiments)
+  assert have.missing(experiments) == jobs.with_parents(experiments)
   assert have.rows_of(experiments) == []
   assert not (tmp_path / 'none').exists()
 
