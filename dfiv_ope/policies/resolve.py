@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import types
+from dfiv_ope import types, user_code
 from dfiv_ope.policies import (
   answers,
   cloning,
@@ -169,7 +169,7 @@ def _try(text: str, policy: types.Policy, log: _Log) -> None:
     try:
       answer = policy.action_probabilities(tf.constant(observations))
     except tf.errors.OpError as error:
-      raise ValueError(f'{text} failed: {naming.line(error)}.') from error
+      raise ValueError(f'{text} failed: {user_code.line(error)}.') from error
     return identity.probabilities(
         answer.numpy(), len(observations), text, log.num_actions,
         log.action_labels)
