@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dfiv_ope.envs.names import CONTROL, OFFERED, TASKS, require
 
 if TYPE_CHECKING:
-  from dfiv_ope.envs.tasks import endless_maker, is_continuous, make, maker
+  from dfiv_ope.envs.tasks import is_continuous, make, maker
   from dfiv_ope.envs.wrappers import (
     DoublePrecision,
     GaussianAction,
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     'CONTROL', 'OFFERED', 'TASKS', 'DoublePrecision', 'GaussianAction',
-    'RandomAction', 'endless_maker', 'is_continuous', 'make', 'maker',
-    'require']
+    'RandomAction', 'is_continuous', 'make', 'maker', 'require']
 
 _LAZY = {
     'DoublePrecision': 'wrappers', 'GaussianAction': 'wrappers',
-    'RandomAction': 'wrappers', 'endless_maker': 'tasks',
-    'is_continuous': 'tasks', 'make': 'tasks', 'maker': 'tasks'}
+    'RandomAction': 'wrappers', 'is_continuous': 'tasks',
+    'make': 'tasks', 'maker': 'tasks'}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Builds tasks of their names."""
 
-from collections.abc import Callable
+import dataclasses
 import functools
 
 import dm_env
@@ -47,25 +47,32 @@ def make(
   return noisy(environment, action_noise=action_noise, seed=noise_seed)
 
 
-def maker(
-    task: str, *, action_noise: float, limited: bool = True,
-) -> Callable[[int], dm_env.Environment]:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Maker:
+  """Builds a task from a seed, see `make`."""
+  task: str
+  action_noise: float
+  limited: bool = True
+
+  def __call__(self, seed: int) -> dm_env.Environment:
+    return make(self.task, action_noise=self.action_noise, seed=seed,
+                limited=self.limited)
+
+  @property
+  def endless(self) -> 'Maker | None':
+    """What builds the task without its time limit.
+
+    None if the limit is not ours to leave out: bsuite's tasks show their clock
+    and terminate, and a user's environment ends as it likes.
+    """
+    if not self.task.startswith((names.GYM_PREFIX, names.CONTROL_PREFIX)):
+      return None
+    return dataclasses.replace(self, limited=False)
+
+
+def maker(task: str, *, action_noise: float) -> Maker:
   """Returns the function of a seed that builds a task."""
-  return lambda seed: make(
-      task, action_noise=action_noise, seed=seed, limited=limited)
-
-
-def endless_maker(
-    task: str, *, action_noise: float,
-) -> Callable[[int], dm_env.Environment] | None:
-  """Returns what builds a task without its time limit.
-
-  None if the limit is not ours to leave out: bsuite's tasks show their clock
-  and terminate, and a user's environment ends as it likes.
-  """
-  if task.startswith((names.GYM_PREFIX, names.CONTROL_PREFIX)):
-    return maker(task, action_noise=action_noise, limited=False)
-  return None
+  return Maker(task=task, action_noise=action_noise)
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dfiv_ope import hints, overrides
+from dfiv_ope import envs, hints, overrides
 from dfiv_ope.benchmarks import reproduction
 from dfiv_ope.launch import completion, console, options
 
@@ -48,6 +48,31 @@ def ope(
       plan.sweep(sweep_spec.SweepSpec(
           configs=('default', 'paper'), budget=budget,
           **reproduction.OPE[budget])),
+      out, workers=workers, ray=ray, dry_run=dry_run)
+
+
+def control(
+    out: Out,
+    budget: Annotated[str, _budget(
+        'one seed, logs of 100,000 steps, short training.',
+        'three seeds, logs of 200,000 steps, training as long as the configs '
+        'say.')] = 'quick',
+    workers: options.Workers = None,
+    dry_run: options.DryRun = False,
+    ray: options.Ray = None,
+) -> None:
+  """Actions that are vectors: four DM Control tasks, three levels of noise.
+
+  Needs the extra `control`. Policies take some CPU minutes each.
+
+      dfiv-ope reproduce control --out runs
+  """
+  _check_budget(budget)
+  from dfiv_ope.launch.experiments import plan, sweep_spec
+  envs.make(envs.CONTROL[0], seed=0)  # Refuses if DM Control is missing.
+  _carry_out(
+      plan.sweep(sweep_spec.SweepSpec(
+          tasks=envs.CONTROL, budget=budget, **reproduction.CONTROL[budget])),
       out, workers=workers, ray=ray, dry_run=dry_run)
 
 

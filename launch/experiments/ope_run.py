@@ -27,7 +27,7 @@ from dfiv_ope.launch.experiments import (
 )
 from dfiv_ope.ope import overlap
 from dfiv_ope.ope import task as task_lib
-from dfiv_ope.policies import finite, naming
+from dfiv_ope.policies import acting, naming
 from dfiv_ope.results import problems, rows
 
 # Called as progress(share of the job that is done, note).
@@ -97,7 +97,7 @@ def _open_simulated(
         f'{path} is an imported log without a target policy. Name one with '
         f'--policy. {naming.CHOICES}')
   if wanted.target_epsilon:
-    own = finite.Explore(own, epsilon=wanted.target_epsilon)
+    own = acting.explore(own, epsilon=wanted.target_epsilon)
   task = _task(path, own)
   return Opened(
       dataclasses.replace(problem, overlap=overlap.glance(

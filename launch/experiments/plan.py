@@ -139,7 +139,7 @@ def sweep(spec: 'sweep_spec.SweepSpec') -> list[jobs.Experiment]:
             task=training.task, action_noise=training.action_noise,
             epsilon=spec.epsilon, discount=spec.discount, seed=training.seed,
             transitions=(spec.transitions
-                         or spec_lib.TRANSITIONS[training.task])))
+                         or spec_lib.usual_transitions(training.task))))
     for target in spec.target_epsilons:
       made += evaluation(
           inputs.Simulated(
