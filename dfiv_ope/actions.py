@@ -13,6 +13,9 @@ import numpy as np
 
 from dfiv_ope import types
 
+# Of numbers that were float32: 0.1 becomes 0.10000000149.
+_ROUNDING = 1e-6
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Continuous:
@@ -57,15 +60,42 @@ class Continuous:
 
   @property
   def bounds(self) -> tuple[types.FloatArray, types.FloatArray]:
-    """Least and greatest values, float64 [d]; infinite where there is none."""
+    """Least and greatest values, float64 [d]; infinite where there is none.
+
+    Those of a name are the first and the last place of its labels.
+    """
     low, high = (
-        np.array([outside if each is None else each for each in values])
+        np.array([outside if each is None else each for each in values],
+                 np.float64)
         for values, outside in ((self.low, -np.inf), (self.high, np.inf)))
+    for place, labels in self.categories.items():
+      low[place], high[place] = 0., len(labels) - 1.
     return low, high
 
   def entry(self, place: int) -> str:
     """Returns what an entry is called."""
     return self.names[place] if self.names else str(place)
+
+  def refuse_unbounded(self) -> None:
+    """Refuses actions without least or greatest values.
+
+    Raises:
+      ValueError: an entry is unbounded.
+    """
+    low, high = self.bounds
+    for place in np.flatnonzero(~np.isfinite(high - low)):
+      raise ValueError(
+          f'Entry {self.entry(int(place))} of the action has no bounds, so no '
+          'policy is uniform over it. Give the log bounds, or name another '
+          'policy.')
+
+  def snapped(self, actions: types.FloatArray) -> types.FloatArray:
+    """Returns actions [N, d], those beyond a bound by rounding put on it."""
+    low, high = self.bounds
+    on_bounds = np.clip(actions, low, high)
+    near = np.abs(actions - on_bounds) <= _ROUNDING * np.maximum(
+        1., np.abs(on_bounds))
+    return np.where(near, on_bounds, actions)
 
   def refuse_others(self, actions: types.FloatArray, *, whose: str) -> None:
     """Refuses what is no such action.

@@ -1,12 +1,29 @@
 """What foreign code says of observations, as probabilities of actions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from dfiv_ope import user_code
+
 # Probabilities from elsewhere sum to one up to this.
 SUM_SLACK = 1e-4
+
+
+def call(function: Callable[..., Any], name: str, *inputs: Any) -> Any:
+  """Returns what foreign code says; arrays are copies, it may write into them.
+
+  Raises:
+    ValueError: it failed; the message begins with its name.
+  """
+  try:
+    return function(*(
+        np.array(each, np.float64) if isinstance(each, np.ndarray) else each
+        for each in inputs))
+  except BaseException as error:
+    user_code.let_interrupts_pass(error)
+    raise ValueError(f'{name} failed: {user_code.line(error)}.') from error
 
 
 def as_probabilities(
@@ -25,7 +42,7 @@ def as_probabilities(
     ValueError: it is neither; the message goes on after the policy's name.
   """
   names = list(labels) or [str(number) for number in range(num_actions)]
-  array = _as_array(answer, rows, names, labelled=bool(labels))
+  array = as_array(answer, rows, names, labelled=bool(labels))
   if array.size and all(isinstance(each, str) for each in array.flat):
     array = array.astype(str)
   kind, shape = array.dtype.kind, array.shape
@@ -33,8 +50,8 @@ def as_probabilities(
             'wanted, whole numbers from 0 or labels.')
   if shape == (rows,) and kind == 'f':
     raise ValueError(
-        'returned one real number an observation, but continuous actions are '
-        f'not supported: {wanted}')
+        'returned one real number an observation, but the actions of the log '
+        f'are no numbers: {wanted}')
   if shape == (rows,) and kind in 'iubU':
     return np.eye(num_actions, dtype=np.float32)[
         _indices(array, num_actions, labels)]
@@ -55,7 +72,7 @@ def as_probabilities(
   return array.astype(np.float32)
 
 
-def _as_array(
+def as_array(
     answer: Any, rows: int, names: Sequence[str], *, labelled: bool,
 ) -> np.ndarray:
   """Returns an answer without the names of its rows and columns.
@@ -63,7 +80,7 @@ def _as_array(
   Args:
     answer: what the policy returned.
     rows: B.
-    names: of the actions, in order.
+    names: of the actions, or of the entries of one, in order.
     labelled: whether the log calls them so.
 
   Raises:
@@ -80,8 +97,7 @@ def _as_array(
         'reset_index(drop=True).')
   if np.ma.is_masked(answer):
     raise ValueError(
-        'returned a masked array, in which probabilities are missing. Fill '
-        'them in.')
+        'returned a masked array, in which numbers are missing. Fill them in.')
   order = None if columns is None else _order(
       list(columns), names, labelled=labelled)
   try:

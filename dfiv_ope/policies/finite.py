@@ -151,30 +151,13 @@ def load(path: pathlib.Path, *, num_observations: int,
     ValueError: it is not a policy, one for other observations or actions, or
       one that may do more than compute.
   """
-  saved_models.require(path)
-  foreign = [] if trusted else saved_models.foreign_operations(path)
-  if foreign:
-    raise ValueError(
-        f'The policy in {path} holds {", ".join(foreign[:5])}, which may do '
-        'more than compute, such as read or write files. It was not loaded. '
-        'If you trust whoever made it, say --trust-policy.')
-  try:
-    with saved_models.plain_path(path) as plain:
-      model = tf.saved_model.load(str(plain))
-  except Exception as error:  # TensorFlow raises many types for broken files.
-    raise ValueError(
-        f'{path} cannot be loaded as a SavedModel: {error}') from error
+  model = saved_models.load(path, trusted=trusted)
   if not hasattr(model, 'action_probabilities'):
     raise ValueError(
         f'{path} is a SavedModel but has no function action_probabilities, '
         'so it is not a policy.')
-  policy = Loaded(model, _precision(model, num_observations))
-  try:
-    answer = policy.action_probabilities(tf.zeros([1, num_observations]))
-  except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
-    raise ValueError(
-        f'The policy in {path} does not accept {num_observations} observation '
-        'entries. Was it trained for another task?') from error
+  answer, dtype = saved_models.ask_once(
+      model.action_probabilities, path, num_observations=num_observations)
   shape = getattr(answer, 'shape', [])
   if len(shape) != 2:
     raise ValueError(
@@ -184,13 +167,4 @@ def load(path: pathlib.Path, *, num_observations: int,
     raise ValueError(
         f'The policy in {path} chooses between {shape[-1]} actions, but the '
         f'task has {num_actions}. Was it trained for another task?')
-  return policy
-
-
-def _precision(model: Any, num_observations: int) -> tf.DType:
-  """Returns float64 if a SavedModel takes it, else float32."""
-  try:
-    model.action_probabilities(tf.zeros([1, num_observations], tf.float64))
-  except (TypeError, ValueError, tf.errors.InvalidArgumentError):
-    return tf.float32
-  return tf.float64
+  return Loaded(model, dtype)

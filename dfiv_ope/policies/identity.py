@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfiv_ope import types, user_code
+from dfiv_ope import types
 from dfiv_ope.policies import answers, clone_config, naming
 
 _SAMPLE = 1_000  # states of the log that a policy is tried on
@@ -109,14 +109,9 @@ def asking(
   """
 
   def ask(observation: np.ndarray) -> np.ndarray:
-    try:
-      # A copy, because the function may write into what it gets.
-      answer = function(np.array(observation, np.float64))
-    except BaseException as error:
-      user_code.let_interrupts_pass(error)
-      raise ValueError(f'{name} failed: {user_code.line(error)}.') from error
     return probabilities(
-        answer, len(observation), name, num_actions, action_labels)
+        answers.call(function, name, np.asarray(observation)),
+        len(observation), name, num_actions, action_labels)
 
   return ask
 

@@ -9,13 +9,14 @@ do nothing else.
       print(f'{name} is not among them')
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import pathlib
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+  import tensorflow as tf
   from tensorflow.core.framework import node_def_pb2
   from tensorflow.core.protobuf import meta_graph_pb2
 
@@ -44,9 +45,9 @@ LogSoftmax LogicalAnd LogicalNot LogicalOr LookupTableFindV2
 LookupTableImportV2 LookupTableSizeV2 LoopCond MatMul MatrixBandPart
 MatrixDiag MatrixDiagPart MatrixDiagPartV3 MatrixDiagV3 MatrixInverse
 MatrixSolve MatrixTriangularSolve Max MaxPool Maximum Mean Merge Min Minimum
-MirrorPad Mod Mul MulNoNan Multinomial MutableHashTableV2 Neg NextIteration
-NoOp NotEqual OneHot OnesLike Pack Pad PadV2 ParallelConcat PartitionedCall
-Placeholder PlaceholderWithDefault Pow PreventGradient Prod Qr
+MirrorPad Mod Mul MulNoNan Multinomial MutableHashTableV2 Ndtri Neg
+NextIteration NoOp NotEqual OneHot OnesLike Pack Pad PadV2 ParallelConcat
+PartitionedCall Placeholder PlaceholderWithDefault Pow PreventGradient Prod Qr
 RandomStandardNormal RandomUniform RandomUniformInt Range Rank ReadVariableOp
 Real RealDiv Reciprocal Relu Relu6 Reshape ResourceGather ResourceGatherNd
 ReverseV2 RightShift Rint Roll Round Rsqrt ScatterNd SegmentMax SegmentMean
@@ -82,6 +83,62 @@ def require(path: pathlib.Path) -> None:
     raise FileNotFoundError(
         f'{path} holds no policy (no {FILE}). Make one with '
         '`dfiv-ope policy train`.')
+
+
+def load(path: pathlib.Path, *, trusted: bool) -> Any:
+  """Loads a SavedModel of which all operations only compute.
+
+  Args:
+    path: its directory.
+    trusted: load it even if its operations may do more.
+
+  Raises:
+    FileNotFoundError: there is no SavedModel at the path.
+    ValueError: it is broken, or may do more than compute.
+  """
+  import tensorflow as tf
+  require(path)
+  foreign = [] if trusted else foreign_operations(path)
+  if foreign:
+    raise ValueError(
+        f'The policy in {path} holds {", ".join(foreign[:5])}, which may do '
+        'more than compute, such as read or write files. It was not loaded. '
+        'If you trust whoever made it, say --trust-policy.')
+  try:
+    with plain_path(path) as plain:
+      return tf.saved_model.load(str(plain))
+  except Exception as error:  # TensorFlow raises many types for broken files.
+    raise ValueError(
+        f'{path} cannot be loaded as a SavedModel: {error}') from error
+
+
+def ask_once(
+    function: Callable[['tf.Tensor'], Any], path: pathlib.Path, *,
+    num_observations: int,
+) -> tuple[Any, 'tf.DType']:
+  """Asks a function of a SavedModel about one observation of zeros.
+
+  Args:
+    function: of observations [B, D].
+    path: of the SavedModel, for the message.
+    num_observations: D.
+
+  Returns:
+    Its answer, and the precision that it takes: float64 if it can be.
+
+  Raises:
+    ValueError: it takes other observations.
+  """
+  import tensorflow as tf
+  refused: Exception | None = None
+  for dtype in (tf.float64, tf.float32):
+    try:
+      return function(tf.zeros([1, num_observations], dtype)), dtype
+    except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
+      refused = error
+  raise ValueError(
+      f'The policy in {path} does not accept {num_observations} observation '
+      'entries. Was it trained for another task?') from refused
 
 
 def foreign_operations(path: pathlib.Path) -> list[str]:

@@ -285,7 +285,7 @@ def test_the_digest_of_a_function_covers_the_files_that_it_reads(
     ('"left"', 'returned str'),
     ('[None] * len(observations)', 'returned list'),
     ('np.zeros((len(observations), 3), complex)', r'of shape \[834, 3\]'),
-    ('observations[:, 0]', 'continuous actions are not supported'),
+    ('observations[:, 0]', 'the actions of the log are no numbers'),
     ('np.full(len(observations), 3)', 'returned the action 3'),
     ('np.full(len(observations), -1)', 'returned the action -1'),
     ('["up"] * len(observations)', "the action 'up', but the actions of the "
@@ -362,7 +362,7 @@ def test_a_function_and_an_object_are_policies():
 @pytest.mark.parametrize('policy, message', [
     (lambda s: s, r'returned ndarray of shape \[834, 2\]'),
     (lambda s: np.tile([5., 1., 0.], (len(s), 1)), 'add a softmax'),
-    (lambda s: s[:, 0], 'continuous actions are not supported'),
+    (lambda s: s[:, 0], 'the actions of the log are no numbers'),
     (3, 'A policy is a function of observations, an object with')])
 def test_objects_that_are_no_policies_are_refused(policy, message):
   with pytest.raises(ValueError, match=message):

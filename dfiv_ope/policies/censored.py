@@ -1,0 +1,36 @@
+"""Normal numbers that are clipped to bounds: a density, and mass at the bounds.
+
+Pure functions on entries: `mean`, `deviation`, `low` and `high` are broadcast.
+"""
+
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+
+def draw(
+    mean: tf.Tensor, deviation: tf.Tensor, uniforms: tf.Tensor,
+    low: tf.Tensor, high: tf.Tensor,
+) -> tf.Tensor:
+  """Returns mean + deviation * normal quantile of uniforms, clipped."""
+  return tf.clip_by_value(
+      mean + deviation * tf.math.ndtri(uniforms), low, high)
+
+
+def log_prob(
+    mean: tf.Tensor, deviation: tf.Tensor, values: tf.Tensor,
+    low: tf.Tensor, high: tf.Tensor,
+) -> tf.Tensor:
+  """Returns the log density of values, at a bound the log of its mass.
+
+  Values beyond a bound count as on it. Gradients are finite for bounds that
+  are infinite.
+  """
+  noise = tfp.distributions.Normal(mean, deviation)
+  at_low, at_high = values <= low, values >= high
+  inside = tf.clip_by_value(values, low, high)
+  # Where a branch is not chosen it is asked about the value, not the bound.
+  return tf.where(
+      at_low, noise.log_cdf(tf.where(at_low, low, inside)),
+      tf.where(
+          at_high, noise.log_survival_function(tf.where(at_high, high, inside)),
+          noise.log_prob(inside)))
