@@ -7,7 +7,7 @@ import numpy as np
 
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import decoding, findings, labels
+from dfiv_ope.datasets import decoding, findings, labels, vectors
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets.formats import source
 
@@ -39,7 +39,7 @@ class Assembler:
   def __init__(
       self,
       layout: columns_lib.Layout,
-      actions: labels.Actions,
+      actions: labels.Actions | vectors.Entries,
       *,
       file: str,
       report: Callable[[findings.Finding], None],
@@ -159,6 +159,8 @@ class Assembler:
     is_terminal[final] = terminated
     discount = np.where(is_last, 0., 1.).astype(np.float32)
     discount[final[terminated] - 1] = 0.
+    action = rows.action[index]
+    action[is_last] = 0
     annotations = rows.annotations[index]
     annotations[is_terminal] = 0.
     if self._decoder.has_behaviour:
@@ -166,7 +168,7 @@ class Assembler:
     return Block(
         steps_lib.Steps(
             observation=rows.observation[index],
-            action=np.where(is_last, 0, rows.action[index]).astype(np.int32),
+            action=action,
             reward=np.where(is_last, 0., rows.reward[index]),
             discount=discount,
             is_first=np.roll(is_last, 1), is_last=is_last,

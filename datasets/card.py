@@ -1,19 +1,32 @@
-"""What a person wants to know of a dataset, from its record alone."""
+"""What a person wants to know of a dataset, from its record."""
 
+import numpy as np
+
+from dfiv_ope.datasets import action_summary
 from dfiv_ope.datasets import spec as spec_lib
 
 
-def rows(metadata: spec_lib.Metadata) -> list[tuple[str, str]]:
-  """Returns the lines of a dataset's card: names and values."""
+def rows(
+    metadata: spec_lib.Metadata, vectors: np.ndarray | None = None,
+) -> list[tuple[str, str]]:
+  """Returns the lines of a dataset's card: names and values.
+
+  Args:
+    metadata: the record.
+    vectors: the logged actions where they are vectors, `reading.vectors`; for
+      the range of their entries, which the record has not.
+  """
   spec, truth, log = metadata.spec, metadata.truth, metadata.behaviour
   entries = (f'{metadata.num_observations} observation entries, '
-             f'{metadata.num_actions} actions')
+             + (f'{metadata.action_entries} action entries'
+                if metadata.continuous else f'{metadata.num_actions} actions'))
   naive = (f'{log.mean:.4f} ± {log.standard_error:.4f} '
            f'(discount {spec.discount:g}')
   if isinstance(spec, spec_lib.Log):
     origin = [
         ('log', f'{spec.source} ({spec.format}; {entries})'),
-        ('actions', ', '.join(metadata.action_labels[:20]) or 'numbers'),
+        *([] if metadata.continuous else [(
+            'actions', ', '.join(metadata.action_labels[:20]) or 'numbers')]),
         *([('categorical', ', '.join(
             f'{name} ({len(labels):,} categories)'
             for name, labels in metadata.categorical.items()))]
@@ -25,6 +38,11 @@ def rows(metadata: spec_lib.Metadata) -> list[tuple[str, str]]:
         ('action noise', f'{spec.action_noise:g} (by the environment)'),
         ('epsilon', f'{spec.epsilon:g} (extra random actions in the log)'),
         ('seed', str(spec.seed))]
+  if metadata.continuous:
+    seen = action_summary.Ranges(metadata.continuous)
+    if vectors is not None:
+      seen.add(vectors)
+    origin += seen.rows()
   if truth is not None:
     gap = abs(log.mean - truth.mean) / abs(truth.mean)
     naive += f', {100 * gap:.1f} % from the true value'

@@ -16,8 +16,8 @@ from dfiv_ope.datasets.formats import source
 # Of a column: all whole numbers or all text.
 Labels = Sequence[Any]
 
-# An indicator for each of more would not fit in memory with a long log.
-MOST = 2_000
+# A column with more is hardly one of names that come again.
+MOST = 20_000
 
 
 def in_order(names: Iterable[str]) -> Labels:
@@ -77,6 +77,7 @@ class Collection:
     """
     self._named = named
     self._file = file
+    self._entries: list[str] = []
     self._names: dict[str, set[str]] = {}
     self._spellings: dict[str, labels_lib.Spellings] = {}
 
@@ -91,14 +92,26 @@ class Collection:
     Raises:
       ValueError: they are measurements rather than names, or too many.
     """
-    for column in self.columns:
-      for entry, values in entries(column, chunk.columns[column]):
-        if of(self._named, entry):
-          _, names = labels_lib.read(
-              values, place=f'{self._file}: {entry}', rows=chunk.rows,
-              spellings=self._spellings.setdefault(
-                  entry, labels_lib.Spellings(self._file)))
-          self._take(entry, names)
+    found = [each for column in self.columns
+             for each in entries(column, chunk.columns[column])]
+    if not self._entries:
+      self._entries = [entry for entry, _ in found]
+      for name in self._named:
+        if not any(of([name], entry) for entry in self._entries):
+          raise ValueError(
+              f'{name!r} should be categorical, but {self._file} has only '
+              f'{", ".join(self._entries[:40])}.')
+    for entry, values in found:
+      if of(self._named, entry):
+        self.gather(entry, values, chunk.rows)
+
+  def gather(self, entry: str, values: source.Raw, rows: np.ndarray) -> None:
+    """Takes in the labels of an entry in some rows, as `add` does."""
+    _, names = labels_lib.read(
+        values, place=f'{self._file}: {entry}', rows=rows,
+        spellings=self._spellings.setdefault(
+            entry, labels_lib.Spellings(self._file)))
+    self._take(entry, names)
 
   def labels(self) -> dict[str, Labels]:
     """Returns the labels of every entry, in order."""

@@ -24,7 +24,7 @@ def summarise(dataset: reading.Dataset) -> summary.Summary:
   result = summary.Summary(
       action_labels=metadata.action_labels or tuple(
           map(str, range(metadata.num_actions))),
-      annotations=metadata.annotations)
+      annotations=metadata.annotations, continuous=metadata.continuous)
   result.add(dataset.steps, np.stack(
       list(dataset.annotations.values()), axis=1) if dataset.annotations
       else np.zeros((len(dataset.steps.action), 0)))
@@ -59,9 +59,16 @@ def problems(dataset: reading.Dataset) -> list[str]:
     expect(bad.size == 0,
            f'{name} is not finite in {bad.size} rows, first in row '
            f'{bad[0] if bad.size else None}.')
-  expect(bool(np.all((steps.action >= 0)
-                     & (steps.action < metadata.num_actions))),
-         f'An action lies outside 0..{metadata.num_actions - 1}.')
+  if metadata.continuous is None:
+    expect(bool(np.all((steps.action >= 0)
+                       & (steps.action < metadata.num_actions))),
+           f'An action lies outside 0..{metadata.num_actions - 1}.')
+  else:
+    try:
+      metadata.continuous.refuse_others(
+          steps.action[~steps.is_last], whose='The log')
+    except ValueError as error:
+      found.append(str(error))
   expect(bool(np.all((steps.discount >= 0.) & (steps.discount <= 1.))),
          'A discount lies outside [0, 1].')
 
@@ -89,8 +96,10 @@ def problems(dataset: reading.Dataset) -> list[str]:
     found += _recorded_differently(dataset)
   taken = dataset.annotations.get(columns.BEHAVIOUR_PROBABILITY)
   if taken is not None:
-    expect(bool(np.all((taken[~last] > 0.) & (taken[~last] < 1.0001))),
-           'A behaviour probability lies outside (0, 1].')
+    greatest = 1.0001 if metadata.continuous is None else np.inf
+    expect(bool(np.all((taken[~last] > 0.) & (taken[~last] < greatest))),
+           'A behaviour probability lies outside (0, 1].' if greatest < np.inf
+           else 'A behaviour density is not positive and finite.')
   return found
 
 

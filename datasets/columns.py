@@ -3,9 +3,11 @@
 import collections
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
+import re
 from typing import Any, NamedTuple
 
 from dfiv_ope import configs
+from dfiv_ope.datasets import bounds as bounds_lib
 from dfiv_ope.datasets.formats import source
 
 BEHAVIOUR_PROBABILITY = 'behaviour_probability'
@@ -26,21 +28,28 @@ class Columns:
     step: number of the row within its episode.
     observations: entries of the observation; a name that ends in * stands for
       all columns that start like it.
-    action: a whole number or a label.
+    action: a whole number or a label; several columns, or one of arrays, are
+      the entries of a vector.
     reward: of the action.
     terminated: whether the action ended the episode for good.
     truncated: whether the episode was cut off after the action.
-    behaviour_probability: of the action, in the policy that made the log.
+    behaviour_probability: of the action, in the policy that made the log; its
+      density where actions are vectors.
     target_probabilities: of each action, in the policy to be evaluated.
     actions: labels of all actions in order, or their number.
     categorical: those of the observations whose values are names; x[2] is an
       entry of an array x.
     ends: how episodes end in a log without the column `terminated`.
+    continuous: whether the action is a vector, if only of one number; several
+      columns say it without.
+    bounds: least and greatest value of each entry of such an action.
+    categorical_actions: those of the entries whose values are names although
+      they are written as numbers.
   """
   episode: str = 'episode'
   step: str | None = None
   observations: tuple[str, ...] = ('obs*',)
-  action: str = 'action'
+  action: tuple[str, ...] | None = None
   reward: str = 'reward'
   terminated: str | None = None
   truncated: str | None = None
@@ -49,6 +58,9 @@ class Columns:
   actions: tuple[str, ...] | None = None
   categorical: tuple[str, ...] = ()
   ends: str | None = None
+  continuous: bool = False
+  bounds: tuple[bounds_lib.Pair, ...] | None = None
+  categorical_actions: tuple[str, ...] = ()
 
   def __post_init__(self) -> None:
     if not self.observations:
@@ -62,6 +74,14 @@ class Columns:
             'actions must be their number or at least two labels, got '
             f'{", ".join(self.actions)!r}.')
       _no_repetition('actions', self.actions)
+    if self.actions is not None and self.vectors:
+      raise discrete_only('actions (the labels or their number)')
+
+  @property
+  def vectors(self) -> bool:
+    """Whether something besides the columns says that actions are vectors."""
+    return bool(
+        self.continuous or self.bounds is not None or self.categorical_actions)
 
 
 class Layout(NamedTuple):
@@ -70,12 +90,13 @@ class Layout(NamedTuple):
   Attributes:
     target_labels: the actions that target probabilities are named after.
     ends: how an episode ends that no column says it of.
+    continuous: whether it is known that actions are vectors.
     others: names of columns, as in `Columns`.
   """
   episode: str
   step: str | None
   observations: tuple[str, ...]
-  action: str
+  action: tuple[str, ...]
   reward: str
   terminated: str | None
   truncated: str | None
@@ -84,26 +105,35 @@ class Layout(NamedTuple):
   target_labels: tuple[str, ...] | None
   ends: str
   categorical: tuple[str, ...] = ()
+  continuous: bool = False
+  bounds: tuple[bounds_lib.Pair, ...] | None = None
+  categorical_actions: tuple[str, ...] = ()
 
   @property
   def names(self) -> tuple[str, ...]:
     """All columns that are read."""
-    single = (self.episode, self.step, self.action, self.reward,
+    single = (self.episode, self.step, *self.action, self.reward,
               self.terminated, self.truncated, self.behaviour_probability)
     return (*(name for name in single if name is not None),
             *self.observations, *self.target_probabilities)
 
   @property
   def text(self) -> tuple[str, ...]:
-    """Columns that are kept as they are written."""
-    return self.episode, self.action, *(
+    """Columns besides the actions that are kept as they are written."""
+    return self.episode, *(
         name for name in self.categorical if name in self.observations)
 
   def record(self) -> dict[str, Any]:
     """Returns the mapping for the record of a dataset."""
-    return {
+    result = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in self._asdict().items() if name != 'target_labels'}
+    if len(self.action) == 1:
+      result['action'] = self.action[0]
+    for name in ('continuous', 'bounds', 'categorical_actions'):
+      if not result[name]:
+        del result[name]  # What is said of vectors only.
+    return result
 
 
 def parse(data: Mapping[str, Any]) -> Columns:
@@ -118,15 +148,27 @@ def parse(data: Mapping[str, Any]) -> Columns:
   configs.check_names(data, Columns, what='A mapping', names='Its names')
   values: dict[str, Any] = {}
   for name, value in data.items():
-    if name in ('observations', 'target_probabilities', 'actions',
-                'categorical'):
+    if name in ('observations', 'action', 'target_probabilities', 'actions',
+                'categorical', 'categorical_actions'):
       values[name] = _list(name, value)
+    elif name == 'bounds':
+      values[name] = bounds_lib.parse(value)
+    elif name == 'continuous':
+      values[name] = _flag(name, value)
     elif isinstance(value, str) and value:
       values[name] = value
     else:
       raise ValueError(
           f'{name} should be the name of a column, got {value!r}.')
   return Columns(**values)
+
+
+def _flag(name: str, value: Any) -> bool:
+  flags = {'true': True, 'false': False}
+  found = flags.get(str(value).strip().lower())
+  if found is None:
+    raise ValueError(f'{name} should be true or false, got {value!r}.')
+  return found
 
 
 def _list(name: str, value: Any) -> tuple[str, ...]:
@@ -145,7 +187,9 @@ def _list(name: str, value: Any) -> tuple[str, ...]:
           'Write names in quotes.')
   if not isinstance(value, list | tuple) or not all(
       isinstance(each, str | int) and str(each) for each in value):
-    raise ValueError(f'{name} should be a list of names, got {value!r}.')
+    wanted = 'a list of names' if name != 'action' else (
+        'the name of a column, or a list of them')
+    raise ValueError(f'{name} should be {wanted}, got {value!r}.')
   return tuple(map(str, value))
 
 
@@ -163,8 +207,8 @@ def resolve(columns: Columns, available: Sequence[str], *, file: str) -> Layout:
   """
   _no_repetition(f'the columns of {file}', available)
   found: dict[str, str | None] = {}
-  for name in ('episode', 'step', 'action', 'reward', 'terminated',
-               'truncated', 'behaviour_probability'):
+  for name in ('episode', 'step', 'reward', 'terminated', 'truncated',
+               'behaviour_probability'):
     wanted = getattr(columns, name)
     if wanted is None:
       usual = _USUAL[name]
@@ -174,18 +218,47 @@ def resolve(columns: Columns, available: Sequence[str], *, file: str) -> Layout:
     else:
       raise _missing(name, wanted, available, file)
   taken = {name for name in found.values() if name is not None}
+  action = usual_action(available) if columns.action is None else tuple(
+      name for wanted in columns.action
+      for name in _matches('action', wanted, available, taken, file))
+  if not action:
+    raise _missing('action', source.ACTION, available, file)
+  taken.update(action)
+  vectors = columns.vectors or len(action) > 1
   targets, labels = _targets(columns, available, taken, file)
   observations = [
       name for wanted in columns.observations
       for name in _matches('observations', wanted, available,
                            taken.union(targets), file)]
+  if vectors and columns.actions is not None:
+    raise discrete_only('actions (the labels or their number)')
+  if vectors and targets:
+    raise discrete_only('target_probabilities')
   layout = Layout(
-      **found, observations=tuple(observations),  # type: ignore[arg-type]
+      **found, action=action, observations=tuple(observations),  # type: ignore[arg-type]
       target_probabilities=targets, target_labels=labels,
       ends=_ends(columns, found['terminated'], available, file),
-      categorical=_categorical(columns, observations, file))
+      categorical=_categorical(columns, observations, file),
+      continuous=vectors, bounds=columns.bounds,
+      categorical_actions=columns.categorical_actions)
   _no_repetition('the mapping', layout.names)
   return layout
+
+
+def usual_action(available: Sequence[str]) -> tuple[str, ...]:
+  """Returns the columns that hold the action where nothing else is said."""
+  if source.ACTION in available:
+    return (source.ACTION,)
+  return tuple(
+      name for name in available
+      if re.fullmatch(rf'{source.ACTION}_\d+', name))
+
+
+def discrete_only(what: str) -> ValueError:
+  """Returns the error of what actions that are vectors cannot have."""
+  return ValueError(
+      f'{what} cannot go with continuous actions, which are vectors and not '
+      'some out of finitely many. Leave one of the two out.')
 
 
 def _targets(

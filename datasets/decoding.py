@@ -7,7 +7,7 @@ import numpy as np
 
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import labels
+from dfiv_ope.datasets import labels, vectors
 from dfiv_ope.datasets.formats import source
 
 ABSENT = -1
@@ -26,7 +26,8 @@ class Rows(NamedTuple):
     episode: running number of the episode, int64 [N], never falling.
     step: float64 [N], or None where the log has no such column.
     observation: float64 [N, D].
-    action: int32 [N]; labels.EMPTY and labels.UNKNOWN where there is none.
+    action: int32 [N], labels.EMPTY and labels.UNKNOWN where there is none; or
+      vectors, float64 [N, d], nan where an entry is empty.
     reward: float64 [N]; nan where it is empty.
     terminated: int8 [N], 0, 1 or ABSENT where the cell is empty.
     truncated: as `terminated`.
@@ -45,6 +46,13 @@ class Rows(NamedTuple):
   truncated: np.ndarray
   annotations: np.ndarray
   unread: np.ndarray
+
+  @property
+  def no_action(self) -> np.ndarray:
+    """Where the action is empty, all entries of it, bool [N]."""
+    if self.action.ndim == 1:
+      return self.action == labels.EMPTY
+    return np.isnan(self.action).all(axis=1)
 
 
 class Fault(NamedTuple):
@@ -107,7 +115,8 @@ class Decoder:
   """
 
   def __init__(
-      self, layout: columns_lib.Layout, actions: labels.Actions, *, file: str,
+      self, layout: columns_lib.Layout,
+      actions: labels.Actions | vectors.Entries, *, file: str,
       categories: Mapping[str, categories_lib.Labels] | None = None):
     """Initialises the decoder.
 
@@ -126,7 +135,7 @@ class Decoder:
     self._faults: list[Fault] = []
     self._spellings = {
         name: labels.Spellings(file) for name in (
-            layout.episode, layout.action)}
+            layout.episode, *layout.action)}
     targets = range(
         len(actions.labels) if layout.target_probabilities else 0)
     self.annotations = (
@@ -176,11 +185,7 @@ class Decoder:
         step=None if layout.step is None else self._one_number(
             layout.step, chunk, otherwise=np.nan, unread=unread[:, STEP]),
         observation=self._observation(chunk),
-        action=self.actions.encode(
-            chunk.columns[layout.action], column=layout.action,
-            place=f'{self._file}: {layout.action}',
-            spellings=self._spellings[layout.action],
-            complain=self._complain(place)),
+        action=self._action(chunk),
         reward=self._one_number(layout.reward, chunk),
         terminated=flag(layout.terminated), truncated=flag(layout.truncated),
         annotations=self._annotations(chunk, unread[:, TARGET]),
@@ -218,18 +223,45 @@ class Decoder:
     runs = np.diff(starts, append=len(codes))
     return np.repeat(np.arange(first, first + len(runs)), runs), returned
 
+  def _action(self, chunk: source.Chunk) -> np.ndarray:
+    """Returns places of actions, int32 [N], or vectors, float64 [N, d]."""
+    actions = self.actions
+    if isinstance(actions, labels.Actions):
+      (column,) = self.layout.action
+      if chunk.columns[column].shape[1:] not in ((), (1,)):
+        raise ValueError(
+            f'{self._file}: {column} has several entries a row, so actions are '
+            'vectors, which have neither labels (--actions) nor target '
+            'probabilities. Leave these out.')
+      return actions.encode(
+          chunk.columns[column], column=column, place=f'{self._file}: {column}',
+          spellings=self._spellings[column],
+          complain=self._complain(chunk.rows))
+    entries = [
+        each for name in self.layout.action
+        for each in categories_lib.entries(name, chunk.columns[name])]
+    if len(entries) != actions.continuous.size:
+      raise ValueError(
+          f'{self._file}, row {chunk.rows[0]}: the action has {len(entries)} '
+          f'entries, but {actions.continuous.size} are known.')
+    return np.stack([
+        actions.encode_name(values, place, place=f'{self._file}: {name}')
+        if place in actions.continuous.categories
+        else self._numbers(name, chunk._replace(columns={name: values}))
+        for place, (name, values) in enumerate(entries)], axis=1)
+
   def _observation(self, chunk: source.Chunk) -> np.ndarray:
     parts, names = [], []
     for name in self.layout.observations:
-      if name not in self._categories:
-        chunk = chunk._replace(columns={
-            **chunk.columns, name: self._numbers(name, chunk)})
       for entry, values in categories_lib.entries(name, chunk.columns[name]):
         names.append(entry)
         parts.append(
             categories_lib.encode(
                 values, self._categories[entry], place=f'{self._file}: {entry}')
-            if entry in self._categories else values)
+            if entry in self._categories else self._numbers(
+                entry, chunk._replace(columns={entry: values}),
+                hint=f'; if its values are names, say --categorical {entry} '
+                '(in Python categorical=...)'))
     if self.observation_names and len(names) != len(self.observation_names):
       raise ValueError(
           f'{self._file}, row {chunk.rows[0]}: the observation has '
@@ -281,7 +313,7 @@ class Decoder:
 
   def _numbers(
       self, name: str, chunk: source.Chunk, *, otherwise: float = 0.,
-      unread: np.ndarray | None = None) -> np.ndarray:
+      unread: np.ndarray | None = None, hint: str = '') -> np.ndarray:
     """Reads a column as float64, nan where a cell is empty.
 
     Args:
@@ -289,6 +321,7 @@ class Decoder:
       chunk: its rows.
       otherwise: stands for a cell that cannot be read.
       unread: is set where that is so, bool [N].
+      hint: what to do if no cell at all is a number.
     """
     values = np.asarray(chunk.columns[name])
     if values.dtype.kind in 'fiub':
@@ -302,8 +335,9 @@ class Decoder:
     if places:
       self._complain(chunk.rows)(
           f'{name} is not a number',
-          f'{name} is {_shown(values[places[0]])}, which is not a number',
-          np.array(places))
+          f'{name} is {_shown(values[places[0]])}, which is not a number'
+          + (hint if all(each is None or np.isnan(each) for each in numbers)
+             else ''), np.array(places))
       if unread is not None:
         unread[places] = True
     return np.array([

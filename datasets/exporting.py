@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 import contextlib
+import dataclasses
 import gzip
 import json
 import pathlib
@@ -10,7 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
 from dfiv_ope import hints
+from dfiv_ope.datasets import bounds as bounds_lib
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import labels as labels_lib
@@ -75,6 +78,42 @@ def inferred(dataset: reading.Dataset) -> bool:
       all_labels)
 
 
+def action_names(continuous: actions_lib.Continuous) -> list[str]:
+  """Returns the columns that the entries of actions are exported as."""
+  if continuous.size == 1:
+    return [source.ACTION]
+  return [f'{source.ACTION}_{place}' for place in range(continuous.size)]
+
+
+def action_options(continuous: actions_lib.Continuous) -> str:
+  """Returns the options that an import of exported CSV needs."""
+  pairs = list(zip(continuous.low, continuous.high, strict=True))
+  named = ','.join(
+      action_names(continuous)[place] for place in continuous.categories)
+  return '--continuous' + (
+      f' --bounds {bounds_lib.text(pairs)}'
+      if set(pairs) != {(None, None)} else '') + (
+          f' --map categorical_actions={named}' if named else '')
+
+
+def _actions(dataset: reading.Dataset) -> dict[str, _Column]:
+  """Returns the columns of the actions."""
+  steps, continuous = dataset.steps, dataset.metadata.continuous
+  if continuous is not None:
+    return {
+        name: _Column(
+            np.where(steps.is_last, '', np.array(
+                continuous.categories[place], object)[x.astype(np.int64)])
+            if place in continuous.categories else x, steps.is_last)
+        for place, (name, x) in enumerate(zip(
+            action_names(continuous), steps.action.T, strict=True))}
+  action = steps.action.astype(np.int64)
+  if dataset.metadata.action_labels:
+    action = np.where(
+        steps.is_last, '', np.array(labels(dataset), object)[action])
+  return {source.ACTION: _Column(action, steps.is_last)}
+
+
 def table(dataset: reading.Dataset) -> dict[str, _Column]:
   """Returns the columns of a log, a row for each observation.
 
@@ -91,9 +130,6 @@ def table(dataset: reading.Dataset) -> dict[str, _Column]:
   starts = np.flatnonzero(steps.is_first)
   episode = np.cumsum(steps.is_first) - 1
   names = labels(dataset)
-  action = steps.action.astype(np.int64)
-  if dataset.metadata.action_labels:
-    action = np.where(last, '', np.array(names, object)[action])
   result = {
       'episode': _Column(episode),
       'step': _Column(np.arange(len(episode)) - starts[episode]),
@@ -101,7 +137,7 @@ def table(dataset: reading.Dataset) -> dict[str, _Column]:
           categories_lib.decode(column, categories[index])
           if index in categories else column)
          for index, column in enumerate(steps.observation.T)},
-      'action': _Column(action, last),
+      **_actions(dataset),
       'reward': _Column(steps.reward, last),
       'terminated': _Column(terminated, last),
       'truncated': _Column(np.append(last[1:], False) & ~terminated, last)}
@@ -120,7 +156,10 @@ def _csv(dataset: reading.Dataset, out: pathlib.Path) -> None:
   import pandas as pd
 
   from dfiv_ope.datasets.formats import csv_file
-  confused = set(labels(dataset)) & set(csv_file.EMPTY)
+  continuous = dataset.metadata.continuous
+  confused = set(labels(dataset)).union(
+      *(continuous.categories.values() if continuous else ())) & set(
+          csv_file.EMPTY)
   if confused:
     raise ValueError(
         f'In CSV the action {", ".join(sorted(confused))} would be an empty '
@@ -155,8 +194,11 @@ def _parquet(dataset: reading.Dataset, out: pathlib.Path) -> None:
   columns = {
       name: pa.array(column.values, mask=column.empty)
       for name, column in table(dataset).items()}
+  continuous = dataset.metadata.continuous
   parquet.write_table(pa.table(columns, metadata={
-      parquet_file.ACTION_LABELS: json.dumps(labels(dataset)),
+      **({parquet_file.ACTION_LABELS: json.dumps(labels(dataset))}
+         if continuous is None else {
+             parquet_file.CONTINUOUS: _described(continuous)}),
       parquet_file.CATEGORIES: json.dumps(categorical(dataset))}), out)
 
 
@@ -169,10 +211,19 @@ def _npz(dataset: reading.Dataset, out: pathlib.Path) -> None:
       kind = values.dtype if values.dtype.kind == 'f' else np.float64
       values = np.where(empty, np.nan, values).astype(kind)
     arrays[name] = values
-  arrays[npz_file.ACTION_LABELS] = np.array(labels(dataset))
+  continuous = dataset.metadata.continuous
+  if continuous is None:
+    arrays[npz_file.ACTION_LABELS] = np.array(labels(dataset))
+  else:
+    arrays[npz_file.CONTINUOUS] = np.array(_described(continuous))
   arrays[npz_file.CATEGORIES] = np.array(json.dumps(categorical(dataset)))
   with out.open('wb') as stream:
     np.savez_compressed(stream, **arrays)
+
+
+def _described(continuous: actions_lib.Continuous) -> str:
+  """Returns actions as the JSON that `source.described` reads."""
+  return json.dumps(dataclasses.asdict(continuous))
 
 
 def _minari(dataset: reading.Dataset, out: pathlib.Path) -> None:
@@ -184,7 +235,8 @@ def _minari(dataset: reading.Dataset, out: pathlib.Path) -> None:
       or name.startswith(columns_lib.TARGET_PROBABILITY)}
   minari_writing.write(
       out, dataset.steps, infos=infos, action_labels=labels(dataset),
-      categories=dataset.metadata.categories, name=dataset.metadata.spec.id)
+      categories=dataset.metadata.categories, name=dataset.metadata.spec.id,
+      continuous=dataset.metadata.continuous)
 
 
 @contextlib.contextmanager

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
+from dfiv_ope.datasets import bounds, decoding, labels
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import decoding, labels
 
 # Probabilities in files are rounded.
 _SUM_TOLERANCE = 1e-3
@@ -111,7 +112,7 @@ class Shape:
     self.lengths = np.diff(self.ends, prepend=-1)
     is_end = np.zeros(len(rows.episode), bool)
     is_end[self.ends] = True
-    self.final = is_end & (rows.action == labels.EMPTY) & np.isnan(rows.reward)
+    self.final = is_end & rows.no_action & np.isnan(rows.reward)
     self.has_final = self.final[self.ends]
     self.last_transition = self.ends - self.has_final
     self.terminated = rows.terminated[self.last_transition] > 0
@@ -165,16 +166,39 @@ def _steps(rows: decoding.Rows) -> Masks:
 def _actions(
     rows: decoding.Rows, shape: Shape, decoder: decoding.Decoder) -> Masks:
   """Every row but a final observation has an action and a reward."""
-  no_action, no_reward = rows.action == labels.EMPTY, np.isnan(rows.reward)
+  no_action, no_reward = rows.no_action, np.isnan(rows.reward)
   yield ('action and reward are empty, which only the last row of an episode '
          'may have'), no_action & no_reward & ~shape.final
   yield 'action is empty', no_action & ~no_reward
-  known = decoder.actions.labels
-  more = ', ...' if len(known) > 20 else ''
-  yield (f'action is not one of {", ".join(known[:20])}{more}',
-         rows.action == labels.UNKNOWN)
+  if decoder.actions.continuous is not None:
+    yield from _entries(rows.action, no_action, decoder.actions.continuous)
+  else:
+    known = decoder.actions.labels
+    more = ', ...' if len(known) > 20 else ''
+    yield (f'action is not one of {", ".join(known[:20])}{more}',
+           rows.action == labels.UNKNOWN)
   yield 'reward is empty or nan', no_reward & ~no_action
   yield 'reward is infinite or too large for float64', np.isinf(rows.reward)
+
+
+def _entries(
+    action: np.ndarray, empty: np.ndarray, continuous: actions_lib.Continuous,
+) -> Masks:
+  """Entries of an action are finite and within their bounds."""
+  low, high = continuous.bounds
+  for place, x in enumerate(action.T):
+    name = continuous.entry(place)
+    if place in continuous.categories:
+      yield f'{name} is empty or none of its names', np.isnan(x) & ~empty
+      continue
+    yield f'{name} is empty or nan', np.isnan(x) & ~empty
+    yield f'{name} is infinite or too large for float64', np.isinf(x)
+    outside = np.isfinite(x) & ((x < low[place]) | (x > high[place]))
+    if outside.any():
+      words = 'outside its bounds ' + bounds.interval(
+          continuous.low[place], continuous.high[place])
+      yield (f'{name} is {words}', outside,
+             f'{name} is {x[outside][0]:g}, {words}')
 
 
 def _observations(rows: decoding.Rows, decoder: decoding.Decoder) -> Masks:
@@ -205,8 +229,12 @@ def _probabilities(
   first = int(decoder.has_behaviour)
   if first:
     taken = rows.annotations[:, 0]
-    sound = (taken > 0.) & (taken <= 1. + _TOLERANCE)
-    yield (f'{decoder.layout.behaviour_probability} is not in (0, 1], though '
+    density = decoder.actions.continuous is not None
+    sound = (taken > 0.) & (
+        np.isfinite(taken) if density else taken <= 1. + _TOLERANCE)
+    wanted = ('a density of float32, positive and finite' if density
+              else 'in (0, 1]')
+    yield (f'{decoder.layout.behaviour_probability} is not {wanted}, though '
            'the action was taken'), ~sound & ~shape.final
   target = rows.annotations[:, first:]
   if target.shape[1]:

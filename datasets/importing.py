@@ -66,7 +66,8 @@ def write(
         writer = store.Writer(
             out, num_observations=num_observations, discount=spec.discount,
             num_annotations=block.annotations.shape[1], categories={
-                names.index(name): each for name, each in labels.items()})
+                names.index(name): each for name, each in labels.items()},
+            continuous=reader.find_actions(progress).continuous)
       writer.extend(block.steps, block.annotations)
     if writer is None:
       raise reader.nothing_left()
@@ -84,4 +85,5 @@ def write(
       behaviour=contents.returns, policy=None, versions=versions.versions(),
       action_labels=actions.recorded, annotations=reader.annotations,
       observations=names, categorical={
-          name: tuple(each) for name, each in labels.items()})
+          name: tuple(each) for name, each in labels.items()},
+      continuous=actions.continuous)

@@ -7,11 +7,12 @@ import unicodedata
 
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
 from dfiv_ope.datasets.formats import source
 
 EMPTY, UNKNOWN = -1, -2
-CONTINUOUS = ('{}, but actions must be whole numbers or labels; continuous '
-              'actions are not supported: put them into a few classes first')
+CONTINUOUS = ('{}, but actions must be whole numbers or labels; if they are '
+              'amounts, say --continuous (in Python continuous=True)')
 
 # Called as complain(sentence, example, places): what is wrong with cells, what
 # is wrong with the first of them, and which they are.
@@ -169,7 +170,13 @@ def _text(value: object) -> str:
 
 
 class Actions:
-  """The actions of a log, in order."""
+  """The actions of a log, in order.
+
+  Attributes:
+    labels: one an action.
+    continuous: None, since they are finitely many; `vectors.Entries` has it.
+  """
+  continuous: actions_lib.Continuous | None = None
 
   def __init__(self, labels: Sequence[str]):
     """Initialises the actions from their labels.
@@ -196,6 +203,10 @@ class Actions:
     """The labels, empty if they are only numbers from 0."""
     numbers = tuple(map(str, range(len(self.labels))))
     return () if self.labels == numbers else self.labels
+
+  def text(self, columns: Sequence[str]) -> list[str]:
+    """Returns the columns of the log that are kept as they are written."""
+    return list(columns)
 
   def encode(
       self, values: source.Raw, *, column: str, place: str,
@@ -229,24 +240,21 @@ class Collection:
   Labels that are refused when rows are decoded are left out.
   """
 
-  def __init__(self, file: str):
+  def __init__(self, column: str, *, file: str):
     """Begins with none; the file's name is for messages."""
-    self._file = file
+    self._column, self._file = column, file
     self._names: set[str] = set()
     self._refused = ''
 
-  def add(self, chunk: source.Chunk, column: str) -> None:
+  def add(self, chunk: source.Chunk) -> None:
     """Takes in the actions of a chunk.
 
     Raises:
-      ValueError: they are vectors, or too many.
+      ValueError: they are too many.
     """
-    values = chunk.columns[column]
-    if values.ndim != 1 and values.shape[1:] != (1,):
-      raise ValueError(
-          f'{self._file}: {column} has {np.prod(values.shape[1:])} entries a '
-          'row, but an action must be one whole number or label.')
-    codes, names = read(values, place=f'{self._file}: {column}')
+    column = self._column
+    codes, names = read(
+        chunk.columns[column], place=f'{self._file}: {column}')
     for index, name in enumerate(names):
       if continuous(name):
         if not self._refused:

@@ -16,8 +16,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
 from dfiv_ope import types
-from dfiv_ope.datasets import column_notes, logs, reading
+from dfiv_ope.datasets import bounds as bounds_lib
+from dfiv_ope.datasets import column_notes, log_arrays, logs, reading
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
@@ -54,7 +56,10 @@ class Log(episodes.Episodes):
       episode_ids: Any = None,
       behaviour_probabilities: Any = None,
       num_actions: int | None = None,
-      categorical: Sequence[int] = (),
+      categorical: Sequence[int | str] = (),
+      continuous: bool = False,
+      bounds: Any = None,
+      categorical_actions: Sequence[int] = (),
       name: str = 'log',
   ) -> Self:
     """Returns the log of arrays, one entry a step, in order.
@@ -64,8 +69,10 @@ class Log(episodes.Episodes):
     last step of a truncated episode is dropped.
 
     Args:
-      observations: [N, D] or [N].
-      actions: whole numbers from 0, or labels, [N].
+      observations: [N, D] or [N], numbers, or with text in the categorical
+        columns; or columns by name.
+      actions: whole numbers from 0, or labels, [N]; or continuous ones, [N, d],
+        or [N] with fractions.
       rewards: [N].
       terminals: whether the action ended the episode for good, [N].
       truncations: whether the episode was cut off after the action, [N].
@@ -73,9 +80,14 @@ class Log(episodes.Episodes):
       next_observations: the observation after each action, as `observations`.
       episode_ids: names the episode of each step, [N]; None if ends tell.
       behaviour_probabilities: of the logged actions in the policy that took
-        them, [N], if they are known.
+        them, [N], if they are known; densities if actions are continuous.
       num_actions: how many there are; None if the largest was logged.
       categorical: columns of the observations whose values are names.
+      continuous: whether actions are amounts though they are whole numbers.
+      bounds: least and greatest value of each entry of continuous actions, a
+        list of d pairs; None in a pair where there is none.
+      categorical_actions: entries of continuous actions whose values are names
+        though they are numbers; text is so without.
       name: what to call the log.
 
     Raises:
@@ -87,19 +99,29 @@ class Log(episodes.Episodes):
         source.TRUNCATED: truncations, 'next_observation': next_observations,
         source.EPISODE: episode_ids,
         columns_lib.BEHAVIOUR_PROBABILITY: behaviour_probabilities}
-    arrays = _arrays(given)
+    arrays = log_arrays.gather(given)
     if source.EPISODE not in arrays:
-      arrays[source.EPISODE] = _episode_ids(arrays)
-    _check_ends(arrays)
-    labels = _actions(arrays[source.ACTION], num_actions)
+      arrays[source.EPISODE] = log_arrays.episode_ids(arrays)
+    log_arrays.check_ends(arrays)
+    columns = columns_lib.Columns(
+        observations=(source.OBSERVATION,), categorical=tuple(
+            log_arrays.entry(
+                each, names=log_arrays.names_of(observations),
+                shape=arrays[source.OBSERVATION].shape)
+            for each in categorical),
+        continuous=continuous or log_arrays.are_vectors(arrays[source.ACTION]),
+        bounds=None if bounds is None else bounds_lib.parse(bounds),
+        categorical_actions=tuple(
+            f'{source.ACTION}[{index}]' for index in categorical_actions))
+    if columns.vectors and num_actions is not None:
+      raise columns_lib.discrete_only('num_actions')
+    labels = None if columns.vectors else log_arrays.action_labels(
+        arrays[source.ACTION], num_actions)
     rows = np.arange(len(arrays[source.ACTION]))
     if 'next_observation' in arrays:
-      arrays, rows = _with_final(arrays, rows)
+      arrays, rows = log_arrays.with_final(arrays, rows)
     return cls._read(
-        in_memory.InMemory(arrays, rows=rows, actions=labels),
-        columns_lib.Columns(
-            observations=(source.OBSERVATION,), categorical=tuple(
-                f'{source.OBSERVATION}[{index}]' for index in categorical)),
+        in_memory.InMemory(arrays, rows=rows, actions=labels), columns,
         discount=discount, name=name)
 
   @classmethod
@@ -116,19 +138,23 @@ class Log(episodes.Episodes):
         names, as `--map` of `dfiv-ope dataset import`: episode, step,
         observations (a list, or a pattern such as obs*), action, reward,
         terminated, truncated, behaviour_probability, target_probabilities,
-        actions, categorical, ends.
+        actions, categorical, ends; and of continuous actions, which several
+        columns or fractions are: continuous, bounds, categorical_actions.
 
     Raises:
       ValueError: the frame is no log.
     """
     log = in_memory.of_frame(frame)
     asked = columns_lib.parse(columns)
-    observed = columns_lib.resolve(asked, log.columns, file=name).observations
-    named = [column for column in observed if column in log.categorical
-             and column not in asked.categorical]
+    layout = columns_lib.resolve(asked, log.columns, file=name)
+    named = [column for column in layout.observations
+             if column in log.categorical and column not in asked.categorical]
+    fractions = asked.actions is None and len(layout.action) == 1 and (
+        log_arrays.are_vectors(log.column(layout.action[0])))
     return cls._read(
         log, dataclasses.replace(
-            asked, categorical=(*asked.categorical, *named)),
+            asked, categorical=(*asked.categorical, *named),
+            continuous=asked.continuous or fractions),
         discount=discount, name=name)
 
   @classmethod
@@ -177,24 +203,27 @@ class Log(episodes.Episodes):
         digest=metadata.digest, action_labels=metadata.action_labels,
         observation_names=metadata.observations,
         categorical=tuple(metadata.categories), notes=tuple(profile.notes()),
-        metadata=metadata)
+        continuous=metadata.continuous, metadata=metadata)
 
   @classmethod
   def from_episodes(
       cls, collected: Iterable[rollout.Episode], *, num_actions: int,
-      discount: float, name: str = 'log') -> Self:
+      discount: float, name: str = 'log',
+      continuous: actions_lib.Continuous | None = None) -> Self:
     """Returns the log of episodes that were simulated.
 
     Args:
       collected: the episodes.
-      num_actions: A.
+      num_actions: A; 0 if actions are vectors.
       discount: of the value that will be asked for, in [0, 1).
       name: what to call the log.
+      continuous: what the actions are if they are vectors.
     """
     steps = steps_lib.concatenate(map(steps_lib.from_episode, collected))
     return cls._make(
         steps, {}, num_actions=num_actions, discount=discount, name=name,
-        digest=reading.digest(steps))
+        continuous=continuous,
+        digest=reading.digest(steps, continuous=continuous))
 
   @classmethod
   def _read(
@@ -219,9 +248,11 @@ class Log(episodes.Episodes):
         steps, dict(zip(reader.annotations, annotations.T, strict=True)),
         num_actions=len(actions.labels), discount=discount, name=name,
         digest=reading.digest(
-            steps, annotations if annotations.shape[1] else None, categories),
+            steps, annotations if annotations.shape[1] else None, categories,
+            actions.continuous),
         action_labels=actions.recorded, observation_names=names,
-        categorical=tuple(categories), notes=tuple(reader.all_notes()))
+        categorical=tuple(categories), notes=tuple(reader.all_notes()),
+        continuous=actions.continuous)
 
   @classmethod
   def _make(
@@ -245,137 +276,7 @@ class Log(episodes.Episodes):
         truncated=int(np.sum(steps.is_last & ~steps.is_terminal)),
         behaviour_probabilities=None if behaviour is None else
         behaviour[moves],
-        recorded_targets=None if len(targets) < num_actions else (
+        recorded_targets=None if not targets or (
+            len(targets) < num_actions) else (
             steps.observation, np.stack(targets, axis=1)),
         steps=steps, **known)
-
-
-def _arrays(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-  """Returns what was given as arrays of one length.
-
-  Raises:
-    ValueError: there are no steps, or lengths differ.
-  """
-  arrays = {}
-  for name, values in given.items():
-    if values is not None:
-      try:
-        arrays[name] = np.asarray(values)
-      except ValueError as error:
-        raise ValueError(
-            f'{name} makes no array ({error}). Give one entry a step, of the '
-            'same shape in all steps.') from error
-      if not arrays[name].ndim:
-        raise ValueError(
-            f'{name} is the single value {values!r}, but one entry a step is '
-            'wanted.')
-  lengths = {name: len(array) for name, array in arrays.items()}
-  if len(set(lengths.values())) > 1:
-    said = ', '.join(f'{name} {each:,}' for name, each in lengths.items())
-    raise ValueError(
-        f'The arrays differ in length: {said}. Give one entry a step in each.')
-  if not next(iter(lengths.values())):
-    raise ValueError('The log is empty: a value needs at least one step.')
-  return arrays
-
-
-def _ends(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-  """Returns whether an episode ends after a step, [N]."""
-  result = np.zeros(len(arrays[source.ACTION]), bool)
-  for name in (source.TERMINATED, source.TRUNCATED):
-    if name in arrays:
-      flags = np.asarray(arrays[name])
-      if flags.ndim > 1 and flags.size == len(flags):
-        flags = flags.reshape(-1)
-      if flags.ndim > 1 or flags.dtype.kind not in 'biuf' or not np.isin(
-          flags, (0, 1)).all():
-        raise ValueError(
-            f'{name} should be true or false (1 or 0) in each step, got '
-            f'shape {flags.shape} of type {flags.dtype}.')
-      result |= flags.astype(bool)
-  return result
-
-
-def _episode_ids(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-  """Returns numbers of episodes that end where they say so, [N]."""
-  return np.cumsum(np.append(False, _ends(arrays)[:-1]))
-
-
-def _check_ends(arrays: Mapping[str, np.ndarray]) -> None:
-  """Refuses an episode that never ends."""
-  last = np.append(
-      arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True)
-  never = np.flatnonzero(last & ~_ends(arrays))
-  if never.size:
-    raise ValueError(
-        f'The episode of step {never[0]} never ends: no terminal or truncation '
-        'is true in its last step. Set truncations there if it was cut off.')
-
-
-def _actions(
-    actions: np.ndarray, num_actions: int | None) -> list[str] | None:
-  """Returns the labels of numbered actions; None if they have labels.
-
-  Raises:
-    ValueError: a number is no action.
-  """
-  if actions.dtype.kind not in 'fiu':
-    if num_actions is not None:
-      raise ValueError(
-          'num_actions goes with actions that are numbers, but these are '
-          f'labels (type {actions.dtype}). Leave it out.')
-    return None
-  wrong = np.flatnonzero(
-      ~(np.isfinite(actions) & (actions == np.floor(actions))
-        & (actions >= 0)).reshape(len(actions), -1).all(axis=1))
-  if wrong.size:
-    value = np.ravel(actions[wrong[0]])[0]
-    raise ValueError(
-        f'The action of step {wrong[0]} is {value:g}, but actions are whole '
-        'numbers from 0, or labels. Continuous actions are not supported: put '
-        'them into a few classes first.')
-  largest = int(actions.max())
-  if num_actions is None:
-    num_actions = max(largest + 1, 2)
-  if largest >= num_actions:
-    raise ValueError(
-        f'The log has action {largest}, but num_actions is {num_actions} '
-        f'(actions 0 to {num_actions - 1}).')
-  return list(map(str, range(num_actions)))
-
-
-def _with_final(
-    arrays: Mapping[str, np.ndarray], rows: np.ndarray,
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-  """Adds the final observations of episodes as rows of their own.
-
-  Raises:
-    ValueError: a next observation is not the observation that follows.
-  """
-  arrays = dict(arrays)
-  later, now = arrays.pop('next_observation'), arrays[source.OBSERVATION]
-  if later.shape != now.shape:
-    raise ValueError(
-        f'next_observations have shape {later.shape}, observations '
-        f'{now.shape}. They must be the same.')
-  last = np.append(
-      arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True)
-  differs = ~last[:-1] & (later[:-1] != now[1:]).reshape(
-      len(now) - 1, -1).any(axis=1)
-  if differs.any():
-    step = int(np.argmax(differs))
-    raise ValueError(
-        f'The next observation of step {step} is not the observation of step '
-        f'{step + 1}, though no episode ends between them. Steps must follow '
-        'each other in time; set truncations where the log has a gap.')
-  places = np.flatnonzero(last) + 1
-  final = {source.OBSERVATION: later[last],
-           source.EPISODE: arrays[source.EPISODE][last]}
-  for name, values in arrays.items():
-    if name in final:
-      added = final[name]
-    else:
-      values = source.with_empty_end(values)
-      values, added = values[:-1], np.repeat(values[-1:], last.sum(), axis=0)
-    arrays[name] = np.insert(values, places, added, axis=0)
-  return arrays, np.insert(rows, places, rows[last])

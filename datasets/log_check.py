@@ -65,7 +65,8 @@ def check_log(
       for block in reader.blocks(report=found.append, progress=update):
         if counted is None:
           counted = summary.Summary(
-              action_labels=actions.labels, annotations=reader.annotations)
+              action_labels=actions.labels, annotations=reader.annotations,
+              continuous=actions.continuous)
         counted.add(block.steps, block.annotations)
   except ValueError as error:
     if not found:

@@ -1,6 +1,6 @@
 """Reads the log of a user, in whatever format, as blocks of whole episodes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 import pathlib
 from typing import Any
 
@@ -11,6 +11,7 @@ from dfiv_ope.datasets import (
   findings,
   formats,
   labels,
+  vectors,
 )
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
@@ -61,13 +62,7 @@ class LogReader:
     self._advice = advice
     self._layout = columns_lib.resolve(
         columns, self._source.columns, file=self.file)
-    self._actions: labels.Actions | None = None
-    for known in (columns.actions, self._source.actions):
-      if known is not None and self._actions is None:
-        self._actions = labels.Actions(known)
-    if self._actions is None and self._layout.target_labels is not None:
-      self._actions = labels.Actions(
-          labels.in_order(self._layout.target_labels))
+    self._actions = self._known_actions(columns.actions)
     self._categories: dict[str, categories_lib.Labels] | None = None
     self._profile: column_notes.Profile | None = None
     self._assembler: assembly.Assembler | None = None
@@ -77,20 +72,57 @@ class LogReader:
     """What the columns mean, for the record."""
     return self._layout.record()
 
-  def find_actions(self, progress: Progress) -> labels.Actions:
+  def _known_actions(
+      self, asked: Sequence[str] | None,
+  ) -> labels.Actions | vectors.Entries | None:
+    """Returns the actions if the mapping or the file says which they are."""
+    layout, source_ = self._layout, self._source
+    if source_.continuous is not None and asked is None and (
+        layout.action == columns_lib.usual_action(source_.columns)
+        and not layout.categorical_actions):
+      if layout.target_probabilities:
+        raise columns_lib.discrete_only('target_probabilities')
+      return vectors.Entries(vectors.with_bounds(
+          source_.continuous, layout.bounds, file=self.file))
+    if layout.continuous:
+      return None
+    for known in (asked, source_.actions):
+      if known is not None:
+        return labels.Actions(known)
+    if layout.target_labels is not None:
+      return labels.Actions(labels.in_order(layout.target_labels))
+    return None
+
+  def find_actions(
+      self, progress: Progress) -> labels.Actions | vectors.Entries:
     """Returns the actions; reads through the log unless it is said.
 
     Raises:
-      ValueError: there are none, or they are continuous.
+      ValueError: there are none, or they are neither discrete nor vectors.
     """
     if self._actions is None:
-      found = labels.Collection(self.file)
-      column = self._layout.action
-      for chunk in self._source.chunks([column], text=[column]):
-        found.add(chunk, column)
+      columns = self._layout.action
+      found: labels.Collection | vectors.Collection | None = None
+      for chunk in self._source.chunks(
+          columns, text=[
+              name for name in columns if not self._layout.continuous
+              or name in self._layout.categorical_actions]):
+        if found is None:
+          found = self._collection(chunk)
+        found.add(chunk)
         progress(chunk.share)
-      self._actions = found.actions()
+      self._actions = (
+          found or labels.Collection(columns[0], file=self.file)).actions()
     return self._actions
+
+  def _collection(
+      self, chunk: source.Chunk) -> labels.Collection | vectors.Collection:
+    """Returns what gathers the actions of the log that starts like this."""
+    columns = self._layout.action
+    shape = chunk.columns[columns[0]].shape[1:]
+    if self._layout.continuous or shape not in ((), (1,)):
+      return vectors.Collection(self._layout, file=self.file)
+    return labels.Collection(columns[0], file=self.file)
 
   def find_categories(
       self, progress: Progress) -> dict[str, categories_lib.Labels]:
@@ -141,7 +173,8 @@ class LogReader:
         self._layout, actions, file=self.file, categories=categories,
         report=report or found.append)
     for chunk in self._source.chunks(
-        self._layout.names, text=self._layout.text):
+        self._layout.names,
+        text=[*self._layout.text, *actions.text(self._layout.action)]):
       block = self._assembler.add(chunk)
       if block is not None and not found:
         yield self._noted(block)
@@ -203,6 +236,7 @@ def open_mapped(
     mapping: pathlib.Path | None, assignments: list[str] | None,
     actions: str | None, ends: str | None,
     categorical: list[str] | None = None,
+    continuous: bool | None = None, bounds: str | None = None,
 ) -> LogReader:
   """Opens a log whose columns mean what a file and some texts say.
 
@@ -214,6 +248,8 @@ def open_mapped(
     actions: number of actions or their labels.
     ends: how episodes end.
     categorical: names of observations whose values are labels.
+    continuous: whether actions are vectors.
+    bounds: of the entries of such actions.
 
   Raises:
     FileNotFoundError: there is no log or no mapping.
@@ -230,7 +266,8 @@ def open_mapped(
     mapped.add(name.strip())
     data[name.strip()] = value
   for name, option in (
-      ('actions', actions), ('ends', ends),
+      ('actions', actions), ('ends', ends), ('continuous', continuous),
+      ('bounds', bounds),
       ('categorical', ','.join(categorical) if categorical else None)):
     if option is not None:
       data[name] = option

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dfiv_ope import types
+from dfiv_ope import actions, types
 from dfiv_ope.datasets import array_files, store
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
@@ -76,7 +76,8 @@ def open_dataset(path: pathlib.Path) -> Dataset:
           store.array_path(path, name), dtype=column.dtype,
           shape=column.shape)
       for name, column in store.array_columns(
-          metadata.num_observations, len(metadata.annotations)).items()}
+          metadata.num_observations, len(metadata.annotations),
+          metadata.action_entries).items()}
   lengths = {len(array) for array in arrays.values()}
   if len(lengths) > 1 or 0 in lengths:
     raise ValueError(
@@ -84,7 +85,8 @@ def open_dataset(path: pathlib.Path) -> Dataset:
         'dataset again.')
   annotations = arrays.pop(store.ANNOTATIONS, None)
   rows = steps_lib.Steps(**arrays)
-  found = digest(rows, annotations, metadata.categories)
+  found = digest(
+      rows, annotations, metadata.categories, metadata.continuous)
   if found != metadata.digest:
     raise ValueError(
         f'The content of {path} has digest {found}, but its record says '
@@ -95,12 +97,32 @@ def open_dataset(path: pathlib.Path) -> Dataset:
           metadata.annotations, annotations.T, strict=True)))
 
 
+def vectors(
+    path: pathlib.Path, metadata: spec_lib.Metadata) -> np.ndarray | None:
+  """Returns the logged actions alone, [M, d]; None if they are no vectors.
+
+  Raises:
+    ValueError: their files cannot be read.
+  """
+  if metadata.continuous is None:
+    return None
+  columns = store.array_columns(
+      metadata.num_observations, action_entries=metadata.action_entries)
+  action, is_last = (
+      array_files.load(
+          store.array_path(path, name), dtype=columns[name].dtype,
+          shape=columns[name].shape)
+      for name in ('action', 'is_last'))
+  return action[:len(is_last)][~is_last[:len(action)]]
+
+
 def digest(
     rows: steps_lib.Steps, annotations: np.ndarray | None = None,
     categories: Mapping[int, Sequence[object]] | None = None,
+    continuous: actions.Continuous | None = None,
 ) -> str:
   """Returns the digest of rows, taken block by block as they were written."""
-  result = steps_lib.Digest(categories)
+  result = steps_lib.Digest(categories, continuous)
   for part in store.cut(rows.is_last):
     result.update(
         steps_lib.Steps(*(x[part] for x in rows)),

@@ -101,7 +101,8 @@ def _refuse_constant(text: str) -> Any:
 
 def _without_nan(value: Any) -> Any:
   if isinstance(value, Mapping):
-    return {key: _without_nan(each) for key, each in value.items()}
+    # Keys are sorted for the digest, and JSON has only text.
+    return {str(key): _without_nan(each) for key, each in value.items()}
   if isinstance(value, list | tuple):
     return [_without_nan(each) for each in value]
   return None if isinstance(value, float) and math.isnan(value) else value

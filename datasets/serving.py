@@ -29,7 +29,8 @@ def same_checkpoint(dataset: reading.Dataset) -> bool:
   path = dataset.path / store.CHECKPOINT / store.LOG
   blocks, initial = (
       checkpoint_lib.blocks(path, table)
-      for table in store.tables(dataset.metadata.num_observations))
+      for table in store.tables(
+          dataset.metadata.num_observations, dataset.metadata.action_entries))
   digest, expected = steps_lib.Digest(), reading.digest(dataset.steps)
   for block in blocks:
     digest.update(block)
@@ -38,8 +39,8 @@ def same_checkpoint(dataset: reading.Dataset) -> bool:
 
 
 def restore(
-    path: pathlib.Path, *, num_observations: int, port: int | None = None,
-    everywhere: bool = False,
+    path: pathlib.Path, *, num_observations: int, action_entries: int = 0,
+    port: int | None = None, everywhere: bool = False,
 ) -> reverb.Server:
   """Starts a Reverb server with the tables of a dataset.
 
@@ -49,6 +50,7 @@ def restore(
   Args:
     path: the directory of the dataset.
     num_observations: entries of an observation.
+    action_entries: entries of an action that is a vector; 0 if it is none.
     port: to listen on; None takes a free one.
     everywhere: listen on all interfaces, not on this machine's own only.
 
@@ -64,7 +66,8 @@ def restore(
     plain.symlink_to(checkpoint.resolve())
     try:
       server = reverb.Server(
-          [table.empty() for table in store.tables(num_observations)],
+          [table.empty() for table in store.tables(
+              num_observations, action_entries)],
           port=port, checkpointer=reverb.checkpointers.DefaultCheckpointer(
               str(plain)))
     except RuntimeError as error:
@@ -84,13 +87,14 @@ def restore(
 
 
 def probe(
-    path: pathlib.Path, *, num_observations: int,
+    path: pathlib.Path, *, num_observations: int, action_entries: int = 0,
     seconds: float = RESTORE_SECONDS) -> None:
   """Restores a dataset in a process of its own, under a time limit.
 
   Args:
     path: the directory of the dataset; it needs no record yet.
     num_observations: entries of an observation.
+    action_entries: entries of an action that is a vector; 0 if it is none.
     seconds: give up after this time.
 
   Raises:
@@ -100,11 +104,13 @@ def probe(
   code = (
       'import pathlib, sys; from dfiv_ope.datasets import serving; '
       'serving.restore(pathlib.Path(sys.argv[1]), '
-      'num_observations=int(sys.argv[2])).stop()')
+      'num_observations=int(sys.argv[2]), '
+      'action_entries=int(sys.argv[3])).stop()')
   checkpoint = path / store.CHECKPOINT
   try:
     subprocess.run(
-        [sys.executable, '-c', code, str(path), str(num_observations)],
+        [sys.executable, '-c', code, str(path), str(num_observations),
+         str(action_entries)],
         check=True, timeout=seconds, capture_output=True, text=True)
   except subprocess.TimeoutExpired as error:
     raise TimeoutError(

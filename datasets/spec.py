@@ -8,7 +8,7 @@ import pathlib
 import re
 from typing import Any
 
-from dfiv_ope import typed_json
+from dfiv_ope import actions, typed_json
 from dfiv_ope.datasets import finding, record
 from dfiv_ope.policies import episode_returns
 
@@ -93,7 +93,7 @@ class Metadata:
   Attributes:
     spec: how it was made, or where it was imported from.
     num_observations: entries of an observation.
-    num_actions: number of actions.
+    num_actions: number of actions; 0 if they are vectors.
     transitions: number of transitions.
     episodes: number of episodes.
     truncated: number of episodes that were cut off rather than terminated.
@@ -110,6 +110,7 @@ class Metadata:
       only numbered.
     categorical: labels of the categorical ones by name: numbers as they are
       stored, or text in the order of the places that are stored.
+    continuous: what the actions are if they are vectors, else None.
   """
   spec: Spec | Log
   num_observations: int
@@ -128,6 +129,12 @@ class Metadata:
   observations: tuple[str, ...] = ()
   categorical: Mapping[str, tuple[Any, ...]] = (
       dataclasses.field(default_factory=dict))
+  continuous: actions.Continuous | None = None
+
+  @property
+  def action_entries(self) -> int:
+    """Entries of an action that is a vector; 0 if there are A actions."""
+    return self.continuous.size if self.continuous else 0
 
   @property
   def categories(self) -> dict[int, tuple[Any, ...]]:
@@ -152,7 +159,12 @@ class Metadata:
 
   def __post_init__(self) -> None:
     for name in ('num_observations', 'num_actions', 'transitions', 'episodes'):
-      if getattr(self, name) < 1:
+      if name == 'num_actions' and self.continuous:
+        if self.num_actions:
+          raise ValueError(
+              'num_actions must be 0 where actions are vectors, got '
+              f'{self.num_actions}.')
+      elif getattr(self, name) < 1:
         raise ValueError(
             f'{name} must be at least 1, got {getattr(self, name)}.')
     if not 0 <= self.truncated <= self.episodes:
@@ -173,7 +185,10 @@ class Metadata:
 
   def to_json(self) -> str:
     """Returns the record as indented JSON."""
-    return record.dump({'schema': SCHEMA, **dataclasses.asdict(self)})
+    fields = dataclasses.asdict(self)
+    if self.continuous is None:
+      del fields['continuous']  # As it was before there were vectors.
+    return record.dump({'schema': SCHEMA, **fields})
 
   @classmethod
   def from_json(cls, text: str, *, source: pathlib.Path) -> 'Metadata':

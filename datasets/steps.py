@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfiv_ope import types
+from dfiv_ope import actions, types
 from dfiv_ope.policies import rollout
 
 
@@ -19,7 +19,8 @@ class Steps(NamedTuple):
 
   Attributes:
     observation: float64 [N, D].
-    action: the intended action, int32 [N]; 0 in a last row.
+    action: the intended action, int32 [N], or float64 [N, d] if it is a
+      vector (`actions.Continuous`); 0 in a last row.
     reward: float64 [N]; 0 in a last row.
     discount: the environment's discount, float32 [N]; 0 in a last row.
     is_first: bool [N], the episode starts here.
@@ -47,11 +48,18 @@ class Column(NamedTuple):
   shape: tuple[int, ...] = ()
 
 
-def columns(num_observations: int) -> dict[str, Column]:
-  """Returns what the columns of `Steps` hold, by name."""
+def columns(
+    num_observations: int, action_entries: int = 0) -> dict[str, Column]:
+  """Returns what the columns of `Steps` hold, by name.
+
+  Args:
+    num_observations: entries of an observation.
+    action_entries: entries of an action that is a vector; 0 if it is none.
+  """
   return {
       'observation': Column(np.dtype(np.float64), (num_observations,)),
-      'action': Column(np.dtype(np.int32)),
+      'action': Column(np.dtype(np.float64), (action_entries,))
+                if action_entries else Column(np.dtype(np.int32)),
       'reward': Column(np.dtype(np.float64)),
       'discount': Column(np.dtype(np.float32)),
       'is_first': Column(np.dtype(bool)),
@@ -59,12 +67,13 @@ def columns(num_observations: int) -> dict[str, Column]:
       'is_terminal': Column(np.dtype(bool))}
 
 
-def signature(num_observations: int) -> Steps:
+def signature(num_observations: int, action_entries: int = 0) -> Steps:
   """Returns the tensor specs of a block of any number of rows."""
   import tensorflow as tf
   return Steps(**{
       name: tf.TensorSpec([None, *column.shape], column.dtype)
-      for name, column in columns(num_observations).items()})
+      for name, column in columns(
+          num_observations, action_entries).items()})
 
 
 def from_episode(episode: rollout.Episode) -> Steps:
@@ -73,7 +82,8 @@ def from_episode(episode: rollout.Episode) -> Steps:
   last = np.arange(length + 1) == length
   return Steps(
       observation=episode.observations,
-      action=np.append(episode.actions, np.int32(0)),
+      action=np.concatenate([
+          episode.actions, np.zeros_like(episode.actions[:1])]),
       reward=np.append(episode.rewards, 0.),
       discount=np.append(episode.discounts, np.float32(0.)),
       is_first=np.arange(length + 1) == 0,
@@ -105,11 +115,22 @@ class Digest:
   """SHA-256 of a sequence of blocks, fed one by one."""
 
   def __init__(
-      self, categories: Mapping[int, Sequence[object]] | None = None) -> None:
-    """Begins with the labels of categorical columns, if there are any."""
+      self, categories: Mapping[int, Sequence[object]] | None = None,
+      continuous: actions.Continuous | None = None) -> None:
+    """Begins with the labels of categorical columns and what actions are.
+
+    Args:
+      categories: labels of the categorical columns, by their number.
+      continuous: bounds and labels of actions that are vectors.
+    """
     self._hash = hashlib.sha256()
     for column, labels in sorted((categories or {}).items()):
       self._hash.update(f'{column} {list(labels)}'.encode())
+    if continuous is not None:
+      low, high = (each.tolist() for each in continuous.bounds)
+      labelled = sorted(
+          (place, list(each)) for place, each in continuous.categories.items())
+      self._hash.update(f'actions {low} {high} {labelled}'.encode())
 
   def update(
       self, block: Steps, annotations: np.ndarray | None = None) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dfiv_ope import types
+from dfiv_ope import actions, types
 from dfiv_ope.datasets import array_files
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.policies import episode_returns, rollout
@@ -63,7 +63,8 @@ class Writer:
   def __init__(
       self, path: pathlib.Path, *, num_observations: int, discount: float,
       num_annotations: int = 0,
-      categories: Mapping[int, Sequence[object]] | None = None):
+      categories: Mapping[int, Sequence[object]] | None = None,
+      continuous: actions.Continuous | None = None):
     """Begins the files.
 
     Args:
@@ -72,12 +73,13 @@ class Writer:
       discount: of the average return.
       num_annotations: further columns of the log.
       categories: labels of the categorical columns, for the digest.
+      continuous: what the actions are if they are vectors.
 
     Raises:
       OSError: they could not be written.
     """
     self._discount = discount
-    self._digest = steps_lib.Digest(categories)
+    self._digest = steps_lib.Digest(categories, continuous)
     self._pending: list[tuple[steps_lib.Steps, np.ndarray]] = []
     self._pending_rows = 0
     self._num_annotations = num_annotations
@@ -85,15 +87,16 @@ class Writer:
     self._returns: list[float] = []
     self._lengths: list[int] = []
     self._truncated = 0
+    action_entries = continuous.size if continuous else 0
     (path / ARRAYS).mkdir(parents=True)
     self._arrays = {
         name: array_files.Appender(
             array_path(path, name), dtype=column.dtype, shape=column.shape)
         for name, column in array_columns(
-            num_observations, num_annotations).items()}
+            num_observations, num_annotations, action_entries).items()}
     from dfiv_ope.datasets import checkpoint as checkpoint_lib
     self._checkpoint = checkpoint_lib.Writer(
-        path / CHECKPOINT / LOG, tables(num_observations))
+        path / CHECKPOINT / LOG, tables(num_observations, action_entries))
 
   def append(self, episode: rollout.Episode) -> None:
     """Adds a whole episode."""
@@ -232,20 +235,22 @@ def array_path(path: pathlib.Path, name: str) -> pathlib.Path:
 
 
 def array_columns(
-    num_observations: int, num_annotations: int = 0,
+    num_observations: int, num_annotations: int = 0, action_entries: int = 0,
 ) -> dict[str, steps_lib.Column]:
   """Returns what the files of arrays hold, by column."""
-  result = steps_lib.columns(num_observations)
+  result = steps_lib.columns(num_observations, action_entries)
   if num_annotations:
     result[ANNOTATIONS] = steps_lib.Column(
         np.dtype(np.float32), (num_annotations,))
   return result
 
 
-def tables(num_observations: int) -> list['checkpoint_lib.Table']:
+def tables(
+    num_observations: int, action_entries: int = 0,
+) -> list['checkpoint_lib.Table']:
   """Returns the tables of a dataset."""
   from dfiv_ope.datasets import checkpoint as checkpoint_lib
-  block = steps_lib.signature(num_observations)
+  block = steps_lib.signature(num_observations, action_entries)
   return [
       checkpoint_lib.Table(TRANSITIONS, block, at_random=True),
       checkpoint_lib.Table(INITIAL_OBSERVATIONS, block.observation)]

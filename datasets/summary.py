@@ -4,47 +4,48 @@ from typing import Any
 
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
+from dfiv_ope.datasets import action_summary
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import steps as steps_lib
 
 
 class Summary:
-  """Counts and ranges of rows that come in blocks of whole episodes."""
+  """Counts and ranges of rows that come in blocks of whole episodes.
+
+  Attributes:
+    transitions: number of transitions.
+  """
 
   def __init__(
-      self, *, action_labels: tuple[str, ...], annotations: tuple[str, ...]):
+      self, *, action_labels: tuple[str, ...], annotations: tuple[str, ...],
+      continuous: actions_lib.Continuous | None = None):
     """Begins with none.
 
     Args:
       action_labels: one an action.
       annotations: names of the further columns.
+      continuous: what the actions are if they are vectors.
     """
-    self._labels, self._annotations = action_labels, annotations
-    self._counts = np.zeros(len(action_labels), np.int64)
+    self._annotations = annotations
+    self._density = continuous is not None
+    self._actions: action_summary.Counts | action_summary.Ranges = (
+        action_summary.Counts(action_labels) if continuous is None
+        else action_summary.Ranges(continuous))
+    self.transitions = 0
     self._lengths: list[np.ndarray] = []
     self._terminated = 0
     self._reward_sum = 0.
     self._rewards = (np.inf, -np.inf)
     self._probabilities = (np.inf, -np.inf)
 
-  @property
-  def transitions(self) -> int:
-    """Number of transitions."""
-    return int(self._counts.sum())
-
-  @property
-  def never_taken(self) -> list[str]:
-    """Labels of the actions that do not occur."""
-    return [label for label, count in zip(
-        self._labels, self._counts, strict=True) if not count]
-
   def add(self, steps: steps_lib.Steps, annotations: np.ndarray) -> None:
     """Takes in a block and its further columns, [N, K]."""
     starts = ~steps.is_last
     ends = np.flatnonzero(steps.is_last)
     rewards = steps.reward[starts]
-    self._counts += np.bincount(
-        steps.action[starts], minlength=len(self._labels))
+    self._actions.add(steps.action[starts])
+    self.transitions += len(rewards)
     self._lengths.append(np.diff(ends, prepend=-1) - 1)
     self._terminated += int(steps.is_terminal.sum())
     self._reward_sum += float(rewards.sum(dtype=np.float64))
@@ -64,20 +65,13 @@ class Summary:
                   'median': float(np.median(lengths))},
         'reward': {**(_ends(self._rewards) or {}),
                    'mean': self._reward_sum / self.transitions},
-        'actions': dict(zip(
-            self._labels, self._counts.tolist(), strict=True)),
+        'actions': self._actions.record(),
         'behaviour_probability': _ends(self._probabilities)}
 
   def rows(self) -> list[tuple[str, str]]:
     """Returns names and values for a card."""
     lengths = np.concatenate(self._lengths)
     total = self.transitions
-    # Only those that fit on a screen, the rarest left out.
-    order = np.argsort(-self._counts, kind='stable')[:20]
-    shown = ', '.join(
-        f'{self._labels[each]}: {self._counts[each]:,} '
-        f'({100 * self._counts[each] / total:.1f} %)'
-        for each in sorted(order))
     result = [
         ('size', f'{total:,} transitions in {len(lengths):,} episodes, '
          f'{len(lengths) - self._terminated:,} truncated'),
@@ -85,14 +79,13 @@ class Summary:
          f'median {np.median(lengths):,.0f}'),
         ('reward', f'{self._rewards[0]:g} to {self._rewards[1]:g}, mean '
          f'{self._reward_sum / total:.4g}'),
-        ('actions', shown + (', ...' if len(order) < len(
-            self._labels) else '')),
+        *self._actions.rows(),
     ]
-    if self.never_taken:
-      result.append(('never taken', ', '.join(self.never_taken[:20])))
     if np.isfinite(self._probabilities[0]):
       low, high = self._probabilities
-      result.append(('behaviour probability', f'{low:g} to {high:g}'))
+      result.append((
+          'behaviour density' if self._density else 'behaviour probability',
+          f'{low:g} to {high:g}'))
     return result
 
 

@@ -25,6 +25,8 @@ def check(
     actions: options.LogActions = None,
     ends: options.LogEnds = None,
     categorical: options.LogCategorical = None,
+    continuous: options.LogContinuous = None,
+    bounds: options.LogBounds = None,
     as_json: options.Json = False,
 ) -> None:
   """Say what a dataset or a log holds, and whether it is sound.
@@ -37,7 +39,8 @@ def check(
   given: dict[str, Any] = {
       'format_name': format_name, 'mapping': mapping,
       'assignments': assignments, 'actions': actions, 'ends': ends,
-      'categorical': categorical}
+      'categorical': categorical, 'continuous': continuous or None,
+      'bounds': bounds}
   is_log = finding.is_log(path)
   if not is_log:
     finding.require(path)

@@ -102,13 +102,14 @@ def show(
 ) -> None:
   """Show what a dataset holds."""
   finding.require(path)
-  from dfiv_ope.datasets import card
+  from dfiv_ope.datasets import card, reading
   from dfiv_ope.datasets import spec as spec_lib
   metadata = spec_lib.read_metadata(path)
   if as_json:
     console.say_json(metadata.to_json())
   else:
-    console.card(f'Dataset {path}', card.rows(metadata))
+    console.card(f'Dataset {path}', card.rows(
+        metadata, reading.vectors(path, metadata)))
 
 
 def serve(
@@ -143,10 +144,11 @@ def serve(
           f'The Reverb checkpoint of {path} does not hold the rows of its '
           'arrays. Make the dataset again.')
     del dataset
-    serving.probe(path, num_observations=metadata.num_observations)
+    sizes = {'num_observations': metadata.num_observations,
+             'action_entries': metadata.action_entries}
+    serving.probe(path, **sizes)
     server = serving.restore(
-        path, port=port, num_observations=metadata.num_observations,
-        everywhere=host == _EVERYWHERE)
+        path, port=port, **sizes, everywhere=host == _EVERYWHERE)
   console.note(
       f'Serving {metadata.spec.id} on port {server.port} of '
       + ('all interfaces' if host == _EVERYWHERE else 'this machine only')

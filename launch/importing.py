@@ -21,6 +21,8 @@ def import_log(
     actions: options.LogActions = None,
     ends: options.LogEnds = None,
     categorical: options.LogCategorical = None,
+    continuous: options.LogContinuous = None,
+    bounds: options.LogBounds = None,
     discount: Annotated[float, typer.Option(
         help='Discount of the value that is asked for.')] = 0.99,
 ) -> None:
@@ -33,11 +35,12 @@ def import_log(
       dfiv-ope dataset import log.csv --out data/mine --map action=dose
   """
   runtime.start()
-  from dfiv_ope.datasets import card, importing, logs
+  from dfiv_ope.datasets import card, importing, logs, reading
   from dfiv_ope.datasets import spec as spec_lib
   reader = logs.open_mapped(
       log, format_name=format_name, mapping=mapping, assignments=assignments,
-      actions=actions, ends=ends, categorical=categorical)
+      actions=actions, ends=ends, categorical=categorical,
+      continuous=continuous or None, bounds=bounds)
   spec = spec_lib.Log(
       name=out.resolve().name, source=reader.file, format=reader.format,
       mapping=reader.mapping, discount=discount)
@@ -48,7 +51,9 @@ def import_log(
     importing.make(reader, out, spec, progress=console.progress)
   for note in reader.notes():
     console.note(note)
-  console.card(f'Dataset {out}', card.rows(spec_lib.read_metadata(out)))
+  metadata = spec_lib.read_metadata(out)
+  console.card(
+      f'Dataset {out}', card.rows(metadata, reading.vectors(out, metadata)))
 
 
 def export_log(
@@ -78,7 +83,11 @@ def export_log(
   with console.progress('Exporting'):
     dataset = reading.open_dataset(path)
     exporting.export(dataset, out, format_name=found)
-  if found == 'csv' and not exporting.inferred(dataset):
+  if found == 'csv' and dataset.metadata.continuous:
+    console.note(
+        'The rows alone do not tell what the actions are: import them with '
+        f'{exporting.action_options(dataset.metadata.continuous)}.')
+  elif found == 'csv' and not exporting.inferred(dataset):
     console.note(
         'The rows alone do not tell all actions and their order: import them '
         f'with --actions {",".join(exporting.labels(dataset))}.')

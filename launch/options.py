@@ -185,12 +185,20 @@ LogMapping = Annotated[pathlib.Path | None, typer.Option(
 LogColumns = Annotated[list[str] | None, typer.Option(
     '--map', help='NAME=COLUMN; may be repeated. Names: episode, step, '
     'observations, action, reward, terminated, truncated, '
-    'behaviour_probability, target_probabilities. Lists have commas, and a * '
-    'at the end stands for all columns that start so.',
+    'behaviour_probability, target_probabilities, categorical_actions. Lists '
+    'have commas, and a * at the end stands for all columns that start so.',
     metavar='NAME=COLUMN')]
 LogActions = Annotated[str | None, typer.Option(
     '--actions', help='Number of actions or their labels in order, where the '
     'log does not hold them all.', metavar='NUMBER|LABELS')]
+LogContinuous = Annotated[bool | None, typer.Option(
+    '--continuous', help='The action is an amount, though it is written in '
+    'whole numbers or has fractions; several columns of actions say it '
+    'without.')]
+LogBounds = Annotated[str | None, typer.Option(
+    '--bounds', help='Least and greatest value of each entry of a continuous '
+    'action, with commas; either may be left out. Actions outside are refused.',
+    metavar='LOW:HIGH,...')]
 LogCategorical = Annotated[list[str] | None, typer.Option(
     '--categorical', help='Observations whose values are names of states, not '
     'amounts; with commas, may be repeated.', metavar='NAMES')]

@@ -39,6 +39,10 @@ class InMemory(source.Source):
     self._rows = (
         np.arange(next(iter(lengths.values()), 0)) if rows is None else rows)
 
+  def column(self, name: str) -> source.Raw:
+    """Returns a whole column."""
+    return self._columns[name]
+
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),
   ) -> Iterator[source.Chunk]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
 from dfiv_ope.datasets.formats import source
 
 MAIN_FILE = 'main_data.hdf5'
@@ -21,6 +22,8 @@ METADATA = 'metadata.json'
 ACTION_LABELS = 'action_labels'
 # And those of its categorical observations.
 CATEGORIES = 'categories'
+# And what its actions are if they are vectors.
+CONTINUOUS = 'continuous'
 INFOS = 'infos'
 
 # Our name of a column -> theirs.
@@ -53,6 +56,7 @@ class MinariFolder(source.Source):
     self.columns = [source.EPISODE, *self._places]
     self._labels, self.actions = _actions(self._file.with_name(METADATA))
     self.categories = _categories(self._file.with_name(METADATA))
+    self.continuous = _continuous(self._file.with_name(METADATA))
 
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),
@@ -107,13 +111,25 @@ class MinariFolder(source.Source):
     if actions.shape[1:] == (1,):
       actions = actions[:, 0]
     if self._labels is None:
+      named = self.continuous.categories if self.continuous else {}
+      if named and actions.ndim == 2:
+        actions = actions.astype(object)
+        for entry, labels in named.items():
+          actions[:, entry] = self._names(
+              labels, actions[:, entry].astype(np.int64), episode)
       return actions
+    return self._names(self._labels, actions, episode)
+
+  def _names(
+      self, labels: Sequence[str], actions: np.ndarray, episode: str,
+  ) -> np.ndarray:
+    """Returns the labels at some places."""
     try:
-      return np.array(self._labels, object)[actions]
+      return np.array(labels, object)[actions]
     except IndexError as error:
       raise ValueError(
           f'{self._name}: {episode} has an action outside '
-          f'0..{len(self._labels) - 1}.') from error
+          f'0..{len(labels) - 1}.') from error
 
   @contextlib.contextmanager
   def _open(self) -> Iterator[Any]:
@@ -165,3 +181,28 @@ def _categories(metadata: pathlib.Path) -> dict[str, list[Any]]:
     return dict(json.loads(metadata.read_text(encoding='utf-8'))[CATEGORIES])
   except (OSError, ValueError, KeyError, TypeError):
     return {}
+
+
+def _continuous(metadata: pathlib.Path) -> actions_lib.Continuous | None:
+  """Returns what actions are that are vectors, None if they are none."""
+  try:
+    record = json.loads(metadata.read_text(encoding='utf-8'))
+    if CONTINUOUS in record:
+      return source.described(record[CONTINUOUS])
+    space = json.loads(record['action_space'])
+    if space['type'] != 'Box':
+      return None
+    low, high = (
+        np.broadcast_to(np.asarray(space[name], np.float64), space['shape'])
+        .reshape(-1) for name in ('low', 'high'))
+    pairs = [
+        (None if least == -np.inf else float(least),
+         None if most == np.inf else float(most))
+        for least, most in zip(low, high, strict=True)]
+    return actions_lib.Continuous(
+        low=tuple(least for least, _ in pairs),
+        high=tuple(most for _, most in pairs),
+        names=(source.ACTION,) if len(pairs) == 1 else tuple(
+            f'{source.ACTION}[{place}]' for place in range(len(pairs))))
+  except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    return None  # Then the rows tell.

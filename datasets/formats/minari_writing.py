@@ -1,12 +1,14 @@
 """Writes episodes in the HDF5 layout of Minari 0.5."""
 
 from collections.abc import Mapping, Sequence
+import dataclasses
 import json
 import pathlib
 from typing import Any
 
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets.formats import minari_folder, source
 
@@ -22,6 +24,7 @@ def write(
     action_labels: Sequence[str],
     categories: Mapping[int, Sequence[Any]],
     name: str,
+    continuous: actions_lib.Continuous | None = None,
 ) -> None:
   """Writes a dataset of Minari into a new directory.
 
@@ -32,6 +35,7 @@ def write(
     action_labels: one an action.
     categories: labels of categorical columns of the observation.
     name: of the dataset.
+    continuous: what the actions are if they are vectors.
   """
   try:
     import h5py
@@ -51,7 +55,8 @@ def write(
       terminal = steps.is_terminal[end]
       arrays = {
           'observations': steps.observation[start:end + 1],
-          'actions': steps.action[start:end].astype(np.int64),
+          'actions': steps.action[start:end].astype(
+              np.int64 if continuous is None else np.float64),
           'rewards': steps.reward[start:end],
           'terminations': is_end & terminal,
           'truncations': is_end & ~terminal,
@@ -71,11 +76,22 @@ def write(
           'low': [-np.inf] * width, 'high': [np.inf] * width}),
       'action_space': json.dumps({
           'type': 'Discrete', 'dtype': 'int64', 'start': 0,
-          'n': len(action_labels)}),
+          'n': len(action_labels)} if continuous is None else _box(continuous)),
       'dataset_id': f'{name}-v0',
       'minari_version': _VERSION,
       'dataset_size': round(size / 1e6, 1),
-      minari_folder.ACTION_LABELS: list(action_labels),
+      **({minari_folder.ACTION_LABELS: list(action_labels)}
+         if continuous is None else {
+             minari_folder.CONTINUOUS: dataclasses.asdict(continuous)}),
       minari_folder.CATEGORIES: {
           f'{source.OBSERVATION}[{column}]': list(labels)
           for column, labels in categories.items()}}), encoding='utf-8')
+
+
+def _box(continuous: actions_lib.Continuous) -> dict[str, Any]:
+  """Returns the space of actions; names are stored by their place."""
+  low, high = continuous.bounds
+  for place, labels in continuous.categories.items():
+    low[place], high[place] = 0., len(labels) - 1.
+  return {'type': 'Box', 'dtype': 'float64', 'shape': [continuous.size],
+          'low': low.tolist(), 'high': high.tolist()}

@@ -21,6 +21,8 @@ _MOST_MEMBERS = 20_000
 ACTION_LABELS = 'action_labels'
 # And those of its categorical columns, as JSON.
 CATEGORIES = 'categories'
+# And what actions are that are vectors, as JSON.
+CONTINUOUS = 'continuous'
 
 
 class NpzFile(source.Source):
@@ -55,8 +57,12 @@ class NpzFile(source.Source):
       self.actions = list(map(str, self._read(ACTION_LABELS)))
     if CATEGORIES in self._members:
       self.categories = json.loads(str(self._read(CATEGORIES)))
-    self.columns = [name for name in self._members
-                    if name not in (ACTION_LABELS, CATEGORIES)]
+    if CONTINUOUS in self._members:
+      self.continuous = source.described(json.loads(
+          str(self._read(CONTINUOUS))))
+    self.columns = [
+        name for name in self._members
+        if name not in (ACTION_LABELS, CATEGORIES, CONTINUOUS)]
 
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),

@@ -13,6 +13,8 @@ from dfiv_ope.datasets.formats import source
 ACTION_LABELS = b'action_labels'
 # And those of its categorical columns.
 CATEGORIES = b'categories'
+# And what actions are that are vectors.
+CONTINUOUS = b'continuous'
 
 
 class ParquetFile(source.Source):
@@ -33,6 +35,9 @@ class ParquetFile(source.Source):
       self.categories = json.loads(
           (schema.metadata or {}).get(CATEGORIES, b'{}'))
       self.actions = None if labels is None else _labels(labels)
+      described = (schema.metadata or {}).get(CONTINUOUS)
+      if described is not None:
+        self.continuous = source.described(json.loads(described))
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
       raise ValueError(
           f'{path.name} is not a whole Parquet file: {_words(error)}'

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
+from dfiv_ope import typed_json
+
 if TYPE_CHECKING:
   import pandas as pd
 
@@ -40,10 +43,12 @@ class Source(Protocol):
     columns: names of all columns.
     actions: labels of all actions, if the file says so; else None.
     categories: labels of categorical observations, if the file says so.
+    continuous: what actions are that are vectors, if the file says so.
   """
   columns: Sequence[str]
   actions: Sequence[str] | None
   categories: Mapping[str, Sequence[Any]] = {}
+  continuous: actions_lib.Continuous | None = None
 
   def chunks(
       self, columns: Sequence[str], *, text: Sequence[str] = (),
@@ -63,12 +68,21 @@ def not_installed(error: ImportError, what: str) -> ValueError:
       '`pip install "dfiv-ope[formats]"`.')
 
 
+def described(data: Any) -> actions_lib.Continuous:
+  """Returns what an exported file says of actions that are vectors.
+
+  Raises:
+    ValueError: it does not describe actions.
+  """
+  return typed_json.build(actions_lib.Continuous, data, name='continuous')
+
+
 def with_empty_end(values: np.ndarray) -> np.ndarray:
   """Adds a last row without a value."""
-  if values.dtype.kind not in 'fiub':
-    return np.concatenate([values.astype(object), [None]])
-  end = np.full((1, *values.shape[1:]), np.nan)
-  return np.concatenate([values.astype(np.float64), end])
+  numbers = values.dtype.kind in 'fiub'
+  end = np.full((1, *values.shape[1:]), np.nan if numbers else None)
+  return np.concatenate([
+      values.astype(np.float64 if numbers else object), end])
 
 
 def in_chunks(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import types
+from dfiv_ope import actions, types
 from dfiv_ope.ope import log_notes
 from dfiv_ope.policies import episode_returns
 
@@ -23,7 +23,7 @@ class Episodes:
     transitions: in order, one episode after another; arrays [N, ...].
     episodes: index of the episode of each transition, [N], from 0.
     initial_observations: of each of E episodes, [E, D].
-    num_actions: A.
+    num_actions: A; 0 if actions are vectors.
     discount: of the value that is asked for.
     name: what the log is called.
     digest: identifies the content, in hexadecimal.
@@ -32,10 +32,11 @@ class Episodes:
     observation_names: of the columns of observations; empty if they have none.
     categorical: columns of the observations whose values are names.
     behaviour_probabilities: of each logged action in the behaviour policy,
-      [N]; None if they were not recorded.
+      [N], its density if actions are vectors; None if they were not recorded.
     recorded_targets: observations [M, D] and the target policy's probabilities
       there, [M, A]; None if they were not recorded.
     notes: what was dropped, and what the columns cannot tell.
+    continuous: what the actions are if they are vectors; else None.
   """
   transitions: types.Transition
   episodes: np.ndarray
@@ -51,17 +52,20 @@ class Episodes:
   behaviour_probabilities: types.FloatArray | None = None
   recorded_targets: tuple[np.ndarray, np.ndarray] | None = None
   notes: tuple[log_notes.Note, ...] = ()
+  continuous: actions.Continuous | None = None
 
   def __len__(self) -> int:
     """The number of transitions."""
     return len(self.episodes)
 
   def __repr__(self) -> str:
+    shown = (f'{self.num_actions} actions' if self.continuous is None else
+             f'{self.continuous.size} action entries')
     return (
         f'<{type(self).__name__} {self.name}: {len(self):,} transitions in '
         f'{self.num_episodes:,} episodes ({self.truncated:,} truncated), '
-        f'{self.num_observations} observation entries, {self.num_actions} '
-        f'actions, discount {self.discount:g}>')
+        f'{self.num_observations} observation entries, {shown}, discount '
+        f'{self.discount:g}>')
 
   @property
   def num_observations(self) -> int:
@@ -75,10 +79,13 @@ class Episodes:
 
   def for_policies(self) -> dict[str, Any]:
     """Returns what `policies.identity.identify` is told of the log."""
-    return {
+    known = {
         'num_actions': self.num_actions, 'transitions': self.transitions,
         'episodes': self.episodes, 'action_labels': self.action_labels,
         'recorded': self.recorded_targets, 'categorical': self.categorical}
+    if self.continuous is not None:
+      known['continuous'] = self.continuous
+    return known
 
   @functools.cached_property
   def average_return(self) -> episode_returns.MonteCarlo:

@@ -101,7 +101,7 @@ def test_what_is_not_categorical_is_refused(tmp_path, name, words):
 def test_too_many_categories_are_refused(tmp_path):
   rows = ''.join(f'0,s{index},0,0,0,0\n' for index in range(
       categories.MOST + 1))
-  with pytest.raises(ValueError, match='more than 2,000 different values'):
+  with pytest.raises(ValueError, match='more than 20,000 different values'):
     _import(_write(tmp_path, _LOG + rows), tmp_path / 'data',
             categorical='obs_place')
 

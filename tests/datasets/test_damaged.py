@@ -106,8 +106,9 @@ FILES = {
         'log.npz', lambda: _npz(reward=np.ones(())), 'the same length'),
     'npz without a column': (
         'log.npz', lambda: _npz(reward=None), "no column 'reward'"),
-    'npz of actions in vectors': (
-        'log.npz', lambda: _npz(action=np.ones((2, 2))), 'one whole number'),
+    'npz of actions in vectors without numbers': (
+        'log.npz', lambda: _npz(action=np.full((2, 2), np.nan)),
+        'holds no action in any row: action[0] is empty'),
     'npz of continuous actions': (
         'log.npz', lambda: _npz(action=np.array([.5, 1.])),
         'row 1 (episode 0): action is 0.5, but'),
@@ -175,7 +176,7 @@ FILES = {
     'minari of continuous actions': (
         'log.hdf5', lambda: _hdf5(
             lambda f: _episode(f, actions=np.array([.5, .7]))),
-        'continuous actions'),
+        'if they are amounts, say --continuous'),
     'minari that misses an observation': (
         'log.hdf5', lambda: _hdf5(lambda f: _episode(
             f, actions=np.array([0, 1]), observations=2)),
