@@ -21,8 +21,9 @@ def train(
   """Train a policy and save it as a SavedModel.
 
   DQN trains it, or TD3 where actions are vectors: then the policy has Gaussian
-  noise, of standard deviation 0.2 times half the range of the bounds. A killed run goes on from its last checkpoint when the same command is given
-  again, and ends with the same policy.
+  noise, of standard deviation 0.2 times half the range of the bounds. A killed
+  run goes on from its last checkpoint when the same command is given again,
+  and ends with the same policy.
   """
   limits.count('--seed', seed, least=0, most=limits.SEED)
   envs.require(task)
