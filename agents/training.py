@@ -183,7 +183,8 @@ def write(
           max_episodes=(_CONTINUOUS_TRIAL_EPISODES if sizes.continuous
                         else _TRIAL_EPISODES),
           progress=lambda n: update(n, f'{n:,} episodes')))
-  trained.save(policy, out, num_observations=sizes.num_observations)
+  trained.save(policy, out, num_observations=sizes.num_observations,
+               actions=sizes.continuous)
   record = {
       'schema': trained.SCHEMA,
       **request(task, action_noise, seed, config),

@@ -26,7 +26,9 @@ def collect(
     applied.
   """
   behaviour = acting.explore(target, epsilon=spec.epsilon)
-  actor = acting.actor(behaviour, copies=copies)
+  actor = acting.actor(
+      behaviour, copies=copies,
+      actions=rollout.sizes(make_environment).continuous)
   return rollout.episodes(
       make_environment, actor, seed=rollout.stream(spec.seed, 'log'),
       num_transitions=spec.transitions, copies=copies)

@@ -99,7 +99,9 @@ def make(
         make_environment, target, discount=spec.discount,
         seed=rollout.stream(spec.seed, 'truth'), max_episodes=truth_episodes,
         progress=lambda n: update(n, f'{n:,} episodes'))
-  store.save_policy(target, out, num_observations=sizes.num_observations)
+  store.save_policy(
+      target, out, num_observations=sizes.num_observations,
+      continuous=sizes.continuous)
   if intermediate is not None:
     whole_files.remove(intermediate)
   metadata = spec_lib.Metadata(

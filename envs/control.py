@@ -42,7 +42,14 @@ class Control(wrappers.Wrapper):
       self._random = np.random.RandomState(seed)  # noqa: NPY002, theirs
       environment = _load(task, self._random, limited)
     super().__init__(environment)
-    self._open = True
+    self._open = self._fresh = True
+
+  def reset(self) -> dm_env.TimeStep:
+    self._fresh = False
+    return self._environment.reset()
+
+  def step(self, action: np.ndarray) -> dm_env.TimeStep:
+    return self.reset() if self._fresh else self._environment.step(action)
 
   def close(self) -> None:
     """Puts the environment back; this one must not be used any more."""

@@ -52,7 +52,7 @@ _CONTROL = Config(
 TUNED = {
     'gym:Pendulum-v1': Config(transitions=30_000),
     'gym:MountainCarContinuous-v0': Config(
-        transitions=60_000, hold=0.95, exploration=0.5, warmup_rounds=3),
+        transitions=30_000, hold=0.95, exploration=0.5, warmup_rounds=3),
     'control:cartpole-swingup': dataclasses.replace(
         _CONTROL, transitions=100_000),
     'control:cheetah-run': dataclasses.replace(_CONTROL, transitions=200_000),

@@ -22,14 +22,16 @@ _EDGE = 1e-6
 class VectorActor:
   """Draws vectors for `rollout.episodes`, a generator an episode."""
 
-  def __init__(self, policy: types.ContinuousPolicy, *, copies: int):
+  def __init__(
+      self, policy: types.ContinuousPolicy, *, copies: int,
+      actions: actions_lib.Continuous):
     """Initialises the slots.
 
     Args:
-      policy: one that knows its `actions`.
+      policy: the policy to draw from.
       copies: number of slots.
+      actions: what an action is.
     """
-    actions: actions_lib.Continuous = policy.actions  # type: ignore[attr-defined]
     self._low, self._high = actions.bounds
     self._draw = tf.function(policy.draw)
     self._generators = [np.random.default_rng(0)] * copies
@@ -38,26 +40,33 @@ class VectorActor:
     self._generators[slot] = np.random.default_rng(seed)
 
   def act(self, observations: np.ndarray, slots: list[int]) -> np.ndarray:
-    uniforms = np.full((len(observations), 1, len(self._low)), 0.5, np.float32)
+    size = len(self._low)
+    uniforms = np.full((len(observations), 1, size), 0.5, np.float32)
     for slot in slots:
-      uniforms[slot] = self._generators[slot].random(len(self._low))
-    actions = self._draw(
+      uniforms[slot] = self._generators[slot].random(size)
+    drawn = self._draw(
         tf.constant(observations), np.clip(uniforms, _EDGE, 1. - _EDGE))
-    # A bound in float32 may lie outside of itself in float64.
-    return np.clip(
-        actions.numpy()[:, 0].astype(np.float64), self._low, self._high)
+    # A bound in float32 is not itself in float64.
+    values, low, high = (
+        drawn.numpy()[:, 0], self._low.astype(np.float32),
+        self._high.astype(np.float32))
+    return np.where(values <= low, self._low, np.where(
+        values >= high, self._high, values.astype(np.float64)))
 
 
-def is_continuous(policy: Policy) -> bool:
-  """Whether the actions of a policy are vectors."""
-  return not hasattr(policy, 'action_probabilities')
+def actor(
+    policy: Policy, *, copies: int, actions: actions_lib.Continuous | None,
+) -> rollout.Actor:
+  """Returns what draws a policy's actions in a number of slots.
 
-
-def actor(policy: Policy, *, copies: int) -> rollout.Actor:
-  """Returns what draws a policy's actions in a number of slots."""
-  if isinstance(policy, types.Policy):
+  Args:
+    policy: the policy to draw from.
+    copies: number of slots.
+    actions: what an action is if it is a vector.
+  """
+  if actions is None:
     return finite.SamplingActor(policy, copies=copies)
-  return VectorActor(policy, copies=copies)
+  return VectorActor(policy, copies=copies, actions=actions)
 
 
 def explore(policy: Policy, *, epsilon: float) -> Policy:
@@ -102,14 +111,23 @@ def uniform(sizes: rollout.Sizes) -> Policy:
   return uniform_vectors.Uniform(sizes.continuous)
 
 
-def save(policy: Policy, path: pathlib.Path, *, num_observations: int) -> None:
-  """Writes a policy as a SavedModel into a new directory."""
-  if isinstance(policy, types.Policy):
+def save(
+    policy: Policy, path: pathlib.Path, *, num_observations: int,
+    actions: actions_lib.Continuous | None,
+) -> None:
+  """Writes a policy as a SavedModel into a new directory.
+
+  Args:
+    policy: the policy.
+    path: the directory.
+    num_observations: D.
+    actions: what an action is if it is a vector.
+  """
+  if actions is None:
     finite.save(policy, path, num_observations=num_observations)
   else:
-    actions: actions_lib.Continuous = policy.actions  # type: ignore[attr-defined]
-    continuous.save(policy, path, num_observations=num_observations,
-                    num_entries=actions.size)
+    continuous.save(
+        policy, path, num_observations=num_observations, actions=actions)
 
 
 def load(

@@ -44,10 +44,10 @@ def true_value(
       of the value is still to come.
   """
   endless = rollout.endless(make_environment)
+  continuous = rollout.sizes(make_environment).continuous
   return monte_carlo(
       endless or make_environment, policy, discount=discount, seed=seed,
-      min_episodes=(_FEWEST_CONTINUOUS if acting.is_continuous(policy)
-                    else _FEWEST),
+      min_episodes=_FEWEST_CONTINUOUS if continuous else _FEWEST,
       max_episodes=max_episodes, progress=progress, complete=True,
       horizon=horizon(discount) if endless else None)
 
@@ -94,7 +94,9 @@ def monte_carlo(
     ValueError: `complete`, and a truncated episode leaves out more than a
       hundredth of the value.
   """
-  actor = acting.actor(policy, copies=copies)
+  actor = acting.actor(
+      policy, copies=copies,
+      actions=rollout.sizes(make_environment).continuous)
   look = min(_LOOK, min_episodes)
   returns: list[float] = []
   lengths: list[int] = []

@@ -46,10 +46,12 @@ def read_record(path: pathlib.Path) -> dict[str, Any]:
 
 def save(
     policy: 'acting.Policy', path: pathlib.Path, *, num_observations: int,
+    actions: 'actions_lib.Continuous | None',
 ) -> None:
   """Writes the SavedModel of a policy into its directory."""
   from dfiv_ope.policies import acting
-  acting.save(policy, path / SAVED_MODEL, num_observations=num_observations)
+  acting.save(policy, path / SAVED_MODEL, num_observations=num_observations,
+              actions=actions)
 
 
 def load(
