@@ -154,9 +154,9 @@ class TD3Learner(rounds.Learner):
       loss = -tf.reduce_mean(
           self._critics[0](observation, self.network.unit(observation)))
     self._optimizer.apply(tape.gradient(loss, variables), variables)
-    for target, source in (
-        (self._target_network, self.network),
-        *zip(self._target_critics, self._critics, strict=True)):
+    for target, source in zip(
+        (self._target_network, *self._target_critics),
+        (self.network, *self._critics), strict=True):
       for old, new in zip(target.trainable_variables,
                           source.trainable_variables, strict=True):
         old.assign_add(self._td3.target_rate * (new - old))

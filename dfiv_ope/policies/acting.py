@@ -65,7 +65,9 @@ def actor(
     actions: what an action is if it is a vector.
   """
   if actions is None:
+    assert isinstance(policy, types.Policy)
     return finite.SamplingActor(policy, copies=copies)
+  assert isinstance(policy, types.ContinuousPolicy)
   return VectorActor(policy, copies=copies, actions=actions)
 
 
@@ -124,8 +126,10 @@ def save(
     actions: what an action is if it is a vector.
   """
   if actions is None:
+    assert isinstance(policy, types.Policy)
     finite.save(policy, path, num_observations=num_observations)
   else:
+    assert isinstance(policy, types.ContinuousPolicy)
     continuous.save(
         policy, path, num_observations=num_observations, actions=actions)
 

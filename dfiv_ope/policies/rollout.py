@@ -68,10 +68,10 @@ def sizes(make_environment: MakeEnvironment) -> Sizes:
   actions = spaces.actions(environment.action_spec())
   environment.close()
   (num_observations,) = observations.shape
-  names, categories = (), {}
-  if isinstance(observations, spaces.Observations):
-    names, categories = observations.names, observations.categories
-  return Sizes(num_observations, *actions, names, categories)
+  if not isinstance(observations, spaces.Observations):
+    return Sizes(num_observations, *actions)
+  return Sizes(num_observations, *actions, observations.names,
+               observations.categories)
 
 
 class Episode(NamedTuple):

@@ -1,4 +1,4 @@
-"""Gymnasium's environments keep dm_env's contract; their ends are told apart."""
+"""Gymnasium's environments keep dm_env's contract; ends are told apart."""
 
 import sys
 
