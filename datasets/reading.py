@@ -50,7 +50,7 @@ class Dataset:
     return tf.constant(self.steps.observation[self.steps.is_first])
 
   @property
-  def policy(self) -> types.Policy | None:
+  def policy(self) -> types.Policy | types.ContinuousPolicy | None:
     """The target policy, if there is one; loaded each time it is asked for.
 
     Raises:

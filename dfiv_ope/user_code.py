@@ -19,12 +19,15 @@ from dfiv_ope import hints, interrupts
 PATTERN = r'\w+(\.\w+)*:\w+'
 
 
-def function(name: str, *, choices: str) -> Callable[..., Any]:
+def function(
+    name: str, *, choices: str, accepts: Callable[[Any], bool] = callable,
+) -> Any:
   """Returns the function that package.module:function names.
 
   Args:
     name: of the function; its module is imported, which runs it.
     choices: a sentence on what may be named, for messages.
+    accepts: whether what is found will do.
 
   Raises:
     ValueError: the module cannot be imported, or has no such function.
@@ -41,7 +44,7 @@ def function(name: str, *, choices: str) -> Callable[..., Any]:
         f'{module_name} cannot be imported: {line(error)}. It is looked for '
         f'in {here} and among installed packages.') from error
   found = getattr(module, attribute, None)
-  if not callable(found):
+  if not accepts(found):
     near = hints.near(attribute, (each for each, value in vars(module).items()
                                   if inspect.isfunction(value)))
     hint = f' Did you mean {module_name}:{near}?' if near else ''

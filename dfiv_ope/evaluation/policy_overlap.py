@@ -24,7 +24,8 @@ def describe(log: episodes.Episodes, policy: str) -> dict[str, Any]:
   share, features = influence.effective_share, influence.features
   assert found.coverage is not None
   return {
-      'policy': target.description, 'agreement': found.agreement,
+      'policy': target.description,
+      'agreement': None if log.continuous else found.agreement,
       'near_neighbours': found.coverage.share, 'effective_share': share,
       'steps': found.steps, 'episodes': log.num_episodes,
       'weights': found.weights and dataclasses.asdict(found.weights),
@@ -43,7 +44,8 @@ def card(found: dict[str, Any]) -> list[tuple[str, str]]:
   weights = found['weights']
   rows = [
       ('policy', found['policy']),
-      ('logged actions it takes', f'{100 * found["agreement"]:.1f} %'),
+      *([] if found['agreement'] is None else [
+          ('logged actions it takes', f'{100 * found["agreement"]:.1f} %')]),
       ('decisions with near neighbours',
        f'{100 * found["near_neighbours"]:.1f} %'),
       ('effective sample size of rows',
@@ -54,5 +56,5 @@ def card(found: dict[str, Any]) -> list[tuple[str, str]]:
         f'{weights["effective_steps"]:,.0f} of {found["steps"]:,} steps, '
         f'{weights["effective_episodes"]:,.1f} of '
         f'{found["episodes"]:,} episodes'
-        + (' (with estimated probabilities)' if weights['estimated'] else '')))
+        + (' (behaviour policy estimated)' if weights['estimated'] else '')))
   return rows

@@ -1,5 +1,6 @@
 """Nearest neighbours: how often a log took a policy's action nearby."""
 
+from collections.abc import Callable
 import dataclasses
 
 import numpy as np
@@ -17,6 +18,9 @@ NEAR = 0.95
 # Rounding leaves the squared distance of equal rows below this.
 _ROUNDING = 1e-8
 
+# Returns an action of the policy in each of some steps [Q], encoded, [Q, E].
+Intended = Callable[[np.ndarray], types.FloatArray]
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Coverage:
@@ -25,7 +29,8 @@ class Coverage:
   Attributes:
     share: of the policy's decisions in the log's states, those that have a
       near neighbour of the same action in another episode.
-    near: what distance between encoded observations is near.
+    near: what distance between encoded observations is near; where actions
+      are vectors, between observations and actions together.
     queries: in how many states this was looked at.
     references: among how many steps neighbours were looked for.
   """
@@ -49,18 +54,13 @@ def coverage(
   A random sample of steps serves for both, so that its size changes the share
   little. A log of one episode has its other steps for neighbours.
   """
-  if len(np.unique(episodes)) == 1:
-    episodes = np.arange(len(actions))
-  order = np.random.default_rng(seed).permutation(len(actions))[:_REFERENCES]
+  order, owners = _sample(episodes, seed)
   x = np.asarray(observations[order], np.float64)
   asked = order[:_QUERIES]
   squares = _squared_distances(
-      x, actions[order], np.asarray(episodes)[order],
+      x[:_QUERIES], x, actions[order], owners,
       num_actions=target.shape[1])  # [Q, A]
-  own = taken(squares, actions[asked])
-  own = own[np.isfinite(own)]
-  # A distance of the log, not a mean of two: states may be discrete.
-  near = np.quantile(own, NEAR, method='higher') if len(own) else 0.
+  near = _near(taken(squares, actions[asked]))
   covered = squares <= near + _ROUNDING
   share = np.mean(np.sum(target[asked] * covered, axis=1))
   return Coverage(
@@ -68,23 +68,78 @@ def coverage(
       queries=len(asked), references=len(order))
 
 
-def _squared_distances(
-    x: types.FloatArray, actions: np.ndarray, episodes: np.ndarray, *,
-    num_actions: int,
-) -> types.FloatArray:
-  """Returns those of the first rows from each action's nearest row, [Q, A].
+def vector_coverage(
+    actions: types.FloatArray, intended: Intended, episodes: np.ndarray,
+    observations: types.FloatArray, *, seed: types.Seed,
+) -> Coverage:
+  """Returns how much of a policy's decisions has near neighbours.
 
-  Infinite where no other episode has the action.
+  As `coverage`, but d(s, a) is the distance of (s, a) from the nearest logged
+  (s, a) of another episode. An action counts as much as a state there, however
+  few entries it has: else a log of many columns would cover any action.
+
+  Args:
+    actions: logged actions, encoded, [N, E].
+    intended: gives the policy's actions.
+    episodes: to which episode each step belongs, [N].
+    observations: logged states, encoded, [N, D].
+    seed: seeds the choice of steps.
+  """
+  order, owners = _sample(episodes, seed)
+  asked = order[:_QUERIES]
+  weight = np.sqrt(max(1., observations.shape[1] / actions.shape[1]))
+
+  def joint(
+      rows: np.ndarray, columns: types.FloatArray) -> types.FloatArray:
+    return np.concatenate(
+        [np.asarray(observations[rows], np.float64),
+         weight * np.asarray(columns, np.float64)], axis=1)
+
+  logged = joint(order, actions[order])
+  alike = np.zeros(len(order), np.int32)
+  own, squares = (
+      _squared_distances(queries, logged, alike, owners, num_actions=1)[:, 0]
+      for queries in (logged[:_QUERIES], joint(asked, intended(asked))))
+  near = _near(own)
+  return Coverage(
+      share=float(np.mean(squares <= near + _ROUNDING)),
+      near=float(np.sqrt(near)), queries=len(asked), references=len(order))
+
+
+def _sample(
+    episodes: np.ndarray, seed: types.Seed) -> tuple[np.ndarray, np.ndarray]:
+  """Returns the steps to look at, and the episode of each, [R]."""
+  if len(np.unique(episodes)) == 1:
+    episodes = np.arange(len(episodes))
+  order = np.random.default_rng(seed).permutation(len(episodes))[:_REFERENCES]
+  return order, np.asarray(episodes)[order]
+
+
+def _near(own: types.FloatArray) -> float:
+  """Returns what squared distance is near, from those of logged decisions."""
+  own = own[np.isfinite(own)]
+  # A distance of the log, not a mean of two: states may be discrete.
+  return float(np.quantile(own, NEAR, method='higher')) if len(own) else 0.
+
+
+def _squared_distances(
+    queries: types.FloatArray, x: types.FloatArray, actions: np.ndarray,
+    episodes: np.ndarray, *, num_actions: int,
+) -> types.FloatArray:
+  """Returns those of queries from each action's nearest row of x, [Q, A].
+
+  Infinite where no other episode has the action. The queries belong to the
+  first of the episodes.
   """
   by_action = np.argsort(actions, kind='stable')
   seen, starts = np.unique(actions[by_action], return_index=True)
   references, owners = x[by_action], episodes[by_action]
   norms = np.sum(np.square(references), axis=1)
-  result = np.full((min(_QUERIES, len(x)), num_actions), np.inf)
+  result = np.full((len(queries), num_actions), np.inf)
   for start in range(0, len(result), _CHUNK):
     rows = slice(start, min(start + _CHUNK, len(result)))
-    squares = np.sum(np.square(x[rows]), axis=1)[:, None] + norms
-    squares = np.maximum(squares - 2. * x[rows] @ references.T, 0.)
+    squares = np.sum(np.square(queries[rows]), axis=1)[:, None] + norms
+    squares = np.maximum(squares - 2. * queries[rows] @ references.T, 0.)
     squares[episodes[rows, None] == owners] = np.inf
     result[rows, seen] = np.minimum.reduceat(squares, starts, axis=1)
   return result

@@ -2,7 +2,8 @@
 
 Two views of it: importance weights pi(a|s) / b(a|s), where the probability b
 of the logged action is known or estimated, and nearest neighbours, which need
-no b: how often the log took the policy's action in a similar state.
+no b: how often the log took the policy's action in a similar state. Where
+actions are vectors, b and pi are densities, and a similar action will do.
 
     found = overlap.measure(pi, actions, episodes, s, behaviour=b)
     found.verdict, found.warnings()
@@ -10,13 +11,13 @@ no b: how often the log took the policy's action in a similar state.
 
 from collections.abc import Sequence
 import dataclasses
+import math
 
 import numpy as np
-from scipy import special
 
 from dfiv_ope import types
 from dfiv_ope.iv.diagnostics import messages
-from dfiv_ope.ope import neighbours
+from dfiv_ope.ope import importance, neighbours
 
 # A value rests on a share of the rows, (sum w)^2 / (N sum w^2). Policies that
 # suit the logs of the three tasks have 0.29 to 0.79; uniform actions have 0.11
@@ -50,46 +51,24 @@ _VERDICTS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Weights:
-  """Importance weights of a log's steps.
-
-  Attributes:
-    effective_steps: (sum w)^2 / sum w^2.
-    effective_episodes: the same with the product of each episode's weights.
-      It says what weighting whole episodes would rest on, and nothing of
-      methods that look at steps, so it is in no verdict.
-    largest: weight of a step.
-    largest_share: its share of all weight.
-    mean: of all; one if b is right.
-    mean_error: standard error of that mean.
-    estimated: whether b was estimated from the log.
-  """
-  effective_steps: float
-  effective_episodes: float
-  largest: float
-  largest_share: float
-  mean: float
-  mean_error: float
-  estimated: bool
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Overlap:
   """Overlap of a policy and a log.
 
   Attributes:
     steps: number of steps of the log.
-    agreement: mean probability that the policy takes the logged action.
+    agreement: mean probability that the policy takes the logged action; nan
+      if actions are vectors.
     unseen: actions that the log never takes and the policy does, with their
       mean probability.
     coverage: by nearest neighbours; None if they were not looked for.
-    weights: None if b is not known.
+    weights: None if b is not known, or if actions are vectors and the policy
+      is deterministic.
   """
   steps: int
   agreement: float
   unseen: dict[int, float]
   coverage: neighbours.Coverage | None = None
-  weights: Weights | None = None
+  weights: importance.Weights | None = None
 
   @property
   def grade(self) -> str:
@@ -120,6 +99,7 @@ class Overlap:
           'the policy takes an action that the log never takes '
           f'({", ".join(names)}): nothing says what it leads to.')
     found, weights = self.coverage, self.weights
+    kind = 'densities' if math.isnan(self.agreement) else 'probabilities'
     if found and found.share < _THIN_COVERAGE:
       result.append(
           f'In {messages.percent(1. - found.share)} of the states the policy '
@@ -139,9 +119,9 @@ class Overlap:
     if weights and abs(weights.mean - 1.) > max(
         _MEAN_SLACK, _MEAN_ERRORS * weights.mean_error):
       reason = (
-          'the probabilities that were estimated from the log are rough.'
+          f'the {kind} that were estimated from the log are rough.'
           if weights.estimated else
-          'the logged probabilities are not those of the behaviour policy, '
+          f'the logged {kind} are not those of the behaviour policy, '
           'or it never takes some of the actions.')
       result.append(
           f'The weights of steps average {weights.mean:.2f} instead of 1: '
@@ -219,17 +199,9 @@ def measure(
   """
   weights = None
   if behaviour is not None:
-    ratios = step_weights(target, actions, behaviour)
-    with np.errstate(divide='ignore'):
-      logs = np.log(ratios)
-    weights = Weights(
-        effective_steps=effective_size(logs),
-        effective_episodes=effective_size(episode_log_weights(logs, episodes)),
-        largest=float(ratios.max()),
-        largest_share=float(ratios.max() / (ratios.sum() or 1.)),
-        mean=float(ratios.mean()),
-        mean_error=float(ratios.std() / np.sqrt(len(ratios))),
-        estimated=estimated)
+    weights = importance.summarise(
+        importance.step_weights(neighbours.taken(target, actions), behaviour),
+        episodes, estimated=estimated)
   return Overlap(
       steps=len(actions), agreement=agreement(target, actions),
       unseen=unseen(target, actions), weights=weights,
@@ -237,11 +209,50 @@ def measure(
           target, actions, episodes, observations, seed=seed))
 
 
+def measure_vectors(
+    log_target: types.FloatArray | None, taken: types.FloatArray,
+    intended: neighbours.Intended, episodes: np.ndarray,
+    observations: types.FloatArray, *,
+    behaviour: types.FloatArray | None = None, estimated: bool = False,
+    seed: types.Seed = 0,
+) -> Overlap:
+  """Returns the overlap of a policy and a log of N steps of vectors.
+
+  Args:
+    log_target: log density of the logged actions in the policy, [N]; None if
+      it is deterministic.
+    taken: logged actions, encoded, [N, E].
+    intended: returns an action of the policy in each of some steps, encoded.
+    episodes: to which episode each step belongs, [N].
+    observations: logged states, encoded, [N, D].
+    behaviour: density of each logged action, [N]; None if it is not known.
+    estimated: whether `behaviour` was estimated from the log.
+    seed: seeds the choice of steps for neighbours.
+
+  Raises:
+    ValueError: a density is impossible.
+  """
+  weights = None
+  if log_target is not None and behaviour is not None:
+    weights = importance.summarise(
+        importance.density_weights(log_target, behaviour), episodes,
+        estimated=estimated)
+  return Overlap(
+      steps=len(taken), agreement=math.nan, unseen={}, weights=weights,
+      coverage=neighbours.vector_coverage(
+          taken, intended, episodes, observations, seed=seed))
+
+
 def glance(target: types.FloatArray, actions: np.ndarray) -> Overlap:
   """Returns the part of the overlap that takes no time; as in `measure`."""
   return Overlap(
       steps=len(actions), agreement=agreement(target, actions),
       unseen=unseen(target, actions))
+
+
+def glance_vectors(steps: int) -> Overlap:
+  """Returns the same for a log of so many steps of vectors: nothing yet."""
+  return Overlap(steps=steps, agreement=math.nan, unseen={})
 
 
 def agreement(target: types.FloatArray, actions: np.ndarray) -> float:
@@ -255,34 +266,3 @@ def unseen(target: types.FloatArray, actions: np.ndarray) -> dict[int, float]:
   never = np.bincount(actions, minlength=len(mean)) == 0
   return {int(action): float(mean[action])
           for action in np.flatnonzero(never & (mean > 0.))}
-
-
-def step_weights(
-    target: types.FloatArray, actions: np.ndarray,
-    behaviour: types.FloatArray,
-) -> types.FloatArray:
-  """Returns pi(a|s) / b(a|s) of the logged actions, [N]."""
-  behaviour = np.asarray(behaviour, np.float64)
-  wrong = ~((behaviour > 0.) & (behaviour <= 1. + 1e-6))
-  if wrong.any():
-    row = int(np.argmax(wrong))
-    raise ValueError(
-        f'The log says that the action of step {row} had probability '
-        f'{behaviour[row]:g}, but what was taken has one in (0, 1]. Correct '
-        'it, or leave the probabilities out.')
-  return neighbours.taken(target, actions) / behaviour
-
-
-def episode_log_weights(
-    logs: types.FloatArray, episodes: np.ndarray) -> types.FloatArray:
-  """Returns the log of the product of each episode's weights, [E]."""
-  _, index = np.unique(episodes, return_inverse=True)
-  return np.bincount(index, weights=logs)
-
-
-def effective_size(logs: types.FloatArray) -> float:
-  """Returns (sum w)^2 / sum w^2 from log w; 0 if all weights are 0."""
-  if np.all(np.isneginf(logs)):
-    return 0.
-  return float(np.exp(
-      2. * special.logsumexp(logs) - special.logsumexp(2. * np.asarray(logs))))

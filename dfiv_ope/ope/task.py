@@ -9,7 +9,6 @@ Pure: no paths, no simulation, no writing. Everything that an estimator may
 need is made when it is first asked for, and once.
 """
 
-from collections.abc import Callable
 import functools
 from typing import Any, NamedTuple
 
@@ -17,15 +16,19 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
+from dfiv_ope.nn import encoding
 from dfiv_ope.ope import bellman, episodes, overlap
-from dfiv_ope.policies import cloning, resolve
+from dfiv_ope.policies import cloning, density_cloning, resolve
+
+# Entries of a matrix of probabilities that are asked for at a time.
+_BLOCK = 10_000_000
 
 
 class Propensities(NamedTuple):
   """Probabilities of the logged actions in the behaviour policy.
 
   Attributes:
-    probabilities: [N].
+    probabilities: [N]; densities if actions are vectors.
     estimated: whether they come from a clone, because the log has none.
   """
   probabilities: types.FloatArray
@@ -41,7 +44,8 @@ class EvaluationTask:
   """
 
   def __init__(
-      self, log: episodes.Episodes, policy: types.Policy, *,
+      self, log: episodes.Episodes,
+      policy: types.Policy | types.ContinuousPolicy, *,
       like: 'EvaluationTask | None' = None):
     """Asks for the value of a policy.
 
@@ -85,9 +89,24 @@ class EvaluationTask:
 
   @functools.cached_property
   def target_probabilities(self) -> types.FloatArray:
-    """Probabilities of all actions in the target policy, [N, A]."""
-    return np.asarray(
-        self.policy.action_probabilities(self.transitions.observation))
+    """Probabilities of all actions in the target policy, [N, A].
+
+    Raises:
+      ValueError: actions are vectors.
+    """
+    policy = self.policy
+    if self.log.continuous is not None or not isinstance(policy, types.Policy):
+      raise ValueError(
+          'The actions of the log are vectors, so they have densities and no '
+          'probabilities.')
+    if not self._parts[1:]:
+      return np.asarray(
+          policy.action_probabilities(self.transitions.observation))
+    result = np.empty((len(self.log), self.log.num_actions), np.float32)
+    for part in self._parts:
+      result[part] = policy.action_probabilities(
+          self.transitions.observation[part])
+    return result
 
   @functools.cached_property
   def behaviour(self) -> Propensities:
@@ -97,27 +116,84 @@ class EvaluationTask:
     log = self.log
     if log.behaviour_probabilities is not None:
       return Propensities(log.behaviour_probabilities, estimated=False)
+    if log.continuous is not None:
+      density = density_cloning.clone(
+          self.transitions, log.episodes, actions=log.continuous, seed=0,
+          categorical=log.categorical).policy
+      return Propensities(
+          np.exp(self._log_densities(density)), estimated=True)
     clone = cloning.clone(
         self.transitions, log.episodes, num_actions=log.num_actions, seed=0,
         categorical=log.categorical).policy
     taken = np.asarray(log.transitions.action)
     return Propensities(
-        np.asarray(clone.action_probabilities(
-            self.transitions.observation))[np.arange(len(taken)), taken],
+        np.concatenate([
+            np.asarray(clone.action_probabilities(
+                self.transitions.observation[part]))[
+                    np.arange(len(taken[part])), taken[part]]
+            for part in self._parts]),
         estimated=True)
+
+  @property
+  def glance(self) -> overlap.Overlap:
+    """The part of the overlap that takes no time."""
+    if self.log.continuous is not None:
+      return overlap.glance_vectors(len(self.log))
+    return overlap.glance(
+        self.target_probabilities, np.asarray(self.log.transitions.action))
+
+  def _vector_overlap(self) -> overlap.Overlap:
+    """Returns the overlap where actions are vectors."""
+    log, policy, space = self.log, self.policy, self.log.continuous
+    assert space is not None and isinstance(policy, types.ContinuousPolicy)
+    states = encoding.fit(
+        log.transitions.observation, log.transitions.next_observation,
+        categorical=log.categorical)
+    vectors = encoding.fit(
+        log.transitions.action, categorical=tuple(space.categories))
+
+    def intended(rows: np.ndarray) -> types.FloatArray:
+      uniforms = np.random.default_rng(0).uniform(
+          1e-6, 1. - 1e-6, (len(rows), 1, space.size)).astype(np.float32)
+      return vectors.apply(policy.draw(
+          tf.constant(log.transitions.observation[rows]),
+          tf.constant(uniforms))[:, 0]).numpy()
+
+    return overlap.measure_vectors(
+        None if policy.deterministic else self._log_densities(policy),
+        vectors.apply(log.transitions.action).numpy(), intended, log.episodes,
+        states.apply(log.transitions.observation).numpy(),
+        behaviour=None if policy.deterministic
+        else self.behaviour.probabilities,
+        estimated=not policy.deterministic and self.behaviour.estimated)
 
   @functools.cached_property
   def overlap(self) -> overlap.Overlap:
     """How far the log holds what the target policy would do."""
+    if self.log.continuous is not None:
+      return self._vector_overlap()
     return overlap.measure(
         self.target_probabilities, np.asarray(self.log.transitions.action),
         self.log.episodes, np.asarray(self.rows.instrument.observation),
         behaviour=self.behaviour.probabilities,
         estimated=self.behaviour.estimated)
 
+  def _log_densities(
+      self, policy: types.ContinuousPolicy) -> types.FloatArray:
+    """Returns log densities of the logged actions, float64 [N]."""
+    return np.asarray(policy.log_prob(
+        self.transitions.observation, self.transitions.action), np.float64)
+
+  @property
+  def _parts(self) -> list[slice]:
+    """Rows of which all probabilities fit into memory."""
+    rows = max(1, _BLOCK // max(1, self.log.num_actions))
+    return [slice(start, start + rows)
+            for start in range(0, len(self.log), rows)]
+
 
 def find_policy(
-    policy: str | Callable[[np.ndarray], Any] | types.Policy,
+    policy: Any,
     log: episodes.Episodes, *, trusted: bool = False,
 ) -> resolve.Target:
   """Returns the policy that a user names, tried on states of the log.

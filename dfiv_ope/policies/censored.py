@@ -25,12 +25,14 @@ def log_prob(
   Values beyond a bound count as on it. Gradients are finite for bounds that
   are infinite.
   """
-  noise = tfp.distributions.Normal(mean, deviation)
+  standard = tfp.distributions.Normal(
+      tf.zeros([], mean.dtype), tf.ones([], mean.dtype))
   at_low, at_high = values <= low, values >= high
-  inside = tf.clip_by_value(values, low, high)
-  # Where a branch is not chosen it is asked about the value, not the bound.
+  inside = (tf.clip_by_value(values, low, high) - mean) / deviation
+  # A branch that is not chosen is asked about something finite.
+  mass = standard.log_cdf(tf.where(
+      at_low, (tf.where(at_low, low, values) - mean) / deviation, tf.where(
+          at_high, (mean - tf.where(at_high, high, values)) / deviation, 0.)))
   return tf.where(
-      at_low, noise.log_cdf(tf.where(at_low, low, inside)),
-      tf.where(
-          at_high, noise.log_survival_function(tf.where(at_high, high, inside)),
-          noise.log_prob(inside)))
+      at_low | at_high, mass,
+      standard.log_prob(inside) - tf.math.log(deviation))

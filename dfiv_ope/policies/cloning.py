@@ -1,8 +1,7 @@
 """The behaviour policy of a log, estimated from its actions.
 
-A network classifies encoded observations by the log loss and is kept
-where whole episodes that were held out are likeliest. It has to beat the mere
-frequencies of the actions there; otherwise these are the policy.
+A network classifies encoded observations (`clone_training`). It has to beat the
+mere frequencies of the actions; otherwise these are the policy.
 
     found = cloning.clone(transitions, episodes, num_actions=3, seed=0)
     found.policy.action_probabilities(s)            # [B, A]
@@ -10,29 +9,15 @@ frequencies of the actions there; otherwise these are the policy.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import descent, encoding, layers, networks, optimizers
-from dfiv_ope.policies import clone_config
+from dfiv_ope.nn import encoding, layers, networks
+from dfiv_ope.policies import clone_config, clone_training
 
 Config = clone_config.Config  # Known before this module is loaded.
-
-
-class Clone(NamedTuple):
-  """An estimated policy and how well it foretells held-out actions.
-
-  Attributes:
-    policy: the estimate.
-    held_out_loss: its mean log loss on held-out episodes.
-    constant_loss: that of the frequencies of the actions.
-  """
-  policy: types.Policy
-  held_out_loss: float
-  constant_loss: float
 
 
 class ClonedPolicy(tf.Module):
@@ -79,7 +64,7 @@ def clone(
     seed: int,
     categorical: Sequence[int] = (),
     config: Config | None = None,
-) -> Clone:
+) -> clone_training.Clone[ClonedPolicy]:
   """Estimates the behaviour policy of a log.
 
   Args:
@@ -94,15 +79,12 @@ def clone(
   Raises:
     ValueError: the log has fewer than two rows.
   """
-  config = config or Config()
+  config = config or clone_config.for_actions(num_actions)
   observations = np.asarray(transitions.observation, np.float64)
   actions = np.asarray(transitions.action, np.int32)
-  if len(actions) < 2:
-    raise ValueError(
-        'The policy of a log of fewer than two transitions cannot be '
-        'estimated. Name another policy.')
-  held_out = _held_out(episodes, share=config.held_out, seed=seed)
-  frequencies = _frequencies(actions, held_out, num_actions)
+  held_out = clone_training.held_out_rows(episodes, config=config, seed=seed)
+  frequencies = clone_training.frequencies(
+      actions, held_out, num_actions)
   states = encoding.fit(
       observations[~held_out], observations, categorical=categorical)
   policy = ClonedPolicy(
@@ -112,56 +94,22 @@ def clone(
           input_size=states.size, seed=seed),
       states=states, frequencies=frequencies, floor=config.floor)
   s, a = states.apply(observations), tf.constant(actions)
-  training = tf.constant(np.flatnonzero(~held_out))
   held_s, held_a = observations[held_out], actions[held_out]
-  search = descent.Descent(
-      policy.network, optimizers.Adam, rate=config.learning_rate,
-      decay=config.decay)
-  generator = tf.random.Generator.from_seed(seed)
 
-  def step(_: int) -> tf.Tensor:
-    rows = tf.gather(training, generator.uniform(
-        [config.batch_size], maxval=len(training), dtype=tf.int32))
-    return search.step(lambda: tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(
-            tf.gather(a, rows), policy.encoded_logits(tf.gather(s, rows)))))
+  def loss(rows: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+        tf.gather(a, rows), policy.encoded_logits(tf.gather(s, rows))))
 
-  def held_out_loss(_: int = 0) -> tf.Tensor:
-    return _log_loss(policy.action_probabilities(held_s), held_a)
+  def held_out_loss() -> tf.Tensor:
+    return _log_loss(tf.gather(
+        policy.action_probabilities(held_s), held_a, batch_dims=1))
 
-  descent.train(
-      [search], step=step, held_out=held_out_loss, steps=config.updates,
-      checks=min(config.checks, config.updates), label='cloning')
-  loss = float(held_out_loss())
-  constant = float(_log_loss(
-      tf.tile(frequencies[None, :], [len(held_a), 1]), held_a))
-  if constant <= loss:
-    policy.floor.assign(1.)
-    loss = constant
-  return Clone(policy, held_out_loss=loss, constant_loss=constant)
+  return clone_training.fit(
+      policy, loss=loss, held_out=held_out_loss,
+      constant_loss=float(_log_loss(tf.gather(frequencies, held_a))),
+      training=np.flatnonzero(~held_out), config=config, seed=seed)
 
 
-def _held_out(episodes: np.ndarray, *, share: float, seed: int) -> np.ndarray:
-  """Returns which rows are held out, [N]: whole episodes, at least one."""
-  names, index = np.unique(episodes, return_inverse=True)
-  if len(names) == 1:
-    index = np.arange(len(episodes))
-  order = np.random.default_rng((seed, 1)).permutation(int(index.max()) + 1)
-  chosen = order[:max(1, round(share * len(order)))]
-  return np.isin(index, chosen)
-
-
-def _frequencies(
-    actions: np.ndarray, held_out: np.ndarray, num_actions: int) -> np.ndarray:
-  """Returns those of the rows to train on, float32 [A].
-
-  Each action of the log counts one more, for those that are only held out.
-  """
-  counts = np.bincount(actions[~held_out], minlength=num_actions)
-  counts = counts + np.isin(np.arange(num_actions), actions)
-  return (counts / counts.sum()).astype(np.float32)
-
-
-def _log_loss(probabilities: tf.Tensor, actions: np.ndarray) -> tf.Tensor:
-  taken = tf.gather(probabilities, actions, batch_dims=1)
+def _log_loss(taken: tf.Tensor) -> tf.Tensor:
+  """Returns the mean log loss of the taken actions' probabilities, [B]."""
   return -tf.reduce_mean(tf.math.log(taken))

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from dfiv_ope import types
 
+_BLOCK = 10_000  # rows at a time
+
 
 class Normalised(tf.Module):
   """Divides the probabilities of a policy by their sum."""
@@ -70,10 +72,13 @@ class Recorded(Function):
     rows = np.ascontiguousarray(observations[known], np.float64) + 0.  # no -0
     self._keys, first, place = np.unique(
         _keys(rows), return_index=True, return_inverse=True)
+    # One matrix in float64: with many actions there is no room for more.
     sums = np.zeros([len(first), probabilities.shape[1]])
-    np.add.at(sums, place, probabilities[known])
-    self._probabilities = (
-        sums / sums.sum(axis=1, keepdims=True)).astype(np.float32)
+    for part in np.array_split(
+        np.arange(len(rows)), -(-len(rows) // _BLOCK)):
+      np.add.at(sums, place[part], probabilities[np.flatnonzero(known)[part]])
+    sums /= sums.sum(axis=1, keepdims=True)
+    self._probabilities = sums.astype(np.float32)
     self._states = rows[first]
     self._tree: spatial.KDTree | None = None
 

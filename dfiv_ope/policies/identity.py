@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfiv_ope import types
-from dfiv_ope.policies import answers, clone_config, naming
+from dfiv_ope import actions, types
+from dfiv_ope.policies import answers, clone_config, naming, vector_answers
 
 _SAMPLE = 1_000  # states of the log that a policy is tried on
 
@@ -41,18 +41,20 @@ def identify(
     action_labels: Sequence[str] = (),
     recorded: tuple[np.ndarray, np.ndarray] | None = None,
     categorical: Sequence[int] = (),
+    continuous: actions.Continuous | None = None,
 ) -> Identity:
   """Returns what identifies the policy that a user names.
 
   Args:
     policy: as for `naming.check`.
-    num_actions: A.
+    num_actions: A; 0 if actions are vectors.
     transitions: the log, N rows; arrays.
     episodes: to which episode each row belongs, [N].
     action_labels: names of the actions, if they have any.
     recorded: observations [M, D] and the target's probabilities there [M, A],
       if the log has columns of these.
     categorical: columns of the observations whose values are names.
+    continuous: what an action is, if actions are vectors.
 
   Raises:
     FileNotFoundError: there is nothing of this name.
@@ -61,14 +63,25 @@ def identify(
   naming.check(policy)
   path = pathlib.Path(policy)
   found = naming.kind(policy)
+  # Digests of policies over finitely many actions do not know of vectors.
+  space = () if continuous is None else (continuous,)
+  if found == naming.UNIFORM and continuous is not None:
+    continuous.refuse_unbounded()
+    return Identity(digest(naming.UNIFORM, *space),
+                    'every action within the bounds with the same density')
   if found == naming.UNIFORM:
     return Identity(digest(naming.UNIFORM, num_actions),
                     'every action with the same probability')
   if found == naming.CLONE:
     arrays = (transitions.observation, transitions.action, episodes)
     return Identity(digest(
-        naming.CLONE, clone_config.Config(), tuple(categorical),
+        naming.CLONE, clone_config.for_actions(num_actions),
+        tuple(categorical), *space,
         *(np.ascontiguousarray(each).tobytes() for each in arrays)), None)
+  if found == naming.COLUMNS and continuous is not None:
+    raise ValueError(
+        f'{naming.COLUMNS} are probabilities of actions, but an action of the '
+        f'log is a vector of {continuous.size} entries. Name another policy.')
   if found == naming.COLUMNS:
     if recorded is None:
       raise ValueError(
@@ -84,13 +97,18 @@ def identify(
   if found == naming.ONNX:
     return Identity(digest(path.read_bytes()), f'the ONNX model {path}')
   function = naming.import_function(policy)
-  ask = asking(function, policy, num_actions, action_labels)
+  if continuous is None:
+    answer = rounded(asking(function, policy, num_actions, action_labels)(
+        sample(transitions)))
+  else:
+    answer = rounded(in_units(vector_answers.answered(
+        function, policy, sample(transitions), continuous)))
   modules = (sys.modules[policy.split(':')[0]], inspect.getmodule(function))
   sources = {file for each in modules
              if (file := getattr(each, '__file__', None))}
   # What it does is part of the digest, because it may read other files.
   return Identity(
-      digest(policy, rounded(ask(sample(transitions))), *(
+      digest(policy, answer, *(
           pathlib.Path(each).read_bytes() for each in sorted(sources))),
       f'the Python function {policy}')
 
@@ -137,8 +155,14 @@ def sample(transitions: types.Transition) -> np.ndarray:
   return observations[::-(-len(observations) // _SAMPLE)]
 
 
+def in_units(answer: types.FloatArray) -> types.FloatArray:
+  """Returns columns of numbers in units of their own power of ten."""
+  largest = np.abs(answer).max(axis=0)
+  return answer / 10. ** np.floor(np.log10(np.where(largest, largest, 1.)))
+
+
 def rounded(answer: np.ndarray) -> bytes:
-  """Returns probabilities as part of a digest."""
+  """Returns probabilities, or numbers `in_units`, as part of a digest."""
   return np.round(answer, 4).tobytes()
 
 

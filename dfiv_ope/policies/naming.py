@@ -3,7 +3,6 @@
     naming.check('offers:generous')                 # refuses what is no policy
 """
 
-from collections.abc import Callable
 import pathlib
 import re
 from typing import Any
@@ -71,10 +70,24 @@ def check(policy: str) -> None:
     import_function(policy)
 
 
-def import_function(policy: str) -> Callable[..., Any]:
+def import_function(policy: str) -> Any:
   """Returns the function that package.module:function names.
+
+  It may be an object with `sample` and `log_prob` as well.
 
   Raises:
     ValueError: the module cannot be imported, or has no such function.
   """
-  return user_code.function(policy, choices=CHOICES)
+  return user_code.function(policy, choices=CHOICES, accepts=_is_policy)
+
+
+def _is_policy(value: Any) -> bool:
+  return callable(value) or all(
+      callable(getattr(value, method, None)) for method in (
+          'sample', 'log_prob'))
+
+
+def of_object(policy: Any) -> str:
+  """Returns what to call a policy that is handed in."""
+  name = getattr(policy, '__name__', type(policy).__name__)
+  return 'the given function' if name == '<lambda>' else name

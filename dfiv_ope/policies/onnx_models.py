@@ -9,12 +9,14 @@ import numpy as np
 
 def load(
     path: pathlib.Path, *, num_observations: int,
+    output: str = 'probabilities',
 ) -> Callable[[np.ndarray], Any]:
   """Returns a function that asks a model.
 
   Args:
     path: of the model.
     num_observations: D of the observations it will be asked about.
+    output: name of the output that is taken, if there are several.
 
   Raises:
     ValueError: it is not a model, or one for other inputs.
@@ -54,11 +56,11 @@ def load(
         'N. Export it with a dynamic first axis.')
   # Classifiers of scikit-learn return labels as well.
   names = [each.name for each in outputs]
-  if len(names) > 1 and 'probabilities' not in names:
+  if len(names) > 1 and output not in names:
     raise ValueError(
         f'{path} returns {", ".join(names)}. Export a model with one output, '
-        'or call one of them probabilities.')
-  name = names[0] if len(names) == 1 else 'probabilities'
+        f'or call one of them {output}.')
+  name = names[0] if len(names) == 1 else output
 
   def run(observation: np.ndarray) -> Any:
     # The model declares tensor(float).

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import types, user_code
+from dfiv_ope import actions, types, user_code
 from dfiv_ope.policies import (
   answers,
   cloning,
@@ -26,10 +26,8 @@ from dfiv_ope.policies import (
   naming,
   onnx_models,
   trained,
+  vector_targets,
 )
-
-# A model may round differently in a smaller batch, and break a tie otherwise.
-_TIES = 0.01
 
 
 class Target(NamedTuple):
@@ -40,7 +38,7 @@ class Target(NamedTuple):
     description: one line for people.
     digest: identifies what the policy does, in hexadecimal.
   """
-  policy: types.Policy
+  policy: types.Policy | types.ContinuousPolicy
   description: str
   digest: str
 
@@ -53,10 +51,11 @@ class _Log(NamedTuple):
   action_labels: tuple[str, ...]
   recorded: tuple[np.ndarray, np.ndarray] | None
   categorical: tuple[int, ...]
+  continuous: actions.Continuous | None
 
 
 def resolve(
-    policy: str | Callable[[np.ndarray], Any] | types.Policy,
+    policy: Any,
     *,
     num_observations: int,
     num_actions: int,
@@ -66,6 +65,7 @@ def resolve(
     recorded: tuple[np.ndarray, np.ndarray] | None = None,
     trusted: bool = False,
     categorical: Sequence[int] = (),
+    continuous: actions.Continuous | None = None,
 ) -> Target:
   """Finds the policy that a user names, and tries it.
 
@@ -73,9 +73,12 @@ def resolve(
     policy: path of a SavedModel or of an ONNX model, package.module:function,
       'uniform', 'behaviour-clone' or 'columns'; or the policy itself: a
       function of observations [B, D], which gives probabilities [B, A] or
-      actions [B], or an object with `action_probabilities`.
+      actions [B], or an object with `action_probabilities`. Where actions
+      are vectors, the function gives these, [B, d], or a pair of means and
+      standard deviations, and the object has `sample` and `log_prob`
+      (`vector_answers.Sampler`) or is a `types.ContinuousPolicy`.
     num_observations: D.
-    num_actions: A.
+    num_actions: A; 0 if actions are vectors.
     transitions: the log, N rows.
     episodes: to which episode each row belongs, [N].
     action_labels: names of the actions, if they have any.
@@ -83,22 +86,50 @@ def resolve(
       if the log has columns of these.
     trusted: load a SavedModel whatever operations it holds.
     categorical: columns of the observations whose values are names.
+    continuous: what an action is, if actions are vectors.
 
   Raises:
     FileNotFoundError: there is nothing at the path.
     ValueError: it is not a policy, or not one for this log.
   """
   log = _Log(num_actions, transitions, episodes, tuple(action_labels),
-             recorded, tuple(categorical))
+             recorded, tuple(categorical), continuous)
+  if continuous is not None:
+    return _vectors(policy, log, continuous, num_observations, trusted)
   if not isinstance(policy, str):
-    target = _object(policy, log)
-    _try(target.description, target.policy, log)
+    name = naming.of_object(policy)
+    made = _object(policy, name, log)
+    answer = np.asarray(made.action_probabilities(
+        tf.constant(identity.sample(log.transitions))))
+    target = Target(
+        made, name, identity.digest(name, identity.rounded(answer)))
   else:
     found = identity.identify(policy, **log._asdict())
+    name = policy
     made, description = _make(policy, log, num_observations, trusted)
     target = Target(made, found.description or description, found.digest)
-    _try(policy, made, log)
-  return target._replace(policy=foreign.Normalised(target.policy))
+  _try(name, made, log)
+  return target._replace(policy=foreign.Normalised(made))
+
+
+def _vectors(
+    policy: Any, log: _Log, space: actions.Continuous, num_observations: int,
+    trusted: bool,
+) -> Target:
+  """Returns a policy whose actions are vectors, tried."""
+  fits = {'actions': space, 'transitions': log.transitions}
+  if not isinstance(policy, str):
+    name = naming.of_object(policy)
+    made = vector_targets.from_object(policy, name, **fits)
+    answer = vector_targets.tried(name, made, **fits)
+    return Target(made, name, identity.digest(
+        name, identity.rounded(identity.in_units(answer))))
+  found = identity.identify(policy, **log._asdict())
+  made, description = vector_targets.from_name(
+      policy, num_observations=num_observations, episodes=log.episodes,
+      categorical=log.categorical, trusted=trusted, **fits)
+  vector_targets.tried(policy, made, **fits)
+  return Target(made, found.description or description, found.digest)
 
 
 def _make(
@@ -131,26 +162,17 @@ def _make(
   return _wrap(naming.import_function(text), text, log), ''
 
 
-def _object(
-    policy: Callable[[np.ndarray], Any] | types.Policy, log: _Log) -> Target:
+def _object(policy: Any, name: str, log: _Log) -> types.Policy:
   """Returns the policy that an object of the caller is."""
-  name = getattr(policy, '__name__', type(policy).__name__)
-  if name == '<lambda>':
-    name = 'the given function'
   ask: Any = getattr(policy, 'action_probabilities', policy)
-  made: types.Policy
   if isinstance(policy, tf.Module) and isinstance(policy, types.Policy):
-    made = policy
-  elif callable(ask):
-    made = _wrap(ask, name, log)
-  else:
-    raise ValueError(
-        f'A policy is a function of observations, an object with '
-        f'action_probabilities, or a name, got {type(policy).__name__}. '
-        f'{naming.CHOICES}')
-  answer = np.asarray(made.action_probabilities(
-      tf.constant(identity.sample(log.transitions))))
-  return Target(made, name, identity.digest(name, identity.rounded(answer)))
+    return policy
+  if callable(ask):
+    return _wrap(ask, name, log)
+  raise ValueError(
+      f'A policy is a function of observations, an object with '
+      f'action_probabilities, or a name, got {type(policy).__name__}. '
+      f'{naming.CHOICES}')
 
 
 def _wrap(
@@ -182,7 +204,7 @@ def _try(text: str, policy: types.Policy, log: _Log) -> None:
         'again. Return the probabilities of the actions instead of drawing '
         'one of them.')
   change = np.abs(ask(sample[::2]) - first[::2]).max(axis=1)
-  if np.mean(change > answers.SUM_SLACK) > _TIES:
+  if np.mean(change > answers.SUM_SLACK) > vector_targets.TIES:
     raise ValueError(
         f'{text} answers an observation differently when others are left out. '
         'Its answer must depend on the observation alone: does it normalise '

@@ -53,16 +53,17 @@ Real RealDiv Reciprocal Relu Relu6 Reshape ResourceGather ResourceGatherNd
 ReverseV2 RightShift Rint Roll Round Rsqrt ScatterNd SegmentMax SegmentMean
 SegmentMin SegmentSum Select SelectV2 Selu Shape ShapeN Sigmoid Sign Sin Sinh
 Size Slice Snapshot Softmax Softplus Softsign SpaceToBatchND SpaceToDepth
-Split SplitV Sqrt Square SquaredDifference Squeeze StatefulPartitionedCall
-StatelessCase StatelessIf StatelessMultinomial StatelessRandomGetKeyCounter
-StatelessRandomNormalV2 StatelessRandomUniformV2 StatelessWhile StopGradient
-StridedSlice Sub Sum Switch Tan Tanh TensorListConcatV2 TensorListElementShape
-TensorListFromTensor TensorListGather TensorListGetItem TensorListLength
-TensorListPopBack TensorListPushBack TensorListReserve TensorListSetItem
-TensorListStack TensorScatterAdd TensorScatterUpdate Tile TopKV2 Transpose
-TruncateDiv TruncateMod Unpack UnsortedSegmentMax UnsortedSegmentMin
-UnsortedSegmentSum VarHandleOp VarIsInitializedOp VariableShape Where While
-Xdivy Xlog1py Xlogy ZerosLike
+SparseSoftmaxCrossEntropyWithLogits Split SplitV Sqrt Square SquaredDifference
+Squeeze StatefulPartitionedCall StatelessCase StatelessIf StatelessMultinomial
+StatelessRandomGetKeyCounter StatelessRandomNormalV2 StatelessRandomUniformV2
+StatelessWhile StopGradient StridedSlice Sub Sum Switch Tan Tanh
+TensorListConcatV2 TensorListElementShape TensorListFromTensor
+TensorListGather TensorListGetItem TensorListLength TensorListPopBack
+TensorListPushBack TensorListReserve TensorListSetItem TensorListStack
+TensorScatterAdd TensorScatterUpdate Tile TopKV2 Transpose TruncateDiv
+TruncateMod Unpack UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentSum
+VarHandleOp VarIsInitializedOp VariableShape Where While Xdivy Xlog1py Xlogy
+ZerosLike
 """
 _COMPUTES = frozenset(_NAMES.split())
 

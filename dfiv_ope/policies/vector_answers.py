@@ -201,3 +201,28 @@ def _array(
     return answers.as_array(answer, rows, names, labelled=labelled)
   except ValueError as error:
     raise ValueError(f'{whose} {error}') from error
+
+
+def answered(
+    policy: Callable[[np.ndarray], Any] | Sampler, name: str,
+    observations: np.ndarray, actions: actions_lib.Continuous,
+) -> types.FloatArray:
+  """Returns what a policy does in states, to tell it from others, [B, 2 d].
+
+  Args:
+    policy: of a user.
+    name: for messages.
+    observations: [B, D].
+    actions: what an action is.
+
+  Raises:
+    ValueError: its answers are no actions.
+  """
+  if not isinstance(policy, Sampler):
+    return np.concatenate(asking(policy, name, actions)(observations), axis=1)
+  return np.concatenate([
+      as_actions(
+          answers.call(policy.sample, f'{name}.sample', observations,
+                       np.random.default_rng(seed)),
+          len(observations), actions, whose=f'{name}.sample')
+      for seed in range(2)], axis=1)

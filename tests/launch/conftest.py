@@ -15,7 +15,7 @@ import pytest
 
 from dfiv_ope import agents
 from dfiv_ope.launch import main
-from dfiv_ope.ope import neighbours, overlap
+from dfiv_ope.ope import importance, neighbours, overlap
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -96,7 +96,7 @@ GOOD_OVERLAP = overlap.Overlap(
     steps=5000, agreement=0.6, unseen={},
     coverage=neighbours.Coverage(
         share=0.94, near=0.5, queries=2000, references=5000),
-    weights=overlap.Weights(
+    weights=importance.Weights(
         effective_steps=2500., effective_episodes=20., largest=4.,
         largest_share=0.01, mean=1., mean_error=0.01, estimated=True))
 

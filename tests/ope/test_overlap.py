@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope.nn import encoding
-from dfiv_ope.ope import neighbours, overlap
+from dfiv_ope.ope import importance, neighbours, overlap
 
 _EVEN = np.array([[0.5, 0.5]])
 
@@ -22,9 +22,7 @@ def _measure(target, actions, **changes):
 
 def test_weights_are_ratios_of_the_logged_actions():
   np.testing.assert_allclose(
-      overlap.step_weights(
-          np.array([[0.1, 0.9], [0.4, 0.6]]), np.array([1, 0]),
-          np.array([0.3, 0.8])),
+      importance.step_weights(np.array([0.9, 0.4]), np.array([0.3, 0.8])),
       [3., 0.5])
 
 
@@ -34,22 +32,22 @@ def test_weights_are_ratios_of_the_logged_actions():
 def test_the_effective_size_is_that_of_kish(weights, size):
   with np.errstate(divide='ignore'):
     logs = np.log(weights)
-  assert overlap.effective_size(logs) == pytest.approx(size, rel=1e-12)
+  assert importance.effective_size(logs) == pytest.approx(size, rel=1e-12)
 
 
 def test_products_over_long_episodes_do_not_overflow():
   # Weights 2 for 5,000 steps; the second episode has one 4 instead of a 2.
   logs = np.full(10_000, np.log(2.))
   logs[5_000] = np.log(4.)
-  products = overlap.episode_log_weights(logs, np.repeat([7, 3], 5_000))
+  products = importance.episode_log_weights(logs, np.repeat([7, 3], 5_000))
   np.testing.assert_allclose(  # sorted by the episode's name
       products, [5_001 * np.log(2.), 5_000 * np.log(2.)])
-  assert overlap.effective_size(products) == pytest.approx(9. / 5.)
+  assert importance.effective_size(products) == pytest.approx(9. / 5.)
 
 
 def test_a_weight_of_zero_ends_its_episode():
   logs = np.array([0., -np.inf, 0., 0.])
-  assert overlap.effective_size(overlap.episode_log_weights(
+  assert importance.effective_size(importance.episode_log_weights(
       logs, np.array([0, 0, 1, 1]))) == pytest.approx(1.)
 
 

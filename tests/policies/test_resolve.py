@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope import interrupts, types
+from dfiv_ope import actions, interrupts, types
 from dfiv_ope.policies import cloning, finite, resolve
 
 _STATE = np.random.default_rng(0).normal(size=(2_500, 2)).astype(np.float32)
@@ -466,3 +466,17 @@ def test_the_examples_of_the_documentation_are_policies(tmp_path, monkeypatch):
   np.testing.assert_allclose(saved, cautious, rtol=1e-5)
   np.testing.assert_array_equal(threshold[:, 1], states[:, 0] > 0.5)
   del sys.modules['my_policies']
+
+
+def test_an_onnx_model_gives_vectors_where_the_log_has_them(tmp_path):
+  weights = np.array([[0.1, 0.], [0.5, 1.]])
+  path = tmp_path / 'vectors.onnx'
+  path.write_bytes(_onnx(output=(_FLOAT, 'n', 2), weights=weights))
+  space = actions.Continuous(low=(None, None), high=(None, None))
+  target = _resolve(
+      path, num_actions=0, continuous=space,
+      transitions=_LOG._replace(action=_STATE.astype(float)))
+  assert target.description == f'the ONNX model {path}'
+  assert target.policy.deterministic
+  drawn = target.policy.draw(tf.constant(_STATE), np.full((2_500, 1, 2), 0.5))
+  np.testing.assert_allclose(drawn[:, 0], _STATE @ weights, atol=1e-5)

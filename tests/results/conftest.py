@@ -2,7 +2,7 @@
 
 import pytest
 
-from dfiv_ope.ope import log_notes, neighbours, overlap
+from dfiv_ope.ope import importance, log_notes, neighbours, overlap
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -10,7 +10,7 @@ _OVERLAP = overlap.Overlap(
     steps=10, agreement=0.5, unseen={2: 0.25},
     coverage=neighbours.Coverage(
         share=0.9, near=0.1, queries=10, references=10),
-    weights=overlap.Weights(
+    weights=importance.Weights(
         effective_steps=8., effective_episodes=2., largest=3.,
         largest_share=0.2, mean=1., mean_error=0.1, estimated=True))
 _DATASET = {
