@@ -173,9 +173,9 @@ def with_bounds(
   names = list(map(continuous.entry, range(continuous.size)))
   if len(pairs) != len(names):
     raise ValueError(
-        f'There are bounds for {len(pairs)} entries of the action, but {file} '
-        f'has {len(names)} ({", ".join(names[:20])}). Give '
-        f'{bounds_lib.SYNTAX}.')
+        f'The actions of {file} have {len(names)} entries '
+        f'({", ".join(names[:20])}), but there are bounds for {len(pairs)}. '
+        f'Give {bounds_lib.SYNTAX}.')
   for place in continuous.categories:
     if pairs[place] != (None, None):
       raise ValueError(

@@ -53,6 +53,8 @@ _WRITE = 'python tests/test_fingerprints.py --write'
 # networks in float32, whose last digits differ between processors. Data moved
 # by a last digit move the latter by up to 4e-6.
 _EXACT, _ROUNDED = 1e-6, 1e-4
+# What rounding leaves of a zero.
+_NOTHING = 1e-12
 
 Numbers = dict[str, list[float]]
 
@@ -282,7 +284,7 @@ def _change(stored: Numbers, numbers: Numbers, tolerance: float) -> str:
       return f'{name} is {"new" if before is None else "missing"}'
     if len(before) != len(after) or not np.allclose(
         after, before, rtol=0., equal_nan=True,
-        atol=tolerance * np.nanmax(np.abs([*before, 0.]))):
+        atol=max(tolerance * np.nanmax(np.abs([*before, 0.])), _NOTHING)):
       return f'{name} was {before[:3]}, is {after[:3]}'
   return ''
 

@@ -90,7 +90,8 @@ class RLDSFolder(source.Source):
         values = np.zeros(len(last))
         values[-2:-1] = steps[_TERMINAL][-1] and last[-1]
         values[last] = np.nan
-      elif name in (source.ACTION, source.REWARD) and last[-1]:
+      elif name.split('/')[0] in (
+          source.ACTION, source.REWARD) and last[-1]:
         values = source.with_empty_end(steps[name][:-1])
       elif name != source.EPISODE:
         values = steps[name]

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dfiv_ope import typed_json
@@ -16,6 +17,7 @@ from dfiv_ope.datasets import (
   logs,
   reading,
 )
+from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.ope import log_notes
@@ -99,11 +101,89 @@ def test_what_is_not_categorical_is_refused(tmp_path, name, words):
 
 
 def test_too_many_categories_are_refused(tmp_path):
-  rows = ''.join(f'0,s{index},0,0,0,0\n' for index in range(
-      categories.MOST + 1))
+  assert categories.MOST == 20_000
+  rows = ''.join(f'0,s{index},0,0,0,0\n' for index in range(100_000))
   with pytest.raises(ValueError, match='more than 20,000 different values'):
     _import(_write(tmp_path, _LOG + rows), tmp_path / 'data',
             categorical='obs_place')
+
+
+def test_a_column_of_text_that_is_not_declared_gets_an_offer(tmp_path):
+  with pytest.raises(ValueError, match="obs_place is 'north', which is not a "
+                     'number; if its values are names, say --categorical '
+                     'obs_place'):
+    _import(_write(tmp_path), tmp_path / 'data')
+  frame = pd.read_csv(_write(tmp_path))
+  with pytest.raises(ValueError, match='say --categorical obs_place'):
+    log_lib.Log.from_frame(frame, discount=0.9)
+  with pytest.raises(ValueError, match='is not a number; so in|not a number.'):
+    log_lib.Log.from_frame(
+        frame.assign(obs_place=['1', 'x', '2', '3']), discount=0.9)
+
+
+def _columns(kind):
+  place, x = ['north', 'south', 'east', 'north'], [.25, 1.5, 2.5, 3.5]
+  if kind == 'objects':
+    return np.array([list(each) for each in zip(
+        place, x, strict=True)], object)
+  if kind == 'lists':
+    return [list(each) for each in zip(place, x, strict=True)]
+  if kind == 'mapping':
+    return {'place': place, 'x': x}
+  if kind == 'frame':
+    return pd.DataFrame({'place': pd.Categorical(place), 'x': x})
+  return np.array(
+      list(zip(place, x, strict=True)), [('place', 'U9'), ('x', 'f8')])
+
+
+@pytest.mark.parametrize('kind, column', [
+    ('objects', 0), ('lists', 0), ('mapping', 'place'), ('frame', 'place'),
+    ('structured', 'place'), ('structured', 0)])
+def test_arrays_may_hold_text(tmp_path, kind, column):
+  log = log_lib.Log.from_arrays(
+      _columns(kind), [0, 1, 1, 0], [1, 2, 3, 4], [0, 1, 0, 1], discount=0.9,
+      categorical=[column])
+  assert log.categorical == (0,)
+  np.testing.assert_array_equal(
+      log.transitions.observation,
+      [[1., .25], [2., 1.5], [0., 2.5], [1., 3.5]])
+  frame = pd.read_csv(_write(tmp_path))
+  dataset = _import(
+      _write(tmp_path), tmp_path / 'data', categorical='obs_place')
+  for framed in (
+      log_lib.Log.from_frame(frame, discount=0.9, categorical='obs_place'),
+      log_lib.Log.from_frame(
+          frame.astype({'obs_place': 'category'}), discount=0.9)):
+    assert log.digest == framed.digest == dataset.metadata.digest
+
+
+def test_one_column_of_text_may_be_the_whole_observation():
+  log = log_lib.Log.from_arrays(
+      ['b', 'a', 'b'], [0, 1, 0], [1, 2, 3], [0, 0, 1], discount=0.9,
+      categorical=[0])
+  assert log.categorical == (0,)
+  np.testing.assert_array_equal(
+      log.transitions.observation, [[1.], [0.], [1.]])
+
+
+@pytest.mark.parametrize('observations, column, words', [
+    (np.zeros((3, 2)), 2, 'Column 2 should be categorical, but the '
+     'observations have columns 0 to 1'),
+    (np.zeros((3, 2)), 'x', 'no names. Give the number of the column'),
+    ({'y': [1, 2, 3]}, 'x', 'only the columns y')])
+def test_a_column_that_is_not_there_is_refused(observations, column, words):
+  with pytest.raises(ValueError, match=words):
+    log_lib.Log.from_arrays(
+        observations, [0, 1, 0], [1, 2, 3], [0, 0, 1], discount=0.9,
+        categorical=[column])
+
+
+def test_an_entry_that_is_not_there_is_refused(tmp_path):
+  np.savez(tmp_path / 'log.npz', episode=[0, 0], action=[0, 1],
+           reward=[1., 2.], terminated=[0, 1], obs=np.ones((2, 2)))
+  with pytest.raises(ValueError, match=r"'obs\[7\]' should be categorical, but "
+                     r'log.npz has only obs\[0\], obs\[1\]'):
+    _import(tmp_path / 'log.npz', tmp_path / 'data', categorical='obs[7]')
 
 
 def test_an_entry_of_an_array_may_be_categorical(tmp_path):

@@ -69,13 +69,14 @@ class Rlds(tfds.core.GeneratorBasedBuilder):
   VERSION = tfds.core.Version('1.0.0')
   pkg_dir_path = pathlib.Path(__file__).parent  # Else it looks for a package.
   __module__ = 'rlds_test'
+  ACTION = np.int32
 
   def _info(self):
     step = {
         'observation': {
             'position': tfds.features.Tensor(shape=(2,), dtype=np.float32),
             'speed': np.float32},
-        'action': np.int32, 'reward': np.float32, 'discount': np.float32,
+        'action': self.ACTION, 'reward': np.float32, 'discount': np.float32,
         'is_first': np.bool_, 'is_last': np.bool_, 'is_terminal': np.bool_}
     return self.dataset_info_from_configs(features=tfds.features.FeaturesDict(
         {'steps': tfds.features.Dataset(step)}))
@@ -87,19 +88,45 @@ class Rlds(tfds.core.GeneratorBasedBuilder):
     for key, (length, terminal) in enumerate([(3, True), (2, False)]):
       yield key, {'steps': [{
           'observation': {'position': [10 * key + t, 1.], 'speed': 0.5},
-          'action': t + 1 - key, 'reward': 1. + t, 'discount': 1.,
+          'action': self._action(t + 1 - key), 'reward': 1. + t, 'discount': 1.,
           'is_first': t == 0, 'is_last': t == length - 1,
           'is_terminal': terminal and t == length - 1}
           for t in range(length)]}
 
+  def _action(self, number):
+    return number
+
+
+class Torques(Rlds):
+  """The same with actions that are vectors."""
+  __module__ = 'rlds_test'
+  ACTION = {'arm': tfds.features.Tensor(shape=(2,), dtype=np.float32),
+            'leg': np.float32}
+
+  def _action(self, number):
+    return {'arm': [number, .5 * number], 'leg': -1.}
+
+
+def _built(builder_class, folder):
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(gcs_utils, '_is_gcs_disabled', True)  # No network.
+    builder = builder_class(data_dir=folder)
+    builder.download_and_prepare()
+  return pathlib.Path(builder.data_path)
+
 
 @pytest.fixture(scope='module')
 def of_tfds(tmp_path_factory):
-  with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(gcs_utils, '_is_gcs_disabled', True)  # No network.
-    builder = Rlds(data_dir=tmp_path_factory.mktemp('tfds'))
-    builder.download_and_prepare()
-  return pathlib.Path(builder.data_path)
+  return _built(Rlds, tmp_path_factory.mktemp('tfds'))
+
+
+def test_an_rlds_dataset_of_vectors_comes_in(tmp_path):
+  reader, rows = read(_built(Torques, tmp_path), action='action/*')
+  assert reader.find_actions(None).continuous.names == (
+      'action/arm[0]', 'action/arm[1]', 'action/leg')
+  order = np.argsort(rows.observation[:, 0])
+  np.testing.assert_array_equal(rows.action[order], [
+      [1., .5, -1.], [2., 1., -1.], [0., 0., 0.], [0., 0., -1.], [0., 0., 0.]])
 
 
 def test_an_rlds_dataset_comes_in(of_tfds):

@@ -161,7 +161,7 @@ def test_a_minari_dataset_is_a_log(tmp_path):
      r'row 7 \(episode 1\): reward is empty or nan'),
     (_changed('observations', 3, np.inf),
      r'row 3 \(episode 0\): observation\[0\] is empty, nan, infinite'),
-    (_changed('actions', 5, np.nan), 'action of step 5 is nan, but actions are'),
+    (_changed('actions', 5, np.nan), 'action of step 5 is nan, but actions'),
     (_changed('actions', 5, -1), 'action of step 5 is -1, but actions are'),
     (_changed('terminals', 59, 0), 'The episode of step 59 never ends'),
     (_changed('terminals', 3, 2), 'should be true or false'),

@@ -11,7 +11,7 @@ import typer
 
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets.formats import source
-from dfiv_ope.launch import checking, importing, runtime
+from dfiv_ope.launch import checking, importing, main, runtime
 
 _DOCS = pathlib.Path(__file__).parents[2] / 'docs' / 'logs.md'
 _BLOCKS = re.findall(r'```(\w+)\n(.*?)```', _DOCS.read_text(), re.DOTALL)
@@ -60,6 +60,51 @@ def test_the_commands_of_the_page_do_what_it_says(outputs, folder):
       json.loads((folder / name / 'metadata.json').read_text())
       for name in ('clinic', 'again'))
   assert again['digest'] == record['digest']
+
+
+def test_the_amounts_of_the_page_are_imported(tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(runtime, 'start', lambda: None)
+  text = next(text for kind, text in _BLOCKS
+              if kind == 'csv' and 'glucose' in text)
+  (tmp_path / 'insulin.csv').write_text(text)
+  lines = next(text for kind, text in _BLOCKS
+               if kind == 'sh' and 'insulin' in text).splitlines()
+  shown = []
+  for line in lines:
+    with pytest.raises(SystemExit) as ended:
+      main.app(shlex.split(line)[1:])
+    assert not ended.value.code
+    shown.append(' '.join(capsys.readouterr().out.split()))
+  assert 'action dose 0 to 6 (bounds [0, 10])' in shown[0]
+  for words in ('action drug fast: 4 (66.7 %), slow: 2 (33.3 %)',
+                'action dose 0 to 6 (bounds [0, 10])', '2 action entries'):
+    assert words in shown[1] and words in shown[2]
+  dose, mixed = (
+      reading.open_dataset(tmp_path / name) for name in ('dose', 'mixed'))
+  np.testing.assert_array_equal(
+      dose.steps.action[:, 0], [2.5, 4., 0., 0., 6., 3.25, 1., 0.])
+  np.testing.assert_array_equal(
+      mixed.steps.action[:, 0], [0., 1., 0., 0., 0., 0., 1., 0.])
+  np.testing.assert_allclose(
+      dose.annotations['behaviour_probability'].max(), 1.8)
+
+  importing.export_log(tmp_path / 'mixed', tmp_path / 'again.csv')
+  asked = ' '.join(capsys.readouterr().err.split())
+  assert ('import them with --continuous --bounds :,0.0:10.0 --map '
+          'categorical_actions=action_0.') in asked
+  importing.import_log(
+      tmp_path / 'again.csv', tmp_path / 'again', continuous=True,
+      bounds=':,0.0:10.0', assignments=['categorical_actions=action_0'])
+  again = reading.open_dataset(tmp_path / 'again')
+  assert again.metadata.digest == mixed.metadata.digest
+
+  with pytest.raises(ValueError, match='1 thing is wrong with it'):
+    checking.check(tmp_path / 'again.csv', bounds=':,0:5')
+  assert 'row 6 (episode 1): action_1 is 6, outside its bounds [0, 5]' in (
+      ' '.join(capsys.readouterr().out.split()))
+  with pytest.raises(ValueError, match='The options are for logs'):
+    checking.check(tmp_path / 'mixed', continuous=True)
 
 
 @pytest.mark.slow
