@@ -153,9 +153,10 @@ def _make(
       return foreign.Recorded(*log.recorded), ''
     case naming.SAVED_MODEL:
       made_here = (path / trained.RECORD).is_file()
-      load = trained.load if made_here else finite.load
-      return load(path, num_observations=num_observations,
-                  num_actions=log.num_actions, trusted=trusted), ''
+      return finite.load(
+          path / trained.SAVED_MODEL if made_here else path,
+          num_observations=num_observations, num_actions=log.num_actions,
+          trusted=trusted), ''
     case naming.ONNX:
       return _wrap(onnx_models.load(
           path, num_observations=num_observations), text, log), ''

@@ -29,7 +29,7 @@ def true_value(
   A truncated episode of a log says nothing of what would have followed, and
   estimators count it in. So the truth does, too: where the time limit can be
   left out (`rollout.endless`), episodes go on until the discount has left a
-  thousandth of the value.
+  thousandth of the value. With a discount of 1 it never does: limits stay.
 
   Args:
     make_environment: builds the environment of an episode from its seed.
@@ -43,12 +43,12 @@ def true_value(
     ValueError: the environment truncates episodes when more than a hundredth
       of the value is still to come.
   """
-  endless = rollout.endless(make_environment)
+  endless = rollout.endless(make_environment) if discount < 1. else None
   continuous = rollout.sizes(make_environment).continuous
   return monte_carlo(
       endless or make_environment, policy, discount=discount, seed=seed,
       min_episodes=_FEWEST_CONTINUOUS if continuous else _FEWEST,
-      max_episodes=max_episodes, progress=progress, complete=True,
+      max_episodes=max_episodes, progress=progress, complete=discount < 1.,
       horizon=horizon(discount) if endless else None)
 
 
