@@ -1,6 +1,7 @@
 """Tasks of Gymnasium as dm_env environments."""
 
 from typing import Any
+import warnings
 
 import dm_env
 from dm_env import specs
@@ -82,7 +83,9 @@ def _load(task: str, limited: bool) -> Any:
   name = task.removeprefix(names.GYM_PREFIX)
   limit = {} if limited else {'max_episode_steps': _NO_LIMIT}
   try:
-    return gymnasium.make(name, disable_env_checker=True, **limit)
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')  # What it would say is refused below.
+      environment = gymnasium.make(name, disable_env_checker=True, **limit)
   except gymnasium.error.UnregisteredEnv as error:
     near = hints.near(name, gymnasium.registry)
     hint = f': did you mean {names.GYM_PREFIX}{near}?' if near else '.'
@@ -91,6 +94,11 @@ def _load(task: str, limited: bool) -> Any:
   except Exception as error:  # Of packages that it needs, or its own.
     raise ValueError(
         f'{task} cannot be made: {user_code.line(error)}.') from error
+  found = environment.spec.id
+  if found != name.rpartition(':')[2]:  # It takes the latest version.
+    raise ValueError(
+        f'{task} has no version. Name it as {names.GYM_PREFIX}{found}.')
+  return environment
 
 
 def _observation_spec(task: str, space: Any) -> specs.Array:

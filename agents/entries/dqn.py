@@ -15,6 +15,7 @@ class Config(rounds.Config):
     epsilon: probability, at the end, of starting an exploratory action.
   """
   algorithm: ClassVar[str] = 'dqn'
+  seconds_of_a_transition: ClassVar[float] = 1 / 2_500
 
   target_period: int = 100
   epsilon: float = 0.1

@@ -10,6 +10,7 @@ class Config:
 
   Attributes:
     algorithm: what learns, as records have it.
+    seconds_of_a_transition: CPU seconds that one takes, roughly.
     hidden: widths of the networks' hidden layers.
     learning_rate: of Adam, falling linearly to zero over the run.
     discount: discount of the returns that are maximised.
@@ -26,6 +27,7 @@ class Config:
     hold: probability that an exploratory action goes on for another step.
   """
   algorithm: ClassVar[str]
+  seconds_of_a_transition: ClassVar[float]
 
   hidden: tuple[int, ...] = (64, 64)
   learning_rate: float = 1e-3

@@ -23,6 +23,7 @@ class Config(rounds.Config):
       the follow-up paper evaluates with 0.2.
   """
   algorithm: ClassVar[str] = 'td3'
+  seconds_of_a_transition: ClassVar[float] = 1 / 600
 
   target_rate: float = 0.01
   policy_delay: int = 2

@@ -22,7 +22,6 @@ LIT_PIXELS_CONFIG = {'features': 'lit pixels and their square'}
 # Of its numbers: raised when they change, see `registry.Entry`.
 LIT_PIXELS_VERSION = 1
 # Seconds of what is not in the registry, roughly.
-_SECONDS_OF_A_TRANSITION = 1 / 2_500
 _SECONDS_OF_A_DATASET = 20.
 _SECONDS_OF_A_TRUTH = 10.
 _SECONDS_OF_A_BASELINE = 1.
@@ -63,7 +62,8 @@ class PolicyJob(_Job):
   @property
   def seconds(self) -> float:
     """CPU seconds that it takes, roughly."""
-    return self.training.config.transitions * _SECONDS_OF_A_TRANSITION
+    config = self.training.config
+    return config.transitions * config.seconds_of_a_transition
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

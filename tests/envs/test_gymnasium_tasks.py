@@ -124,6 +124,7 @@ def test_the_simulated_value_of_a_lake_is_the_exact_one():
 @pytest.mark.parametrize('task, words', [
     ('gym:Pendulums-v1', "no environment 'Pendulums-v1': did you mean "
      'gym:Pendulum'),
+    ('gym:Pendulum', 'has no version. Name it as gym:Pendulum-v1.'),
     ('gym:zzz', "no environment 'zzz'."),
     ('gym:no_such_package:Task-v0', 'cannot be made: ModuleNotFoundError'),
     ('gym:Blackjack-v1', 'observations of gym:Blackjack-v1 are Tuple, but')])
