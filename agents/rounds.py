@@ -40,8 +40,8 @@ class RunningScale(tf.Module):
     """
     super().__init__('running_scale')
     zeros = tf.zeros([size], tf.float64)
-    self._categories = dict(categories or {})
-    self._numbers = [i for i in range(size) if i not in self._categories]
+    self._categories = tuple((categories or {}).items())
+    self._numbers = tuple(i for i in range(size) if i not in (categories or ()))
     self._count = tf.Variable(0., dtype=tf.float64, trainable=False)
     self._mean = tf.Variable(zeros, trainable=False)
     self._squares = tf.Variable(zeros, trainable=False)  # about the mean
@@ -49,7 +49,7 @@ class RunningScale(tf.Module):
   @property
   def size(self) -> int:
     """Number of entries that come out."""
-    return len(self._numbers) + sum(self._categories.values())
+    return len(self._numbers) + sum(count for _, count in self._categories)
 
   def __call__(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns standardised observations; constant columns are centred."""
@@ -60,9 +60,10 @@ class RunningScale(tf.Module):
                / tf.cast(scale, tf.float32))
     if not self._categories:
       return numbers
-    return tf.concat([tf.gather(numbers, self._numbers, axis=1), *(
-        tf.one_hot(tf.cast(observation[:, place], tf.int32), count)
-        for place, count in self._categories.items())], axis=1)
+    columns = [numbers[:, place, None] for place in self._numbers]
+    columns += [tf.one_hot(tf.cast(observation[:, place], tf.int32), count)
+                for place, count in self._categories]
+    return tf.concat(columns, axis=1)
 
   def update(self, observations: np.ndarray) -> None:
     """Merges observations [N, D] into the moments (Chan et al., 1983)."""

@@ -154,12 +154,10 @@ class TD3Learner(rounds.Learner):
       loss = -tf.reduce_mean(
           self._critics[0](observation, self.network.unit(observation)))
     self._optimizer.apply(tape.gradient(loss, variables), variables)
-    for target, source in zip(
-        (self._target_network, *self._target_critics),
-        (self.network, *self._critics), strict=True):
-      for old, new in zip(target.trainable_variables,
-                          source.trainable_variables, strict=True):
-        old.assign_add(self._td3.target_rate * (new - old))
+    _move(self._target_network, self.network, self._td3.target_rate)
+    for target, critic in zip(
+        self._target_critics, self._critics, strict=True):
+      _move(target, critic, self._td3.target_rate)
 
   @property
   def state(self) -> dict[str, savers.Checkpointable]:
@@ -173,6 +171,13 @@ class TD3Learner(rounds.Learner):
         'optimizer': self._optimizer,
         'critic_optimizer': self._critic_optimizer,
     }
+
+
+def _move(target: tf.Module, source: tf.Module, rate: float) -> None:
+  """Takes a part of a network over into its target network."""
+  for old, new in zip(target.trainable_variables, source.trainable_variables,
+                      strict=True):
+    old.assign_add(rate * (new - old))
 
 
 class ExploringActor:

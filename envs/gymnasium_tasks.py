@@ -94,7 +94,7 @@ def _load(task: str, limited: bool) -> Any:
   except Exception as error:  # Of packages that it needs, or its own.
     raise ValueError(
         f'{task} cannot be made: {user_code.line(error)}.') from error
-  found = environment.spec.id
+  found = environment.spec.id if environment.spec else name
   if found != name.rpartition(':')[2]:  # It takes the latest version.
     raise ValueError(
         f'{task} has no version. Name it as {names.GYM_PREFIX}{found}.')

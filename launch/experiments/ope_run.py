@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfiv_ope import configs, types
+from dfiv_ope import configs
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
@@ -52,7 +52,8 @@ def _shared(path: pathlib.Path) -> dict[str, task_lib.EvaluationTask]:
   return {}
 
 
-def _task(path: pathlib.Path, policy: types.Policy) -> task_lib.EvaluationTask:
+def _task(
+    path: pathlib.Path, policy: acting.Policy) -> task_lib.EvaluationTask:
   first = _shared(path)
   task = task_lib.EvaluationTask(
       opened_logs.of(path), policy, like=first.get('task'))

@@ -43,6 +43,19 @@ def test_the_running_scale_has_the_moments_of_all_rows():
       scale(tf.constant(rows, tf.float32)), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize('categories, expected', [
+    ({0: 3}, [[-1., 0., 0., 1.], [1., 1., 0., 0.]]),
+    ({0: 3, 1: 6}, [[0., 0., 1., 0., 0., 0., 1., 0., 0.],
+                    [1., 0., 0., 0., 0., 0., 0., 0., 1.]])])
+def test_states_that_are_names_become_indicators(categories, expected):
+  scale = rounds.RunningScale(2, categories)
+  rows = np.array([[2., 3.], [0., 5.]])
+  scale.update(rows)
+  found = tf.function(scale)(tf.constant(rows)).numpy()
+  assert scale.size == found.shape[1]
+  np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 class _Source:
   """Hands out the same block for ever: action 1 pays 1, action 0 nothing."""
 
