@@ -49,7 +49,7 @@ lint: .venv/installed  ## Checks style (ruff) and types (mypy).
 lock:  ## Rewrites constraints.txt from a new resolution of all extras.
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	PIP_CONSTRAINT= build/lock/bin/pip install --quiet \
-	  '.[test,cluster,formats]'
+	  '.[test,cluster,formats,gym,control]'
 	build/lock/bin/pip freeze --all --exclude dfiv-ope > constraints.txt
 
 clean:  ## Removes everything the targets made.

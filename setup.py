@@ -27,6 +27,9 @@ _FORMATS = [
     'onnxruntime==1.31.1',
 ]
 
+# Tasks with bodies; the last MuJoCo that goes with this numpy and protobuf.
+_CONTROL = ['dm_control==1.0.14', 'mujoco==2.3.7']
+
 setuptools.setup(
     name='dfiv-ope',
     version='0.1.0',
@@ -75,6 +78,8 @@ setuptools.setup(
             *_FORMATS,
         ],
         'cluster': ['ray[default]'],
+        'control': _CONTROL,
+        'gym': ['gymnasium'],
         'formats': _FORMATS,
     },
     entry_points={'console_scripts': ['dfiv-ope = dfiv_ope.launch.main:main']},

@@ -44,9 +44,14 @@ def n_step(
     weight[alive] *= discount * episode.discounts[i:]
   end = np.minimum(np.arange(length) + steps, length)
   return types.Transition(
-      observation=observations[:-1], action=episode.actions,
+      observation=observations[:-1], action=_compact(episode.actions),
       reward=reward, discount=weight,
       next_observation=observations[end])
+
+
+def _compact(actions: np.ndarray) -> np.ndarray:
+  """Returns actions as they are replayed: int32 [T] or float32 [T, d]."""
+  return actions.astype(np.float32) if actions.ndim > 1 else actions
 
 
 class Replay:
@@ -56,6 +61,7 @@ class Replay:
       self,
       *,
       num_observations: int,
+      action_entries: int = 0,
       block: int,
       uses: int,
       window: float,
@@ -66,6 +72,7 @@ class Replay:
 
     Args:
       num_observations: D.
+      action_entries: entries of an action that is a vector; 0 if it is none.
       block: transitions a block; the unit of sampling.
       uses: how often a block is replayed.
       window: the uses fall into as many units of time after its arrival.
@@ -82,7 +89,8 @@ class Replay:
       shutil.copytree(restore_from, directory)
     signature = types.Transition(
         observation=tf.TensorSpec([block, num_observations], tf.float32),
-        action=tf.TensorSpec([block], tf.int32),
+        action=(tf.TensorSpec([block, action_entries], tf.float32)
+                if action_entries else tf.TensorSpec([block], tf.int32)),
         reward=tf.TensorSpec([block], tf.float32),
         discount=tf.TensorSpec([block], tf.float32),
         next_observation=tf.TensorSpec([block, num_observations], tf.float32))
@@ -123,9 +131,11 @@ class Replay:
         rows = order[i * self._block:(i + 1) * self._block]
         writer.append(types.Transition(*(x[rows] for x in transitions)))
         block = types.Transition(*(x[-1] for x in writer.history))
-        for use in generator.uniform(time, time + self._window, self._uses):
+        uses = generator.uniform(time, time + self._window, self._uses)
+        for number, use in enumerate(uses, start=1):
           writer.create_item(_TABLE, use, block)
-        writer.flush(block_until_num_items=_PENDING_ITEMS)
+          if number % _PENDING_ITEMS == 0 or number == self._uses:
+            writer.flush(block_until_num_items=_PENDING_ITEMS // 2)
     return blocks * self._uses
 
   def sample(self, count: int) -> types.Transition:

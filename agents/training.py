@@ -1,4 +1,4 @@
-"""Trains a policy with DQN: rounds of acting and learning, with checkpoints.
+"""Trains a policy: rounds of acting and learning, with checkpoints.
 
 `train` returns the policy, `write` makes its directory.
 """
@@ -8,20 +8,20 @@ import dataclasses
 import json
 import pathlib
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import stages, types, versions, whole_files
 from dfiv_ope.agents import checkpoints as checkpoints_lib
-from dfiv_ope.agents import dqn, replay
-from dfiv_ope.policies import finite, rollout, simulation, trained
+from dfiv_ope.agents import dqn, replay, td3
+from dfiv_ope.agents.entries import rounds
+from dfiv_ope.policies import acting, rollout, simulation, trained
 
 _CHECKPOINTS = 20  # in a run
-# A trained policy, and the uniform one beside it, are tried in a thousand
-# episodes, and in more, up to this number, where returns are noisy.
-_TRIAL_EPISODES = 10_000
+# A trained policy, and the uniform one beside it, are tried in at most as many
+# episodes. Where actions are vectors, steps cost more.
+_TRIAL_EPISODES, _CONTINUOUS_TRIAL_EPISODES = 10_000, 200
 _DISCOUNT = 0.99
 
 
@@ -39,76 +39,50 @@ class Progress:
   loss: float
 
 
-class ExploringActor:
-  """Epsilon-greedy with exploratory actions that are held for a while.
+class Algorithm(NamedTuple):
+  """How an algorithm learns, explores, and writes down what it learnt."""
+  learner: Callable[..., Any]
+  actor: Callable[..., Any]
 
-  A random action that lasts a single step hardly moves a heavy car; held for a
-  geometric number of steps it does (Dabney et al., 2021).
-  """
 
-  def __init__(
-      self, q_network: dqn.QNetwork, *, copies: int, num_actions: int,
-      hold: float):
-    self.epsilon = 1.
-    self._values = tf.function(q_network)
-    self._num_actions = num_actions
-    self._hold = hold
-    self._generators = [np.random.default_rng(0)] * copies
-    self._held: list[int | None] = [None] * copies
-
-  def begin(self, slot: int, seed: int) -> None:
-    self._generators[slot] = np.random.default_rng(seed)
-    self._held[slot] = None
-
-  def act(self, observations: np.ndarray, slots: list[int]) -> np.ndarray:
-    values = self._values(tf.constant(observations)).numpy()
-    actions = np.argmax(values, axis=1).astype(np.int32)
-    for slot in slots:
-      generator = self._generators[slot]
-      if self._held[slot] is None or generator.random() >= self._hold:
-        explores = generator.random() < self.epsilon
-        self._held[slot] = (
-            int(generator.integers(self._num_actions)) if explores else None)
-      if self._held[slot] is not None:
-        actions[slot] = self._held[slot]
-    return actions
+_ALGORITHMS = {
+    dqn.Config.algorithm: Algorithm(dqn.DQNLearner, dqn.ExploringActor),
+    td3.Config.algorithm: Algorithm(td3.TD3Learner, td3.ExploringActor),
+}
 
 
 def train(
     make_environment: rollout.MakeEnvironment,
-    config: dqn.Config,
+    config: rounds.Config,
     *,
     seed: int,
     directory: pathlib.Path,
     progress: Callable[[Progress], None] | None = None,
-) -> finite.Greedy:
-  """Trains a Q-network and returns its best greedy policy.
+) -> types.Policy | types.ContinuousPolicy:
+  """Trains a network and returns its best policy.
 
   Called again with the same arguments after a kill, it goes on from the last
   checkpoint in the directory and returns the same policy.
 
   Args:
     make_environment: builds the environment of an episode from its seed.
-    config: the hyper-parameters.
+    config: the hyper-parameters of DQN, or of TD3 where actions are vectors.
     seed: same seed, same policy.
     directory: where checkpoints are kept while training.
     progress: told after every round.
   """
-  num_observations, num_actions = rollout.sizes(make_environment)
+  sizes = rollout.sizes(make_environment)
   checkpoints = checkpoints_lib.Series(
       directory, {'config': dataclasses.asdict(config), 'seed': seed})
   buffer = replay.Replay(
-      num_observations=num_observations, block=config.block, uses=config.uses,
-      window=config.window, directory=directory / 'replay',
+      num_observations=sizes.num_observations, block=config.block,
+      action_entries=sizes.continuous.size if sizes.continuous else 0,
+      uses=config.uses, window=config.window, directory=directory / 'replay',
       restore_from=checkpoints.latest and checkpoints.latest / 'replay')
-  learner = dqn.DQNLearner(
-      config, buffer, num_observations=num_observations,
-      num_actions=num_actions, seed=seed)
-  actor = ExploringActor(
-      learner.q_network, copies=config.episodes_per_round,
-      num_actions=num_actions, hold=config.hold)
-  greedy = finite.Greedy(
-      learner.q_network, num_observations=num_observations)
+  algorithm = _ALGORITHMS[config.algorithm]
+  learner = algorithm.learner(config, buffer, sizes=sizes, seed=seed)
+  actor = algorithm.actor(learner, config)
+  current = learner.policy(learner.network)
   checkpoints.restore(learner)
 
   round_number = checkpoints.state.get('round', 0)
@@ -116,7 +90,7 @@ def train(
   while transitions < config.transitions:
     done = transitions / config.transitions
     warm = round_number >= config.warmup_rounds
-    actor.epsilon = max(config.epsilon, 1. - 2. * done) if warm else 1.
+    actor.begin_round(done, warm=warm)
     rollout_seed, replay_seed = np.random.SeedSequence(
         [seed, round_number]).generate_state(2)
     episodes = list(rollout.episodes(
@@ -135,7 +109,7 @@ def train(
     if (transitions - saved_at >= config.transitions / _CHECKPOINTS
         or transitions >= config.transitions):
       trial = simulation.monte_carlo(
-          make_environment, greedy, discount=config.discount,
+          make_environment, current, discount=config.discount,
           seed=rollout.stream(seed, 'training trial'),
           min_episodes=config.trial_episodes,
           max_episodes=config.trial_episodes)
@@ -150,17 +124,18 @@ def train(
           transitions=transitions, loss=learner.loss,
           mean_return=float(np.mean([e.rewards.sum() for e in episodes]))))
   buffer.close()
-  return finite.Greedy(
-      learner.best_network, num_observations=num_observations)
+  policy: types.Policy | types.ContinuousPolicy = learner.policy(
+      learner.best_network)
+  return policy
 
 
 def request(
-    task: str, action_noise: float, seed: int, config: dqn.Config,
+    task: str, action_noise: float, seed: int, config: rounds.Config,
 ) -> dict[str, Any]:
   """Returns what identifies a training job."""
   return {
       'task': task, 'action_noise': action_noise, 'seed': seed,
-      'dqn': dataclasses.asdict(config)}
+      config.algorithm: dataclasses.asdict(config)}
 
 
 def write(
@@ -170,7 +145,7 @@ def write(
     task: str,
     action_noise: float,
     seed: int,
-    config: dqn.Config,
+    config: rounds.Config,
     progress: stages.Progress = stages.silent,
 ) -> Mapping[str, Any]:
   """Trains a policy, tries it in the environment and writes both down.
@@ -196,20 +171,20 @@ def write(
             p.transitions, f'return so far {p.mean_return:.1f}'))
   cpu_seconds = time.process_time() - started
 
-  num_observations, num_actions = rollout.sizes(make_environment)
+  sizes = rollout.sizes(make_environment)
   trials = {}
   for name, title, candidate in (
       ('value', 'Simulating the policy', policy),
-      ('uniform_value', 'Simulating uniform actions',
-       finite.Uniform(num_actions=num_actions))):
+      ('uniform_value', 'Simulating uniform actions', acting.uniform(sizes))):
     with progress(title, None) as update:
-      trials[name] = dataclasses.asdict(simulation.monte_carlo(
+      trials[name] = dataclasses.asdict(simulation.true_value(
           make_environment, candidate, discount=_DISCOUNT,
           seed=rollout.stream(seed, 'trial'),
-          max_episodes=_TRIAL_EPISODES,
+          max_episodes=(_CONTINUOUS_TRIAL_EPISODES if sizes.continuous
+                        else _TRIAL_EPISODES),
           progress=lambda n: update(n, f'{n:,} episodes')))
-  finite.save(
-      policy, out / trained.SAVED_MODEL, num_observations=num_observations)
+  trained.save(policy, out, num_observations=sizes.num_observations,
+               actions=sizes.continuous)
   record = {
       'schema': trained.SCHEMA,
       **request(task, action_noise, seed, config),
@@ -223,7 +198,7 @@ def write(
 
 
 def _transitions(
-    episodes: list[rollout.Episode], config: dqn.Config) -> types.Transition:
+    episodes: list[rollout.Episode], config: rounds.Config) -> types.Transition:
   """Returns the n-step transitions of all episodes, one after another."""
   parts = (
       replay.n_step(episode, steps=config.n_step, discount=config.discount)

@@ -1,15 +1,14 @@
-"""Collects the log: the target policy with extra random actions, rolled."""
+"""Collects the log: the target policy with extra noise, rolled."""
 
 from collections.abc import Iterator
 
-from dfiv_ope import types
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.policies import finite, rollout
+from dfiv_ope.policies import acting, rollout
 
 
 def collect(
     make_environment: rollout.MakeEnvironment,
-    target: types.Policy,
+    target: acting.Policy,
     spec: spec_lib.Spec,
     *,
     copies: int = rollout.DEFAULT_COPIES,
@@ -26,8 +25,10 @@ def collect(
     Whole episodes; the environment's discount is kept, the evaluation's is not
     applied.
   """
-  behaviour = finite.Explore(target, epsilon=spec.epsilon)
-  actor = finite.SamplingActor(behaviour, copies=copies)
+  behaviour = acting.explore(target, epsilon=spec.epsilon)
+  actor = acting.actor(
+      behaviour, copies=copies,
+      actions=rollout.sizes(make_environment).continuous)
   return rollout.episodes(
       make_environment, actor, seed=rollout.stream(spec.seed, 'log'),
       num_transitions=spec.transitions, copies=copies)

@@ -22,6 +22,26 @@ class Made(NamedTuple):
   cpu_seconds: float
 
 
+class _StateNames(NamedTuple):
+  """Names of the entries of an observation, and what those that are names are.
+
+  Attributes:
+    observations: names of the entries.
+    categorical: values of those that are names.
+  """
+  observations: tuple[str, ...]
+  categorical: dict[str, tuple[int, ...]]
+
+
+def _state_names(sizes: rollout.Sizes) -> _StateNames:
+  names = sizes.names
+  if sizes.categories and not names:
+    names = tuple(f'state[{i}]' for i in range(sizes.num_observations))
+  return _StateNames(names, {
+      names[place]: tuple(range(count))
+      for place, count in sizes.categories.items()})
+
+
 def make(
     out: pathlib.Path,
     *,
@@ -49,7 +69,9 @@ def make(
   """
   sizes = rollout.sizes(make_environment)
   record = trained.read_record(policy_path)
-  target = trained.load(policy_path, **sizes._asdict())
+  target = trained.load(
+      policy_path, num_observations=sizes.num_observations,
+      num_actions=sizes.num_actions, actions=sizes.continuous)
   if record['task'] != spec.task:
     raise ValueError(
         f'The policy in {policy_path} was trained on {record["task"]}, but '
@@ -57,8 +79,11 @@ def make(
 
   store.clear(out)
   started = time.process_time()
+  states = _state_names(sizes)
   writer = store.Writer(
-      out, num_observations=sizes.num_observations, discount=spec.discount)
+      out, num_observations=sizes.num_observations, discount=spec.discount,
+      continuous=sizes.continuous, categories=dict(
+          zip(sizes.categories, states.categorical.values(), strict=True)))
   with contextlib.closing(writer), progress(
       'Collecting', spec.transitions) as update:
     collected = 0
@@ -70,15 +95,19 @@ def make(
   cpu_seconds = time.process_time() - started
 
   with progress('Simulating the true value', None) as update:
-    truth = simulation.monte_carlo(
+    truth = simulation.true_value(
         make_environment, target, discount=spec.discount,
         seed=rollout.stream(spec.seed, 'truth'), max_episodes=truth_episodes,
         progress=lambda n: update(n, f'{n:,} episodes'))
-  store.save_policy(target, out, num_observations=sizes.num_observations)
+  store.save_policy(
+      target, out, num_observations=sizes.num_observations,
+      continuous=sizes.continuous)
   if intermediate is not None:
     whole_files.remove(intermediate)
   metadata = spec_lib.Metadata(
-      spec=spec, **sizes._asdict(),
+      spec=spec, num_observations=sizes.num_observations,
+      num_actions=sizes.num_actions, continuous=sizes.continuous,
+      **states._asdict(),
       transitions=contents.transitions, episodes=contents.episodes,
       truncated=contents.truncated, digest=contents.digest,
       files=store.file_record(out), truth=truth, behaviour=contents.returns,

@@ -50,7 +50,7 @@ class Dataset:
     return tf.constant(self.steps.observation[self.steps.is_first])
 
   @property
-  def policy(self) -> types.Policy | None:
+  def policy(self) -> types.Policy | types.ContinuousPolicy | None:
     """The target policy, if there is one; loaded each time it is asked for.
 
     Raises:
@@ -132,20 +132,21 @@ def digest(
 
 def load_policy(
     path: pathlib.Path, metadata: spec_lib.Metadata, *, trusted: bool = False,
-) -> types.Policy | None:
+) -> types.Policy | types.ContinuousPolicy | None:
   """Loads the target policy of a dataset, None if it has none.
 
   Args:
     path: the directory of the dataset.
     metadata: its record.
-    trusted: load it whatever operations it holds, see `finite.load`.
+    trusted: load it whatever operations it holds, see `acting.load`.
   """
   if metadata.policy is None:
     return None
-  from dfiv_ope.policies import finite
-  return finite.load(
+  from dfiv_ope.policies import acting
+  return acting.load(
       path / store.POLICY, num_observations=metadata.num_observations,
-      num_actions=metadata.num_actions, trusted=trusted)
+      num_actions=metadata.num_actions, actions=metadata.continuous,
+      trusted=trusted)
 
 
 def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:

@@ -15,7 +15,15 @@ from dfiv_ope.policies import episode_returns
 SCHEMA = 2
 METADATA = finding.METADATA
 # Of a task's dataset: enough for its evaluation, small enough for a laptop.
-TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
+_TRANSITIONS = {'catch': 20_000, 'mountain_car': 60_000, 'cartpole': 60_000}
+_CONTROL_TRANSITIONS, _OTHER_TRANSITIONS = 100_000, 50_000
+
+
+def usual_transitions(task: str) -> int:
+  """Returns how many transitions a dataset of a task has by default."""
+  other = (_CONTROL_TRANSITIONS if task.startswith('control:')
+           else _OTHER_TRANSITIONS)
+  return _TRANSITIONS.get(task, other)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,8 +32,14 @@ class Spec:
 
   Attributes:
     task: name of the environment.
-    action_noise: probability that the environment replaces an action.
+    action_noise: probability that the environment replaces an action. Where
+      actions are vectors: standard deviation of the Gaussian noise that the
+      environment adds to them, as a part of half the range of the bounds.
     epsilon: extra probability of a uniform action in the behaviour policy.
+      Where actions are vectors: standard deviation of the Gaussian noise that
+      the behaviour policy adds, as a part of half the range. Variances add up:
+      a target policy with 0.2 is logged with 0.28, which is wider, so that the
+      log holds all that the target does.
     discount: discount of the value that is asked for.
     transitions: at least as many are collected, in whole episodes.
     seed: of collection and simulation.
@@ -53,7 +67,8 @@ class Spec:
   def id(self) -> str:
     """A name for people and file systems; dots are written as p."""
     name = (
-        f'{self.task}-noise-{self.action_noise:g}-epsilon-{self.epsilon:g}-'
+        f'{self.task.replace(":", "-")}-noise-{self.action_noise:g}-'
+        f'epsilon-{self.epsilon:g}-'
         f'discount-{self.discount:g}-{self.transitions}-seed-{self.seed}')
     return name.replace('.', 'p')
 
@@ -157,7 +172,8 @@ class Metadata:
     weights = {
         name: file['sha256'] for name, file in self.files.items()
         if name.startswith('policy/variables/')}
-    config = (self.policy or {}).get('dqn')
+    policy = self.policy or {}
+    config = policy.get('dqn', policy.get('td3'))
     text = json.dumps([config, weights], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -228,11 +228,13 @@ def file_record(path: pathlib.Path) -> dict[str, dict[str, Any]]:
 
 
 def save_policy(
-    policy: types.Policy, path: pathlib.Path, *, num_observations: int
+    policy: types.Policy | types.ContinuousPolicy, path: pathlib.Path, *,
+    num_observations: int, continuous: actions.Continuous | None = None,
 ) -> None:
   """Writes the target policy into a dataset's directory."""
-  from dfiv_ope.policies import finite
-  finite.save(policy, path / POLICY, num_observations=num_observations)
+  from dfiv_ope.policies import acting
+  acting.save(policy, path / POLICY, num_observations=num_observations,
+              actions=continuous)
 
 
 def array_path(path: pathlib.Path, name: str) -> pathlib.Path:

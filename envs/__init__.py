@@ -1,26 +1,34 @@
-"""The three bsuite tasks of the paper, seeded and with action noise.
+"""Tasks by their names, seeded and with action noise.
 
     environment = envs.make('catch', action_noise=0.2, seed=3)
 
-The names of the tasks are known at once; dm_env and bsuite are imported when a
-task is made, so that `--help` is instant.
+A task is one of bsuite's three in the paper, of Gymnasium (gym:ID), of DM
+Control (control:DOMAIN-TASK) or of the user (module:function). Names are known
+at once; what makes a task is imported when one is made, so that `--help` is
+instant.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope.envs.names import TASKS, require
+from dfiv_ope.envs.names import CONTROL, OFFERED, TASKS, require
 
 if TYPE_CHECKING:
-  from dfiv_ope.envs.tasks import make, maker
-  from dfiv_ope.envs.wrappers import DoublePrecision, RandomAction
+  from dfiv_ope.envs.tasks import is_continuous, make, maker
+  from dfiv_ope.envs.wrappers import (
+    DoublePrecision,
+    GaussianAction,
+    RandomAction,
+  )
 
 __all__ = [
-    'TASKS', 'RandomAction', 'DoublePrecision', 'make', 'maker', 'require']
+    'CONTROL', 'OFFERED', 'TASKS', 'DoublePrecision', 'GaussianAction',
+    'RandomAction', 'is_continuous', 'make', 'maker', 'require']
 
 _LAZY = {
-    'make': 'tasks', 'maker': 'tasks', 'DoublePrecision': 'wrappers',
-    'RandomAction': 'wrappers'}
+    'DoublePrecision': 'wrappers', 'GaussianAction': 'wrappers',
+    'RandomAction': 'wrappers', 'is_continuous': 'tasks',
+    'make': 'tasks', 'maker': 'tasks'}
 
 
 def __getattr__(name: str) -> Any:

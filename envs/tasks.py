@@ -1,50 +1,107 @@
-"""Names the tasks and builds them."""
+"""Builds tasks of their names."""
 
-from collections.abc import Callable
+import dataclasses
+import functools
 
 import dm_env
+from dm_env import specs
 import numpy as np
 
-from dfiv_ope.envs import names, wrappers
+from dfiv_ope.envs import control, gymnasium_tasks, names, user, wrappers
 
 
 def make(
-    task: str, *, action_noise: float = 0., seed: int) -> dm_env.Environment:
-  """Builds a task with float64 flat observations and int32 actions.
+    task: str, *, action_noise: float = 0., seed: int, limited: bool = True,
+) -> dm_env.Environment:
+  """Builds a task with float64 flat observations.
+
+  Actions are int32, or float64 [d] within bounds.
 
   Args:
-    task: one of `names.TASKS`.
+    task: one of `names.TASKS`, gym:ID, control:DOMAIN-TASK, or
+      module:function.
     action_noise: probability with which the environment replaces the action
-      by a uniform one.
+      by a uniform one; of actions that are vectors, standard deviation of the
+      Gaussian noise that it adds, as a part of half the range of the bounds.
     seed: seeds the task and, by a separate stream, the action noise.
+    limited: whether a time limit of Gymnasium or DM Control truncates
+      episodes. Without it they may never end.
 
   Returns:
     A dm_env environment.
 
   Raises:
-    ValueError: the task is unknown or the noise is not a probability.
+    ValueError: there is no such task, it has observations or actions of
+      another kind, or the noise lies outside of [0, 1].
   """
-  task_seed, noise_seed = np.random.SeedSequence(seed).generate_state(2)
-  return wrappers.RandomAction(
-      wrappers.DoublePrecision(_bsuite(task, int(task_seed))),
-      action_noise=action_noise,
-      seed=int(noise_seed))
+  task_seed, noise_seed = map(
+      int, np.random.SeedSequence(seed).generate_state(2))
+  plain = _plain(task, task_seed, limited)
+  try:
+    environment = wrappers.DoublePrecision(plain)
+  except ValueError as error:
+    raise ValueError(f'{task} cannot be used: {error}') from error
+  noisy = (wrappers.RandomAction
+           if isinstance(environment.action_spec(), specs.DiscreteArray)
+           else wrappers.GaussianAction)
+  return noisy(environment, action_noise=action_noise, seed=noise_seed)
 
 
-def maker(
-    task: str, *, action_noise: float) -> Callable[[int], dm_env.Environment]:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Maker:
+  """Builds a task from a seed, see `make`."""
+  task: str
+  action_noise: float
+  limited: bool = True
+
+  def __call__(self, seed: int) -> dm_env.Environment:
+    return make(self.task, action_noise=self.action_noise, seed=seed,
+                limited=self.limited)
+
+  @property
+  def endless(self) -> 'Maker | None':
+    """What builds the task without its time limit.
+
+    None if the limit is not ours to leave out: bsuite's tasks show their clock
+    and terminate, and a user's environment ends as it likes.
+    """
+    if not self.task.startswith((names.GYM_PREFIX, names.CONTROL_PREFIX)):
+      return None
+    return dataclasses.replace(self, limited=False)
+
+
+def maker(task: str, *, action_noise: float) -> Maker:
   """Returns the function of a seed that builds a task."""
-  return lambda seed: make(task, action_noise=action_noise, seed=seed)
+  return Maker(task=task, action_noise=action_noise)
 
 
-def _bsuite(task: str, seed: int) -> dm_env.Environment:
-  """Builds the plain bsuite task (their ids carry no seed; we pass one)."""
+@functools.cache
+def is_continuous(task: str) -> bool:
+  """Whether actions are vectors; makes the task if its name does not tell."""
+  if task in names.TASKS or task.startswith(names.CONTROL_PREFIX):
+    return task not in names.TASKS
+  environment = make(task, seed=0)
+  try:
+    return not isinstance(environment.action_spec(), specs.DiscreteArray)
+  finally:
+    environment.close()
+
+
+def _plain(task: str, seed: int, limited: bool) -> dm_env.Environment:
+  """Builds a task as those who wrote it have it."""
   names.require(task)
+  if task.startswith(names.GYM_PREFIX):
+    return gymnasium_tasks.Gymnasium(task, seed=seed, limited=limited)
+  if task.startswith(names.CONTROL_PREFIX):
+    return control.Control(task, seed=seed, limited=limited)
+  # Ids of bsuite carry no seed; we pass one.
   if task == 'catch':
     from bsuite.environments import catch
     return catch.Catch(seed=seed)
   if task == 'mountain_car':
     from bsuite.environments import mountain_car
     return mountain_car.MountainCar(max_steps=1000, seed=seed)
-  from bsuite.environments import cartpole
-  return cartpole.Cartpole(seed=seed)
+  if task == 'cartpole':
+    from bsuite.environments import cartpole
+    return cartpole.Cartpole(seed=seed)
+  return user.make(task, seed=seed)

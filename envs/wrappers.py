@@ -1,8 +1,13 @@
 """Wrappers that give every task the same types and add action noise."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import dm_env
 from dm_env import specs
 import numpy as np
+
+from dfiv_ope import spaces
 
 
 class Wrapper(dm_env.Environment):
@@ -14,13 +19,13 @@ class Wrapper(dm_env.Environment):
   def reset(self) -> dm_env.TimeStep:
     return self._environment.reset()
 
-  def step(self, action: int) -> dm_env.TimeStep:
+  def step(self, action: Any) -> dm_env.TimeStep:
     return self._environment.step(action)
 
   def observation_spec(self) -> specs.Array:
     return self._environment.observation_spec()
 
-  def action_spec(self) -> specs.DiscreteArray:
+  def action_spec(self) -> specs.BoundedArray:
     return self._environment.action_spec()
 
   def reward_spec(self) -> specs.Array:
@@ -34,24 +39,44 @@ class Wrapper(dm_env.Environment):
 
 
 class DoublePrecision(Wrapper):
-  """Flattens observations and fixes dtypes: float64 numbers, int32 actions.
+  """Flattens observations and actions and fixes their dtypes.
 
-  The discount is float32: it is 0 or 1.
+  Observations are float64 [D]; those of a mapping stand one after another in
+  its order, and one of finitely many states is its number. Actions are int32,
+  or float64 [d] within bounds. The discount is float32: it is 0 or 1.
   """
+
+  def __init__(self, environment: dm_env.Environment):
+    """Wraps an environment.
+
+    Raises:
+      ValueError: its observations or actions are of another kind.
+    """
+    super().__init__(environment)
+    self._observations = _flat_spec(environment.observation_spec())
+    inner = environment.action_spec()
+    found = spaces.actions(inner)
+    self._actions: specs.BoundedArray = (
+        specs.DiscreteArray(found.num_actions, np.int32, 'action')
+        if found.continuous is None else specs.BoundedArray(
+            (found.continuous.size,), np.float64, *found.continuous.bounds,
+            'action'))
+    self._inner_shape = None if found.continuous is None else inner.shape
+    self._inner_dtype = inner.dtype
 
   def reset(self) -> dm_env.TimeStep:
     return self._convert(self._environment.reset())
 
-  def step(self, action: int) -> dm_env.TimeStep:
-    return self._convert(self._environment.step(int(action)))
+  def step(self, action: Any) -> dm_env.TimeStep:
+    given = int(action) if self._inner_shape is None else np.asarray(
+        action, self._inner_dtype).reshape(self._inner_shape)
+    return self._convert(self._environment.step(given))
 
-  def observation_spec(self) -> specs.Array:
-    spec = self._environment.observation_spec()
-    return specs.Array((int(np.prod(spec.shape)),), np.float64, 'observation')
+  def observation_spec(self) -> spaces.Observations:
+    return self._observations
 
-  def action_spec(self) -> specs.DiscreteArray:
-    spec = self._environment.action_spec()
-    return specs.DiscreteArray(spec.num_values, np.int32, 'action')
+  def action_spec(self) -> specs.BoundedArray:
+    return self._actions
 
   def reward_spec(self) -> specs.Array:
     return specs.Array((), np.float64, 'reward')
@@ -64,7 +89,39 @@ class DoublePrecision(Wrapper):
     return timestep._replace(
         reward=None if first else np.float64(timestep.reward),
         discount=None if first else np.float32(timestep.discount),
-        observation=np.asarray(timestep.observation, np.float64).reshape(-1))
+        observation=_flat(timestep.observation))
+
+
+def _flat(observation: Any) -> np.ndarray:
+  if isinstance(observation, Mapping):
+    return np.concatenate([_flat(each) for each in observation.values()])
+  return np.asarray(observation, np.float64).reshape(-1)
+
+
+def _flat_spec(spec: Any) -> spaces.Observations:
+  """Returns the spec of flat observations.
+
+  Raises:
+    ValueError: they are not arrays of numbers, nor a mapping of such.
+  """
+  if isinstance(spec, specs.DiscreteArray):
+    return spaces.Observations(
+        1, names=[spec.name or 'state'], categories={0: int(spec.num_values)})
+  parts = spec if isinstance(spec, Mapping) else {'': spec}
+  names: list[str] = []
+  categories: dict[int, int] = {}
+  for name, each in parts.items():
+    if not isinstance(each, specs.Array) or each.dtype.kind not in 'fiub':
+      raise ValueError(
+          f'The observations are {spec}, but they should be an array of '
+          'numbers, or a mapping of such arrays.')
+    if isinstance(each, specs.DiscreteArray):
+      categories[len(names)] = int(each.num_values)
+    size = int(np.prod(each.shape))
+    names += [f'{name}[{i}]' for i in range(size)] if each.shape else [name]
+  return spaces.Observations(
+      len(names), names=names if isinstance(spec, Mapping) else (),
+      categories=categories)
 
 
 class RandomAction(Wrapper):
@@ -86,9 +143,7 @@ class RandomAction(Wrapper):
     Raises:
       ValueError: `action_noise` is not a probability.
     """
-    if not 0. <= action_noise <= 1.:
-      raise ValueError(
-          f'action_noise must lie in [0, 1], got {action_noise}.')
+    _check_noise(action_noise)
     super().__init__(environment)
     self._action_noise = action_noise
     self._num_actions = environment.action_spec().num_values
@@ -98,3 +153,40 @@ class RandomAction(Wrapper):
     if self._generator.random() < self._action_noise:
       action = self._generator.integers(self._num_actions)
     return self._environment.step(action)
+
+
+class GaussianAction(Wrapper):
+  """Adds Gaussian noise to actions that are vectors, and clips the sum.
+
+  The noise belongs to the dynamics, as that of `RandomAction` does.
+  """
+
+  def __init__(
+      self, environment: dm_env.Environment, *, action_noise: float, seed: int):
+    """Wraps an environment.
+
+    Args:
+      environment: an environment with a `BoundedArray` action spec, [d].
+      action_noise: standard deviation of the noise, in [0, 1], as a part of
+        half the range between the bounds.
+      seed: seed of the wrapper's own generator.
+
+    Raises:
+      ValueError: `action_noise` lies outside of [0, 1].
+    """
+    _check_noise(action_noise)
+    super().__init__(environment)
+    spec = environment.action_spec()
+    self._low, self._high = spec.minimum, spec.maximum
+    self._deviation = action_noise * (self._high - self._low) / 2.  # [d]
+    self._generator = np.random.default_rng(seed)
+
+  def step(self, action: np.ndarray) -> dm_env.TimeStep:
+    noise = self._generator.standard_normal(len(self._deviation))
+    return self._environment.step(np.clip(
+        action + self._deviation * noise, self._low, self._high))
+
+
+def _check_noise(action_noise: float) -> None:
+  if not 0. <= action_noise <= 1.:
+    raise ValueError(f'action_noise must lie in [0, 1], got {action_noise}.')

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dfiv_ope import atomic_output, envs, limits, overrides
-from dfiv_ope.agents.entries import dqn
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import finding
 from dfiv_ope.launch import console, options, runtime
 from dfiv_ope.policies import trained
@@ -28,13 +28,16 @@ def make(
     )] = None,
     action_noise: options.ActionNoise = 0.2,
     epsilon: Annotated[float, typer.Option(
-        help='Extra probability of a uniform action in the logged behaviour.',
+        help='Extra probability of a uniform action in the logged behaviour; '
+        'of actions that are vectors, standard deviation of the Gaussian noise '
+        'that it adds, as a part of half the range of the bounds.',
     )] = 0.2,
     discount: Annotated[float, typer.Option(
         help='Discount of the value that is asked for.')] = 0.99,
     transitions: Annotated[int | None, typer.Option(
         help='Collect at least as many, in whole episodes. Without it 20000 '
-        'for catch, 60000 for the others.')] = None,
+        'for catch, 60000 for the other two of bsuite, 50000 for gym and your '
+        'own, 100000 for control.')] = None,
     truth_episodes: Annotated[int, typer.Option(
         help='Simulate at most as many episodes for the true value.', min=2,
     )] = 40_000,
@@ -43,7 +46,7 @@ def make(
 ) -> None:
   """Make an offline dataset: policy, noisy environment, log, true value.
 
-  The log comes from the target policy with extra random actions. Beside it
+  The log comes from the target policy with extra noise. Beside it
   are stored the policy and its true value by simulation. A killed run goes on
   when the same command is given again.
   """
@@ -58,14 +61,16 @@ def make(
   envs.require(task)
   envs.make(task, action_noise=action_noise, seed=0)  # refuses what is wrong
   runtime.start()
-  config = overrides.apply(dqn.TUNED[task], settings or [])
+  config = overrides.apply(
+      trainers.config(task, continuous=envs.is_continuous(task)),
+      settings or [])
   from dfiv_ope.agents import training
   from dfiv_ope.datasets import making
   from dfiv_ope.datasets import spec as spec_lib
   spec = spec_lib.Spec(
       task=task, action_noise=action_noise, epsilon=epsilon,
       discount=discount, seed=seed,
-      transitions=(spec_lib.TRANSITIONS[task] if transitions is None
+      transitions=(spec_lib.usual_transitions(task) if transitions is None
                    else transitions))
   if target is not None:
     origin = trained.read_record(target)

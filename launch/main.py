@@ -85,7 +85,8 @@ _add_group(
         'mnist': iv.mnist})
 app.command()(report.report)
 _add_group('reproduce', 'Run the experiments of the paper.', {
-    'ope': reproduce.ope, 'dsprites': reproduce.dsprites,
+    'ope': reproduce.ope, 'control': reproduce.control,
+    'dsprites': reproduce.dsprites,
     'demand-mnist': reproduce.demand_mnist, 'mnist': reproduce.mnist,
     'instability': reproduce.instability})
 _add_group(

@@ -118,24 +118,29 @@ MNIST = Annotated[str | None, typer.Option(
     'are downloaded through Keras.', metavar='DIR')]
 
 Task = Annotated[str, typer.Argument(
-    help='catch, mountain_car or cartpole.', metavar='TASK',
-    autocompletion=completion.among(envs.TASKS))]
+    help='catch, mountain_car or cartpole; gym:ID of Gymnasium; '
+    'control:DOMAIN-TASK of DM Control; or a function of a seed that returns a '
+    'dm_env.Environment, as module:function.', metavar='TASK',
+    autocompletion=completion.among(envs.OFFERED))]
 
 ActionNoise = Annotated[float, typer.Option(
     help='Probability that the environment replaces an action by a uniform '
-    'one.')]
+    'one; of actions that are vectors, standard deviation of the Gaussian '
+    'noise it adds, as a part of half the range of the bounds.')]
 
 Seed = Annotated[int, typer.Option(help='Same seed, same result.', min=0)]
 
 PolicySettings = Annotated[list[str] | None, typer.Option(
-    '--set', help='Changes a hyper-parameter of DQN, as name=value; '
+    '--set', help='Changes a hyper-parameter of DQN, or of TD3 where actions '
+    'are vectors, as name=value; '
     'repeatable.', metavar='NAME=VALUE')]
 
 # Lists with commas, as a sweep has them.
 TaskList = Annotated[str | None, typer.Option(
-    '--tasks', help='Environments: catch, mountain_car, cartpole, or all; with '
+    '--tasks', help='Environments: catch, mountain_car, cartpole, all for '
+    'these three; gym:ID, control:DOMAIN-TASK, or module:function; with '
     'commas.', metavar='TASKS',
-    autocompletion=completion.among((*envs.TASKS, ALL), commas=True))]
+    autocompletion=completion.among((*envs.OFFERED, ALL), commas=True))]
 
 MethodList = Annotated[str | None, typer.Option(
     '--methods', help=f'Estimators: {", ".join(agents.NAMES)}, or all; with '

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dfiv_ope import overrides
+from dfiv_ope import envs, overrides
 from dfiv_ope.benchmarks import reproduction
 from dfiv_ope.launch import options
 
@@ -46,6 +46,32 @@ def ope(
   from dfiv_ope.launch.experiments import plan, sweep_spec
   spec = sweep_spec.SweepSpec(
       configs=('default', 'paper'), budget=budget, **reproduction.OPE[budget])
+  runner.sweep(
+      plan.sweep(spec), out, title='Reproducing', report=True,
+      workers=workers, ray=ray, dry_run=dry_run)
+
+
+def control(
+    out: Out,
+    budget: Annotated[str, _budget(
+        'one seed, logs of 100,000 steps, short training.',
+        'three seeds, logs of 200,000 steps, training as long as the configs '
+        'say.')] = 'quick',
+    workers: options.Workers = None,
+    dry_run: options.DryRun = False,
+    ray: options.Ray = None,
+) -> None:
+  """Actions that are vectors: four DM Control tasks, three levels of noise.
+
+  Needs the extra `control`. Policies take some CPU minutes each.
+
+      dfiv-ope reproduce control --out runs
+  """
+  from dfiv_ope.launch import runner
+  from dfiv_ope.launch.experiments import plan, sweep_spec
+  envs.make(envs.CONTROL[0], seed=0)  # Refuses if DM Control is missing.
+  spec = sweep_spec.SweepSpec(
+      tasks=envs.CONTROL, budget=budget, **reproduction.CONTROL[budget])
   runner.sweep(
       plan.sweep(spec), out, title='Reproducing', report=True,
       workers=workers, ray=ray, dry_run=dry_run)

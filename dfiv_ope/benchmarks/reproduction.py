@@ -8,6 +8,14 @@ OPE: dict[str, dict[str, Any]] = {
     'quick': {'noises': (0., 0.2, 0.5), 'seeds': 2},
     'full': {'noises': (0., 0.1, 0.2, 0.3, 0.4, 0.5), 'seeds': 5},
 }
+# The tasks of the follow-up paper (Chen et al., 2022) with noise in actions.
+_CONTROL: dict[str, Any] = {
+    'noises': (0., 0.4, 1.), 'methods': ('lstd', 'fqe', 'dfiv'),
+    'truth_episodes': 1_000}
+CONTROL: dict[str, dict[str, Any]] = {
+    'quick': {**_CONTROL, 'transitions': 100_000, 'seeds': 1},
+    'full': {**_CONTROL, 'transitions': 200_000, 'seeds': 3},
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

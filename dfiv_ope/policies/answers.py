@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope.policies import naming
+from dfiv_ope import user_code
 
 # Probabilities from elsewhere sum to one up to this.
 SUM_SLACK = 1e-4
@@ -22,8 +22,8 @@ def call(function: Callable[..., Any], name: str, *inputs: Any) -> Any:
         np.array(each, np.float64) if isinstance(each, np.ndarray) else each
         for each in inputs))
   except BaseException as error:
-    naming.let_interrupts_pass(error)
-    raise ValueError(f'{name} failed: {naming.line(error)}.') from error
+    user_code.let_interrupts_pass(error)
+    raise ValueError(f'{name} failed: {user_code.line(error)}.') from error
 
 
 def as_probabilities(

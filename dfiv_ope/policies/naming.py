@@ -4,16 +4,11 @@
 """
 
 from collections.abc import Iterable
-import importlib
-import inspect
 import pathlib
 import re
-import sys
-import sysconfig
-import traceback
 from typing import Any
 
-from dfiv_ope import hints, interrupts
+from dfiv_ope import hints, user_code
 from dfiv_ope.policies import saved_models, trained
 
 UNIFORM, CLONE, COLUMNS = 'uniform', 'behaviour-clone', 'columns'
@@ -46,7 +41,7 @@ def kind(policy: str) -> str:
     raise ValueError(
         f'{path} is neither a SavedModel nor an ONNX model; pickles are not '
         f'loaded, because they may run anything. {CHOICES}')
-  if re.fullmatch(r'\w+(\.\w+)*:\w+', policy):
+  if re.fullmatch(user_code.PATTERN, policy):
     return FUNCTION
   near = hints.near(policy, (UNIFORM, CLONE, COLUMNS))
   raise FileNotFoundError(
@@ -106,51 +101,16 @@ def import_function(policy: str) -> Any:
   Raises:
     ValueError: the module cannot be imported, or has no such function.
   """
-  module_name, name = policy.split(':')
-  here = str(pathlib.Path.cwd())
-  if here not in sys.path:  # as for `python -m`
-    sys.path.insert(0, here)
-  try:
-    module = importlib.import_module(module_name)
-  except BaseException as error:
-    let_interrupts_pass(error)
-    raise ValueError(
-        f'{module_name} cannot be imported: {line(error)}. It is looked for '
-        f'in {here} and among installed packages.') from error
-  function = getattr(module, name, None)
-  samples = all(callable(getattr(function, method, None))
-                for method in ('sample', 'log_prob'))
-  if not callable(function) and not samples:
-    near = hints.near(name, (each for each, value in vars(module).items()
-                             if inspect.isfunction(value)))
-    hint = f' Did you mean {module_name}:{near}?' if near else ''
-    raise ValueError(f'{module_name} has no function {name}.{hint} {CHOICES}')
-  return function
+  return user_code.function(policy, choices=CHOICES, accepts=_is_policy)
+
+
+def _is_policy(value: Any) -> bool:
+  return callable(value) or all(
+      callable(getattr(value, method, None)) for method in (
+          'sample', 'log_prob'))
 
 
 def of_object(policy: Any) -> str:
   """Returns what to call a policy that is handed in."""
   name = getattr(policy, '__name__', type(policy).__name__)
   return 'the given function' if name == '<lambda>' else name
-
-
-def let_interrupts_pass(error: BaseException) -> None:
-  """Raises Ctrl-C again; foreign code may raise all else."""
-  if interrupts.is_from_the_keyboard(error):
-    raise error
-
-
-def line(error: BaseException) -> str:
-  """Returns an error of foreign code on one line, with where it was raised."""
-  try:
-    words = ' '.join(str(error).split())
-  except Exception:  # its text is foreign code, too
-    words = ''
-  own = (sysconfig.get_paths()['stdlib'], '<frozen',
-         str(pathlib.Path(__file__).parent))
-  frames = [each for each in traceback.extract_tb(error.__traceback__)
-            if not each.filename.startswith(own)
-            and 'site-packages' not in each.filename]
-  place = (f' ({pathlib.Path(frames[-1].filename).name}, line '
-           f'{frames[-1].lineno})' if frames else '')
-  return f'{type(error).__name__}{": " if words else ""}{words}{place}'

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import actions, types
+from dfiv_ope import actions, types, user_code
 from dfiv_ope.policies import (
   answers,
   cloning,
@@ -154,9 +154,10 @@ def _make(
       return foreign.Recorded(*log.recorded), ''
     case naming.SAVED_MODEL:
       made_here = (path / trained.RECORD).is_file()
-      load = trained.load if made_here else finite.load
-      return load(path, num_observations=num_observations,
-                  num_actions=log.num_actions, trusted=trusted), ''
+      return finite.load(
+          path / trained.SAVED_MODEL if made_here else path,
+          num_observations=num_observations, num_actions=log.num_actions,
+          trusted=trusted), ''
     case naming.ONNX:
       return _wrap(onnx_models.load(
           path, num_observations=num_observations), text, log), ''
@@ -192,7 +193,7 @@ def _try(text: str, policy: types.Policy, log: _Log) -> None:
     try:
       answer = policy.action_probabilities(tf.constant(observations))
     except tf.errors.OpError as error:
-      raise ValueError(f'{text} failed: {naming.line(error)}.') from error
+      raise ValueError(f'{text} failed: {user_code.line(error)}.') from error
     return identity.probabilities(
         answer.numpy(), len(observations), text, log.num_actions,
         log.action_labels)

@@ -7,13 +7,16 @@ how long the others last (taking those that finish first would favour short
 ones) nor on the number of transitions asked for.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 import dataclasses
-from typing import NamedTuple, Protocol
+import types
+from typing import Any, NamedTuple, Protocol
 
 import dm_env
 import numpy as np
 
+from dfiv_ope import actions as actions_lib
+from dfiv_ope import spaces
 from dfiv_ope.policies import episode_returns
 
 # Builds an environment from a seed; called once for each episode.
@@ -32,17 +35,44 @@ def stream(seed: int, purpose: str) -> int:
       [seed, *purpose.encode()]).generate_state(1)[0])
 
 
+def endless(make_environment: MakeEnvironment) -> MakeEnvironment | None:
+  """Returns what builds an environment without its time limit.
+
+  It is the attribute `endless` of the maker; None if there is none.
+  """
+  found: MakeEnvironment | None = getattr(make_environment, 'endless', None)
+  return found
+
+
 class Sizes(NamedTuple):
-  """Numbers of entries of an observation, and of actions."""
+  """What observations and actions of an environment are.
+
+  Attributes:
+    num_observations: entries of an observation.
+    num_actions: how many actions there are; 0 if they are vectors.
+    continuous: what the actions are if they are vectors.
+    names: of the entries of an observation; empty if they are only numbered.
+    categories: how many values, 0, 1, ..., an entry has that is a name, by its
+      place.
+  """
   num_observations: int
   num_actions: int
+  continuous: actions_lib.Continuous | None = None
+  names: tuple[str, ...] = ()
+  categories: Mapping[int, int] = types.MappingProxyType({})
 
 
 def sizes(make_environment: MakeEnvironment) -> Sizes:
   """Returns the sizes of an environment, by making one."""
   environment = make_environment(0)
-  (num_observations,) = environment.observation_spec().shape
-  return Sizes(num_observations, environment.action_spec().num_values)
+  observations = environment.observation_spec()
+  actions = spaces.actions(environment.action_spec())
+  environment.close()
+  (num_observations,) = observations.shape
+  if not isinstance(observations, spaces.Observations):
+    return Sizes(num_observations, *actions)
+  return Sizes(num_observations, *actions, observations.names,
+               observations.categories)
 
 
 class Episode(NamedTuple):
@@ -50,7 +80,7 @@ class Episode(NamedTuple):
 
   Attributes:
     observations: float64 [T + 1, D], the last one included.
-    actions: the intended actions, int32 [T].
+    actions: the intended actions, int32 [T], or vectors, float64 [T, d].
     rewards: float64 [T].
     discounts: the environment's discounts, float32 [T]; the last is 0 if the
       episode terminated and positive if it was truncated.
@@ -78,7 +108,10 @@ class Actor(Protocol):
     """Starts an episode in a slot; its randomness comes from the seed."""
 
   def act(self, observations: np.ndarray, slots: list[int]) -> np.ndarray:
-    """Returns actions, [K], for observations [K, D]; only `slots` matter."""
+    """Returns actions, [K] or [K, d], for observations [K, D].
+
+    Only those of `slots` matter.
+    """
 
 
 @dataclasses.dataclass
@@ -87,14 +120,16 @@ class _Run:
   index: int
   environment: dm_env.Environment
   observations: list[np.ndarray]
-  actions: list[int] = dataclasses.field(default_factory=list)
+  actions: list[Any] = dataclasses.field(default_factory=list)
   rewards: list[float] = dataclasses.field(default_factory=list)
   discounts: list[float] = dataclasses.field(default_factory=list)
 
   def episode(self) -> Episode:
     return Episode(
         np.stack(self.observations).astype(np.float64),
-        np.asarray(self.actions, np.int32),
+        np.asarray(
+            self.actions,
+            np.float64 if np.ndim(self.actions[0]) else np.int32),
         np.asarray(self.rewards, np.float64),
         np.asarray(self.discounts, np.float32))
 
@@ -106,6 +141,7 @@ def episodes(
     seed: int,
     num_episodes: int | None = None,
     num_transitions: int | None = None,
+    horizon: int | None = None,
     copies: int = DEFAULT_COPIES,
 ) -> Iterator[Episode]:
   """Yields whole episodes in the order of their index.
@@ -116,6 +152,7 @@ def episodes(
     seed: same seed, same episodes.
     num_episodes: how many episodes to yield; or
     num_transitions: stop with the first episode that reaches this total.
+    horizon: cut an episode after as many steps; None for never.
     copies: how many episodes run side by side.
 
   Raises:
@@ -132,8 +169,8 @@ def episodes(
   finished: dict[int, Episode] = {}
   free = list(range(copies))[::-1]
   started = yielded = steps_taken = steps_yielded = 0
-  shape = make_environment(0).observation_spec().shape
-  batch = np.zeros((copies, *shape), np.float64)
+  size = sizes(make_environment).num_observations
+  batch = np.zeros((copies, size), np.float64)
 
   def more_to_start() -> bool:
     if num_transitions is None:
@@ -165,7 +202,7 @@ def episodes(
       run.discounts.append(timestep.discount)
       run.observations.append(timestep.observation)
       batch[slot] = timestep.observation
-      if timestep.last():
+      if timestep.last() or len(run.rewards) == horizon:
         finished[run.index] = run.episode()
         run.environment.close()
         del running[slot]

@@ -5,11 +5,14 @@ import pathlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-  from dfiv_ope import types
+  from dfiv_ope import actions as actions_lib
+  from dfiv_ope.policies import acting
 
 RECORD = 'policy.json'
 SCHEMA = 1
 SAVED_MODEL = 'saved_model'
+# Under whose name the record has the hyper-parameters.
+ALGORITHMS = ('dqn', 'td3')
 
 
 def read_record(path: pathlib.Path) -> dict[str, Any]:
@@ -41,20 +44,31 @@ def read_record(path: pathlib.Path) -> dict[str, Any]:
   return record
 
 
+def save(
+    policy: 'acting.Policy', path: pathlib.Path, *, num_observations: int,
+    actions: 'actions_lib.Continuous | None',
+) -> None:
+  """Writes the SavedModel of a policy into its directory."""
+  from dfiv_ope.policies import acting
+  acting.save(policy, path / SAVED_MODEL, num_observations=num_observations,
+              actions=actions)
+
+
 def load(
     path: pathlib.Path, *, num_observations: int, num_actions: int,
-    trusted: bool = False,
-) -> 'types.Policy':
-  """Loads a trained policy and checks that it fits."""
-  from dfiv_ope.policies import finite
-  return finite.load(
+    actions: 'actions_lib.Continuous | None' = None, trusted: bool = False,
+) -> 'acting.Policy':
+  """Loads a trained policy and checks that it fits, see `acting.load`."""
+  from dfiv_ope.policies import acting
+  return acting.load(
       path / SAVED_MODEL, num_observations=num_observations,
-      num_actions=num_actions, trusted=trusted)
+      num_actions=num_actions, actions=actions, trusted=trusted)
 
 
 def card(record: dict[str, Any]) -> list[tuple[str, str]]:
   """Returns what a person wants to know of a policy: names and values."""
   value, uniform = record['value'], record['uniform_value']
+  algorithm = next(each for each in ALGORITHMS if each in record)
   return [
       ('task', record['task']),
       ('action noise', f'{record["action_noise"]:g}'),
@@ -63,6 +77,7 @@ def card(record: dict[str, Any]) -> list[tuple[str, str]]:
        f'({value["episodes"]} episodes, discount {record["discount"]:g})'),
       ('uniform policy', f'{uniform["mean"]:.3f} ± '
        f'{uniform["standard_error"]:.3f}'),
-      ('training', f'{record["dqn"]["transitions"]:,} transitions, '
+      ('training', f'{algorithm.upper()}, '
+       f'{record[algorithm]["transitions"]:,} transitions, '
        f'{record["cpu_seconds"]:.0f} CPU s'),
   ]

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import actions as actions_lib
-from dfiv_ope import types
+from dfiv_ope import types, user_code
 from dfiv_ope.policies import (
   answers,
   continuous,
@@ -209,4 +209,4 @@ def _answer(
   try:
     return ask(*map(tf.constant, inputs))
   except tf.errors.OpError as error:
-    raise ValueError(f'{text} failed: {naming.line(error)}.') from error
+    raise ValueError(f'{text} failed: {user_code.line(error)}.') from error

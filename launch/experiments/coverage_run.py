@@ -75,5 +75,6 @@ def _drawn(path: pathlib.Path, log: int) -> runs.Evaluator:
       collection.collect(
           envs.maker(spec.task, action_noise=spec.action_noise), policy,
           dataclasses.replace(spec, seed=inputs.FIRST_SEED + log)),
-      num_actions=metadata.num_actions, discount=spec.discount)
+      num_actions=metadata.num_actions, discount=spec.discount,
+      continuous=metadata.continuous)
   return runs.Evaluator(task_lib.EvaluationTask(drawn, policy))

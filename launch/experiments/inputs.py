@@ -17,7 +17,7 @@ from dfiv_ope.policies import rollout
 from dfiv_ope.results import problems
 
 if TYPE_CHECKING:
-  from dfiv_ope.agents.entries import dqn
+  from dfiv_ope.agents.entries import rounds
   from dfiv_ope.benchmarks import trials
 
 # Logs of a coverage study have seeds of their own.
@@ -30,21 +30,22 @@ class Training:
 
   Attributes:
     task: name of the environment.
-    action_noise: probability that the environment replaces an action.
+    action_noise: of the environment.
     seed: of the training.
-    config: hyper-parameters of DQN.
+    config: hyper-parameters of DQN or TD3.
   """
   task: str
   action_noise: float
   seed: int
-  config: 'dqn.Config'
+  config: 'rounds.Config'
 
   @property
   def request(self) -> dict[str, Any]:
     """What the record of the policy says of it, as JSON data."""
     plain: dict[str, Any] = json.loads(json.dumps({
         'task': self.task, 'action_noise': self.action_noise,
-        'seed': self.seed, 'dqn': dataclasses.asdict(self.config)}))
+        'seed': self.seed,
+        self.config.algorithm: dataclasses.asdict(self.config)}))
     return plain
 
   @property
@@ -210,4 +211,4 @@ def _name(readable: str, content: Any) -> str:
   """Returns a name that people can read and that nothing else has."""
   text = json.dumps(content, sort_keys=True)
   digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-  return f'{readable}-{digest}'.replace('.', 'p')
+  return f'{readable}-{digest}'.replace('.', 'p').replace(':', '-')

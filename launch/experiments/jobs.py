@@ -20,7 +20,6 @@ from dfiv_ope.results import problems, rows
 # How a running job says what share of it is done, and a note.
 Progress = Callable[[float, str], None]
 # Seconds of what is not in the registry, roughly.
-_SECONDS_OF_A_TRANSITION = 1 / 2_500
 _SECONDS_OF_A_DATASET = 20.
 _SECONDS_OF_A_TRUTH = 10.
 _SECONDS_OF_A_BASELINE = 1.
@@ -61,7 +60,8 @@ class PolicyJob(_Job):
   @property
   def seconds(self) -> float:
     """CPU seconds that it takes, roughly."""
-    return self.training.config.transitions * _SECONDS_OF_A_TRANSITION
+    config = self.training.config
+    return config.transitions * config.seconds_of_a_transition
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

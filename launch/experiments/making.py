@@ -8,7 +8,7 @@ from dfiv_ope.agents import training
 from dfiv_ope.datasets import making, reading
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.launch.experiments import jobs, store
-from dfiv_ope.policies import finite, rollout, simulation, trained
+from dfiv_ope.policies import acting, rollout, simulation, trained
 
 
 def train(job: jobs.PolicyJob, places: store.Places) -> None:
@@ -54,9 +54,9 @@ def simulate(job: jobs.TruthJob, places: store.Places) -> None:
     return
   own = reading.load_policy(path, metadata, trusted=wanted.trust_policy)
   assert own is not None and isinstance(spec, spec_lib.Spec)
-  truth = simulation.monte_carlo(
+  truth = simulation.true_value(
       envs.maker(spec.task, action_noise=spec.action_noise),
-      finite.Explore(own, epsilon=wanted.target_epsilon),
+      acting.explore(own, epsilon=wanted.target_epsilon),
       discount=spec.discount, max_episodes=wanted.truth_episodes,
       seed=rollout.stream(spec.seed, f'truth {wanted.target_epsilon:g}'))
   file.parent.mkdir(parents=True, exist_ok=True)

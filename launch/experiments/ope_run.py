@@ -10,14 +10,14 @@ import functools
 import pathlib
 from typing import Any
 
-from dfiv_ope import configs, types
+from dfiv_ope import configs
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import result_rows, runs
 from dfiv_ope.launch.experiments import command_line, inputs, jobs, store
 from dfiv_ope.ope import task as task_lib
-from dfiv_ope.policies import finite
+from dfiv_ope.policies import acting
 from dfiv_ope.results import problems, rows
 
 # A problem, all that rows say of it, and what runs methods on it.
@@ -32,8 +32,7 @@ def _shared(path: pathlib.Path) -> dict[str, task_lib.EvaluationTask]:
 
 
 def _task(
-    path: pathlib.Path, policy: types.Policy | types.ContinuousPolicy,
-) -> task_lib.EvaluationTask:
+    path: pathlib.Path, policy: acting.Policy) -> task_lib.EvaluationTask:
   first = _shared(path)
   task = task_lib.EvaluationTask(
       inputs.open_log(path), policy, like=first.get('task'))
@@ -73,7 +72,7 @@ def _open_simulated(
   problem = store.Store(places).problem(wanted)
   assert own is not None and isinstance(problem, problems.SimulatedTask)
   if wanted.target_epsilon:
-    own = finite.Explore(own, epsilon=wanted.target_epsilon)
+    own = acting.explore(own, epsilon=wanted.target_epsilon)
   task = _task(path, own)
   return (dataclasses.replace(problem, overlap=task.glance),
           runs.Evaluator(task))

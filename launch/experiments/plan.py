@@ -143,7 +143,8 @@ def sweep(spec: 'sweep_spec.SweepSpec') -> list[jobs.Experiment]:
         spec=spec_lib.Spec(
             task=task, action_noise=noise, epsilon=spec.epsilon,
             discount=spec.discount, seed=seed,
-            transitions=spec.transitions or spec_lib.TRANSITIONS[task]))
+            transitions=(spec.transitions
+                         or spec_lib.usual_transitions(task))))
     for target in spec.target_epsilons:
       made += evaluation(
           inputs.Simulated(

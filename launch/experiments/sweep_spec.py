@@ -7,7 +7,7 @@ from typing import Any
 
 from dfiv_ope import agents, configs, envs, hints, limits, overrides, registry
 from dfiv_ope.agents import configured
-from dfiv_ope.agents.entries import dqn
+from dfiv_ope.agents.entries import rounds, trainers
 
 # Name, least, most.
 _COUNTS = (
@@ -29,20 +29,20 @@ class SweepSpec:
 
   Attributes:
     tasks: names of environments.
-    noises: probabilities that the environment replaces an action.
+    noises: of actions, in the environment.
     methods: names of methods.
     configs: presets of their configs, 'default' and 'paper'.
     budget: 'full' trains as long as the configs say, 'quick' for seconds.
     seeds: number of runs of a method on a dataset.
     settings: for methods, changes of their configs, each name=value.
-    target_epsilons: target policies: the dataset's, with these probabilities
-      of a uniform action.
+    target_epsilons: target policies: the dataset's, with so much more noise
+      (see `datasets.spec.Spec.epsilon`).
     dataset_seeds: number of policies and datasets of a task and noise.
-    epsilon: extra probability of a uniform action in the logs.
+    epsilon: extra noise in the logs.
     discount: of the values that are asked for.
     transitions: of a dataset; None takes the task's own number.
     truth_episodes: a true value takes at most as many episodes.
-    policy: changes of the hyper-parameters of DQN, each name=value.
+    policy: changes of the hyper-parameters of DQN or TD3, each name=value.
   """
   tasks: tuple[str, ...] = envs.TASKS
   noises: tuple[float, ...] = (0., 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -107,9 +107,11 @@ class SweepSpec:
       for preset in self.configs:
         yield configured.configure(method, preset, (*quick, *own))
 
-  def policy_config(self, task: str) -> dqn.Config:
+  def policy_config(self, task: str) -> rounds.Config:
     """Returns the hyper-parameters of the target policies of a task."""
-    return overrides.apply(dqn.TUNED[task], self.policy)
+    return overrides.apply(
+        trainers.config(task, continuous=envs.is_continuous(task)),
+        self.policy)
 
 
 def parse(data: Mapping[str, Any]) -> SweepSpec:
@@ -168,6 +170,8 @@ def _number(name: str, value: Any, kind: type[float] | type[int]) -> float:
 def _check_known(
     name: str, values: Sequence[str], known: Sequence[str]) -> None:
   for value in values:
-    if value not in known:
+    if name == 'tasks':
+      envs.require(value, also=['all'])
+    elif value not in known:
       raise ValueError(hints.unknown(
           _SINGULAR[name], value, [*known, 'all']))

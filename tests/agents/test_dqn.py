@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import dqn
+from dfiv_ope.agents import dqn, rounds
+from dfiv_ope.policies import rollout
 
 
 def test_double_q_chooses_with_one_network_and_values_with_the_other():
@@ -33,13 +34,26 @@ def test_the_target_is_not_differentiated():
 def test_the_running_scale_has_the_moments_of_all_rows():
   generator = np.random.default_rng(0)
   rows = generator.normal([5., -1., 3.], [2., 0.01, 0.], (100, 3))
-  scale = dqn.RunningScale(3)
+  scale = rounds.RunningScale(3)
   for part in (rows[:7], rows[7:60], rows[60:]):
     scale.update(part)
   expected = rows - rows.mean(axis=0)
   expected[:, :2] /= rows[:, :2].std(axis=0)  # the constant is only centred
   np.testing.assert_allclose(
       scale(tf.constant(rows, tf.float32)), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize('categories, expected', [
+    ({0: 3}, [[-1., 0., 0., 1.], [1., 1., 0., 0.]]),
+    ({0: 3, 1: 6}, [[0., 0., 1., 0., 0., 0., 1., 0., 0.],
+                    [1., 0., 0., 0., 0., 0., 0., 0., 1.]])])
+def test_states_that_are_names_become_indicators(categories, expected):
+  scale = rounds.RunningScale(2, categories)
+  rows = np.array([[2., 3.], [0., 5.]])
+  scale.update(rows)
+  found = tf.function(scale)(tf.constant(rows)).numpy()
+  assert scale.size == found.shape[1]
+  np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 class _Source:
@@ -58,14 +72,14 @@ def _learner(**kwargs):
       hidden=(8,), block=4, blocks_per_batch=1, uses=1, transitions=4_000,
       learning_rate=1e-2, **kwargs)
   return dqn.DQNLearner(
-      config, _Source(), num_observations=2, num_actions=2, seed=0)
+      config, _Source(), sizes=rollout.Sizes(2, 2), seed=0)
 
 
 def test_the_learner_finds_the_values_of_a_bandit():
   learner = _learner()
   learner.run(600)
   np.testing.assert_allclose(
-      learner.q_network(tf.zeros([1, 2])), [[0., 1.]], atol=0.02)
+      learner.network(tf.zeros([1, 2])), [[0., 1.]], atol=0.02)
   assert learner.loss < 0.1
 
 
@@ -75,7 +89,7 @@ def test_one_run_equals_many_steps():
   for _ in range(20):
     many.step()
   for x, y in zip(*(
-      learner.get_variables(['q_network'])[0] for learner in (one, many)),
+      learner.get_variables(['network'])[0] for learner in (one, many)),
                   strict=True):
     np.testing.assert_array_equal(x, y)
 
@@ -89,13 +103,13 @@ def test_the_last_network_that_none_clearly_beats_is_kept(value, kept):
   networks = {'first': learner.best_network(probe).numpy()}
   learner.run(50)
   learner.keep_if_good(value, standard_error=0.1)
-  networks['second'] = learner.q_network(probe).numpy()
+  networks['second'] = learner.network(probe).numpy()
   assert not np.array_equal(networks['first'], networks['second'])
   np.testing.assert_array_equal(learner.best_network(probe), networks[kept])
 
 
-def test_the_learner_serves_only_its_q_network():
-  with pytest.raises(ValueError, match='q_network'):
+def test_the_learner_serves_only_its_network():
+  with pytest.raises(ValueError, match="DQN serves .'network'"):
     _learner().get_variables(['policy'])
 
 

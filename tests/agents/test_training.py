@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from dfiv_ope import testing
 from dfiv_ope.agents import dqn, training
-from dfiv_ope.policies import simulation
+from dfiv_ope.policies import rollout, simulation
 
 _CONFIG = dqn.Config(
     hidden=(16,), learning_rate=1e-2, n_step=1, transitions=1_500,
@@ -63,11 +63,10 @@ def test_what_another_seed_left_is_not_taken_up(tmp_path):
 
 
 def test_exploratory_actions_are_held():
-  q_network = dqn.QNetwork(
-      (4,), scale=dqn.RunningScale(2), num_observations=2, num_actions=3,
-      seed=0)
-  actor = training.ExploringActor(
-      q_network, copies=1, num_actions=3, hold=0.9)
+  config = dqn.Config(hidden=(4,), episodes_per_round=1, hold=0.9)
+  learner = dqn.DQNLearner(
+      config, None, sizes=rollout.Sizes(2, 3), seed=0)
+  actor = dqn.ExploringActor(learner, config)
   actor.begin(0, seed=1)
   actions = np.array([
       actor.act(np.zeros((1, 2), np.float32), [0])[0] for _ in range(3_000)])

@@ -67,3 +67,53 @@ def test_the_noise_of_a_seed_does_not_depend_on_the_actions():
 def test_noise_outside_the_unit_interval_is_refused(noise):
   with pytest.raises(ValueError, match=r'action_noise must lie in \[0, 1\]'):
     envs.RandomAction(_Recorder(), action_noise=noise, seed=0)
+
+
+class _Vectors(_Recorder):
+  """The same with actions in [-1, 1] and [0, 10]."""
+
+  def step(self, action):
+    self.actions.append(action)
+    return dm_env.transition(0., np.zeros(1, np.float32))
+
+  def action_spec(self):
+    return specs.BoundedArray((2,), np.float64, [-1., 0.], [1., 10.])
+
+
+def _moved(action_noise, wanted):
+  recorder = _Vectors()
+  environment = envs.GaussianAction(
+      recorder, action_noise=action_noise, seed=3)
+  environment.reset()
+  for action in wanted:
+    environment.step(action)
+  return np.array(recorder.actions)
+
+
+def test_without_noise_vectors_pass():
+  wanted = np.random.default_rng(0).uniform([-1., 0.], [1., 10.], (50, 2))
+  np.testing.assert_array_equal(_moved(0., wanted), wanted)
+
+
+def test_noise_of_vectors_is_normal_in_half_ranges():
+  noise = _moved(0.1, [[0., 5.]] * 10_000) - [0., 5.]
+  # The standard error of a standard deviation is sd / sqrt(2 n).
+  np.testing.assert_allclose(noise.std(axis=0), [0.1, 0.5], rtol=4 / 141)
+  np.testing.assert_allclose(
+      noise.mean(axis=0) / [0.1, 0.5], 0., atol=4 / 100)
+  assert abs(np.corrcoef(noise.T)[0, 1]) < 4 / 100
+
+
+def test_noisy_vectors_are_clipped_at_the_bounds():
+  """Half of the noise at a bound points outside."""
+  moved = _moved(1., [[1., 0.]] * 4_000)
+  assert moved[:, 0].max() == 1. and moved[:, 1].min() == 0.
+  np.testing.assert_allclose(
+      [np.mean(moved[:, 0] == 1.), np.mean(moved[:, 1] == 0.)], 0.5,
+      atol=4 * 0.5 / 63)
+
+
+@pytest.mark.parametrize('noise', [-0.1, 1.1, float('nan')])
+def test_noise_of_vectors_outside_the_unit_interval_is_refused(noise):
+  with pytest.raises(ValueError, match=r'action_noise must lie in \[0, 1\]'):
+    envs.GaussianAction(_Vectors(), action_noise=noise, seed=0)

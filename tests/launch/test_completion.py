@@ -47,6 +47,9 @@ def _bash(line, **kwargs):
     ('dfiv-ope benchmark learners --method k', ['kiv']),
     ('dfiv-ope policy train ca', ['catch', 'cartpole']),
     ('dfiv-ope dataset make m', ['mountain_car']),
+    ('dfiv-ope policy train g', [
+        'gym:Pendulum-v1', 'gym:MountainCarContinuous-v0',
+        'gym:FrozenLake-v1']),
     ('dfiv-ope dataset import log --format r', ['rlds', 'rl_unplugged']),
     ('dfiv-ope dataset import log --ends tr', ['truncated']),
     ('dfiv-ope dataset export data --format p', ['parquet']),

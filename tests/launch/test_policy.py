@@ -69,3 +69,59 @@ def test_wrong_arguments_are_refused_and_leave_nothing(
   message = command.refuses('policy', 'train', *arguments, '--out', out)
   assert words in message
   assert not out.exists()
+
+
+_BALANCE = '''
+import dm_env
+from dm_env import specs
+import numpy as np
+
+
+class Balance(dm_env.Environment):
+
+  def __init__(self, seed):
+    self.place, self.steps = np.random.default_rng(seed).normal(), 0
+
+  def reset(self):
+    self.steps = 0
+    return dm_env.restart(np.array([self.place]))
+
+  def step(self, action):
+    self.place += action[0]
+    self.steps += 1
+    end = dm_env.termination if self.steps == 5 else dm_env.transition
+    return end(-self.place ** 2, np.array([self.place]))
+
+  def observation_spec(self):
+    return specs.Array((1,), np.float64)
+
+  def action_spec(self):
+    return specs.BoundedArray((1,), np.float64, -1., 1.)
+'''
+
+
+def test_a_policy_and_a_dataset_of_an_environment_of_the_user(
+    command, tmp_path):
+  (tmp_path / 'balancing.py').write_text(_BALANCE)
+  result = command(
+      'dataset', 'make', 'balancing:Balance', '--out', 'data',
+      '--transitions', 300, '--truth-episodes', 100,
+      '--set', 'transitions=300', '--set', 'uses=8', '--set', 'hidden=(8,)',
+      '--set', 'trial_episodes=4', '--set', 'window=3', cwd=tmp_path)
+  assert result.returncode == 0, result.stderr
+  record = json.loads((tmp_path / 'data' / 'metadata.json').read_text())
+  assert record['spec']['task'] == 'balancing:Balance'
+  assert record['continuous']['low'] == [-1.] and record['num_actions'] == 0
+  assert record['policy']['td3']['transitions'] == 300
+  assert record['truth']['episodes'] == 100
+
+
+@pytest.mark.parametrize('task, words', [
+    ('nowhere:Balance', 'nowhere cannot be imported: ModuleNotFoundError'),
+    ('gym:Pendulums', "Gymnasium has no environment 'Pendulums'"),
+    ('control:cheetah', 'did you mean control:cheetah-run?')])
+def test_a_task_that_is_nowhere_is_refused_in_a_sentence(
+    command, tmp_path, task, words):
+  message = command.refuses('policy', 'train', task, '--out', tmp_path / 'out')
+  assert words in message
+  assert not (tmp_path / 'out').exists()

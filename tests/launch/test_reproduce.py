@@ -1,5 +1,6 @@
 """`dfiv-ope reproduce`: the experiments of the paper."""
 
+import importlib.util
 import subprocess
 import sys
 
@@ -20,6 +21,18 @@ def test_both_configs_of_all_methods_on_all_tasks(
   for words in ('dfiv default', 'dfiv paper', 'kiv paper', 'fqe default'):
     assert words in result.stdout
   assert not (tmp_path / 'runs').exists()
+
+
+def test_four_tasks_with_vectors_at_three_levels_of_noise(command, tmp_path):
+  arguments = ('reproduce', 'control', '--out', tmp_path / 'runs', '--dry-run')
+  if importlib.util.find_spec('dm_control') is None:
+    assert "pip install 'dfiv-ope[control]'" in command.refuses(*arguments)
+    return
+  result = command(*arguments)
+  assert result.returncode == 0, result.stderr
+  assert 'policies: 12 of 12 to run' in result.stdout
+  assert 'datasets: 12 of 12 to run' in result.stdout
+  assert 'experiments: 36 of 36 to run' in result.stdout
 
 
 def test_an_unknown_budget_is_refused(command, tmp_path):

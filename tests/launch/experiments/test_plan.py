@@ -212,3 +212,25 @@ def test_what_runs_cost_grows_with_their_length():
   assert seconds('fqe', updates=40_000) - seconds('fqe', updates=20_000) == (
       pytest.approx(20_000 * agents.ENTRIES['fqe'].cost['updates']))
   assert seconds('lstd') < seconds('fqe') < seconds('deepiv')
+
+
+def test_tasks_with_vectors_are_swept_with_policies_of_td3(swept):
+  pytest.importorskip('gymnasium')
+  every = plan.with_parents(swept(
+      tasks='gym:Pendulum-v1,control:walker-walk,gym:FrozenLake-v1',
+      methods='lstd', settings={'lstd': {'random_features': 4}}, policy={},
+      noises='0.4', transitions=None))
+  trained = {job.training.task: job.training for job in every
+             if isinstance(job, jobs.PolicyJob)}
+  assert {task: training.config.algorithm
+          for task, training in trained.items()} == {
+              'gym:Pendulum-v1': 'td3', 'control:walker-walk': 'td3',
+              'gym:FrozenLake-v1': 'dqn'}
+  request = trained['gym:Pendulum-v1'].request
+  assert request['td3']['policy_noise'] == 0.2 and 'dqn' not in request
+  assert trained['control:walker-walk'].name.startswith(
+      'control-walker-walk-noise-0p4-seed-0-')
+  sizes = {job.making.spec.task: job.making.spec.transitions for job in every
+           if isinstance(job, jobs.DatasetJob)}
+  assert sizes == {'gym:Pendulum-v1': 50_000, 'gym:FrozenLake-v1': 50_000,
+                   'control:walker-walk': 100_000}
