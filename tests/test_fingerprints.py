@@ -152,8 +152,8 @@ class _Known:
   """What an agent would be that never learns: fixed values."""
 
   def __init__(self):
-    self._psi = fixed_features.make(
-        _log().problem, size=4, bandwidth_scale=1., seed=1)
+    self._psi = fixed_features.make(_log().problem, random_features.Config(
+        random_features=4, bandwidth_scale=1.).settings, seed=1)
 
   def predict(self, decision):
     size = self._psi.output_size
@@ -166,8 +166,8 @@ def _intervals() -> Numbers:
   measured = influence.Influence(
       problem, memory.InMemory(table, batch_size=1, seed=0).parts,
       episodes=episodes, initial_observations=initial,
-      features=random_features.Settings(
-          random_features=10, bandwidth_scale=0.5, penalty=1e-8))
+      features=random_features.Config(
+          random_features=10, bandwidth_scale=0.5).settings)
   effect = measured.measure(_Known())
   changes = inference.resample(effect.added)
   degrees = inference.degrees(effect.added)

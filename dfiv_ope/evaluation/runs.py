@@ -165,7 +165,12 @@ class Evaluator:
     if draw_error:
       resamples = resamples + draw_error * np.random.default_rng(
           seed).standard_normal(len(resamples))
+    log = self.task.log
     metrics = {
+        # What an episode earned tells what is plausible, if none was cut off.
+        **({} if log.truncated else {
+            'lowest_return': float(np.min(log.returns)),
+            'highest_return': float(np.max(log.returns))}),
         **{name: values[-1] for name, values in curves.items()
            if name != 'updates'},
         'correction': effect.correction,

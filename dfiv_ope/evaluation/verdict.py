@@ -12,6 +12,9 @@ from dfiv_ope.evaluation import inference
 from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.ope import overlap
 
+# Of the range of returns: what an estimate may lie beyond it by rounding.
+_SLACK = 0.01
+
 
 class Answer(NamedTuple):
   """What a method says of a policy's value.
@@ -58,7 +61,8 @@ def collect(
   few = dict.fromkeys(
       answer.missing for answer in answers.values() if answer.missing)
   return [
-      *few, *_differences(answers, support, level), *_overlap(answers, support),
+      *few, *filter(None, map(beyond, answers, answers.values())),
+      *_differences(answers, support, level), *_overlap(answers, support),
       *filter(None, (
           heavy(name, answer.metrics.get('heavy_share', 0.))
           for name, answer in answers.items())),
@@ -72,6 +76,27 @@ def comparison(found: inference.Interval) -> str:
   if found.high < 0.:
     return 'The target policy does worse than the behaviour policy.'
   return 'The log does not tell which of the two policies is better.'
+
+
+def beyond(name: str, answer: Answer) -> str:
+  """Returns that no episode of the log earned an estimate; empty if one did.
+
+  Args:
+    name: of the method.
+    answer: what it says.
+  """
+  metrics = answer.metrics
+  if not {'estimate', 'lowest_return', 'highest_return'} <= set(metrics):
+    return ''
+  low, high = metrics['lowest_return'], metrics['highest_return']
+  slack = _SLACK * (high - low)
+  if low - slack <= metrics['estimate'] <= high + slack:
+    return ''
+  return (
+      f'The estimate of {name}, {metrics["estimate"]:.4g}, lies beyond the '
+      f'return of every episode of the log ({low:.4g} to {high:.4g}): it is '
+      'extrapolation, and its interval does not show how wrong it may be. '
+      'Compare methods of another family, such as kiv and fqe.')
 
 
 def heavy(name: str, share: float) -> str:
