@@ -51,6 +51,8 @@ class Influence:
     cells: of a table of states; 0 if the features are random.
     weights: w of every transition, [N].
     first_stage: what states and actions tell of the values that follow.
+    extrapolation: of a table, what actions that the log does not have in a
+      state may change; 0 elsewhere, where it is not known.
   """
 
   def __init__(
@@ -79,6 +81,7 @@ class Influence:
     self._episodes = episodes
     self._initial_observations = initial_observations
     self._kept: list[decisions.Decision] | None = None
+    self.extrapolation = 0.
     sizes = [len(rows.outcome) for rows in parts()]
     used = _pairs(range(len(sizes)), len(episodes), interval_settings.DUAL_ROWS)
     looked_at = _pairs(used, sum(sizes[index] for index in used),
@@ -95,10 +98,12 @@ class Influence:
             np.repeat(np.arange(len(sizes)), sizes), looked_at)])
     if self.cells:
       self.kind, self.columns = random_features.TABLE, self.cells
-      self.weights = tables.solve(
+      found = tables.solve(
           table_lstd.rows_of(problem, parts), table_lstd.policy_of(problem),
-          prior_rows=features.prior_rows).weigh(
-              table_lstd.starts_of(problem, initial_observations))
+          prior_rows=features.prior_rows)
+      starts = table_lstd.starts_of(problem, initial_observations)
+      self.weights = found.weigh(starts)
+      self.extrapolation = problem.value_scale * found.extrapolation(starts)
       return
     self.kind = (
         random_features.PER_ACTION if isinstance(psi, decisions.Outer)

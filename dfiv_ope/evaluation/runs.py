@@ -162,8 +162,10 @@ class Evaluator:
     effect = found.measure(learner.agent)
     draw_error = found.draw_error(learner.agent)
     resamples = inference.resample(effect.added)
-    if draw_error:
-      resamples = resamples + draw_error * np.random.default_rng(
+    # What no resampled episode shows widens the interval as well.
+    unseen = np.hypot(draw_error, found.extrapolation)
+    if unseen:
+      resamples = resamples + unseen * np.random.default_rng(
           seed).standard_normal(len(resamples))
     log = self.task.log
     metrics = {
@@ -184,6 +186,8 @@ class Evaluator:
         'overlap_joint': float(found.together),
         'overlap_bandwidth_scale': found.features.bandwidth_scale,
         'overlap_reduced': float(found.features.reduced),
+        **({'extrapolation': found.extrapolation}
+           if found.extrapolation else {}),
         **({'draws': float(targets.DRAWS), 'draw_error': draw_error}
            if draw_error else {}),
         **found.first_stage.measure(learner.agent)}

@@ -73,6 +73,9 @@ class Solution(NamedTuple):
     q: values of these, [P].
     means: value in each state of an action that the log has not, [C + 1].
     row_weights: what a row counts in the value of its state, [N].
+    left: share of the policy in each state that falls to the state's mean,
+      [C].
+    spread: how far values of actions typically lie from their state's mean.
     system: I - M of the values, [C + 1, C + 1].
     state: of each row, [N].
   """
@@ -81,6 +84,8 @@ class Solution(NamedTuple):
   q: types.FloatArray
   means: types.FloatArray
   row_weights: types.FloatArray
+  left: types.FloatArray
+  spread: float
   system: sparse.csc_matrix
   state: np.ndarray
 
@@ -91,8 +96,24 @@ class Solution(NamedTuple):
       starts: shares of the states among those that episodes start from,
         [C + 1].
     """
-    visits = _solve(self.system.T.tocsc(), starts)
-    return visits[self.state] * self.row_weights
+    return self._visits(starts)[self.state] * self.row_weights
+
+  def extrapolation(self, starts: types.FloatArray) -> float:
+    """Returns what the prior may be wrong by, in the value.
+
+    Where the mean of a state stands for actions that the log does not have,
+    these may be better or worse by the typical spread of actions, all of them
+    in the same direction.
+
+    Args:
+      starts: as in `weigh`.
+    """
+    return self.spread * float(
+        np.abs(self._visits(starts)[:-1]) @ np.abs(self.left))
+
+  def _visits(self, starts: types.FloatArray) -> types.FloatArray:
+    """Returns the discounted visits of the policy to each state, [C + 1]."""
+    return _solve(self.system.T.tocsc(), starts)
 
 
 def solve(
@@ -140,10 +161,11 @@ def solve(
   means = np.where(
       visits > 0., by_state(weights=sums) / np.maximum(visits, 1.), values[-1])
   prior = means[pairs // policy.num_actions]
+  q = (sums + prior_rows * prior) / (counts + prior_rows)
   return Solution(
-      values=values, pairs=pairs,
-      q=(sums + prior_rows * prior) / (counts + prior_rows),
-      means=np.append(means, values[-1]), row_weights=row_weights,
+      values=values, pairs=pairs, q=q, means=np.append(means, values[-1]),
+      row_weights=row_weights, left=np.where(visits > 0., left, 1.),
+      spread=float(np.sqrt(np.average(np.square(q - prior), weights=counts))),
       system=system, state=rows.state)
 
 

@@ -216,7 +216,7 @@ def test_a_small_effective_sample_size_is_not_to_be_trusted(share, grade):
   assert f'{100 * share:.2g} % of the rows, with 300 random features per' in (
       words)
   assert ('seldom shows' in words) == (grade != 'good')
-  assert 'as many as memory and rows allow' in overlap.share_words(
+  assert 'as many as rows allow' in overlap.share_words(
       share, features=40, bandwidth_scale=0.5, reduced=True)
 
 

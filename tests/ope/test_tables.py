@@ -98,6 +98,22 @@ def test_actions_that_a_policy_names_twice_count_twice():
       tables.solve(rows, policy, prior_rows=1.).values)
 
 
+def test_extrapolation_is_the_spread_of_actions_where_the_log_has_none():
+  # Two states that end at once; of state 1 the log has action 0 alone.
+  rows = tables.Rows(
+      state=np.array([0, 0, 0, 0, 1, 1]), action=np.array([0, 0, 1, 1, 0, 0]),
+      outcome=np.array([1., 1., 3., 3., 5., 5.]), continuation=np.zeros(6),
+      next_state=np.zeros(6, int))
+  policy = tables.TablePolicy(
+      np.tile([0, 1], (2, 1)), np.array([[0.5, 0.5], [0.25, 0.75]]), 2)
+  found = tables.solve(rows, policy, prior_rows=1e-9)
+  assert found.spread == pytest.approx(np.sqrt(4. / 6.))
+  np.testing.assert_allclose(found.left, [0., 0.75], atol=1e-8)
+  starts = np.array([0.2, 0.8, 0.])
+  assert found.extrapolation(starts) == pytest.approx(
+      0.8 * 0.75 * found.spread)
+
+
 def test_a_prior_must_be_positive():
   with pytest.raises(ValueError, match='prior_rows must be positive'):
     tables.solve(_log(), _policy(), prior_rows=0.)
