@@ -102,14 +102,14 @@ class Solution(NamedTuple):
     """Returns what the prior may be wrong by, in the value.
 
     Where the mean of a state stands for actions that the log does not have,
-    these may be better or worse by the typical spread of actions, all of them
-    in the same direction.
+    these may be better or worse by the typical spread of actions, in each
+    state independently of the others.
 
     Args:
       starts: as in `weigh`.
     """
-    return self.spread * float(
-        np.abs(self._visits(starts)[:-1]) @ np.abs(self.left))
+    return self.spread * float(np.sqrt(np.sum(np.square(
+        self._visits(starts)[:-1] * self.left))))
 
   def _visits(self, starts: types.FloatArray) -> types.FloatArray:
     """Returns the discounted visits of the policy to each state, [C + 1]."""
