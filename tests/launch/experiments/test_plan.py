@@ -216,7 +216,7 @@ def test_what_runs_cost_grows_with_their_length():
 
 def test_tasks_with_vectors_are_swept_with_policies_of_td3(swept):
   pytest.importorskip('gymnasium')
-  every = plan.with_parents(swept(
+  every = jobs.with_parents(swept(
       tasks='gym:Pendulum-v1,control:walker-walk,gym:FrozenLake-v1',
       methods='lstd', settings={'lstd': {'random_features': 4}}, policy={},
       noises='0.4', transitions=None))

@@ -62,7 +62,7 @@ def test_a_quick_budget_shortens_training_but_not_what_was_set():
     ({'noises': '0,two'}, "noises should be numbers, got 'two'"),
     ({'noises': 2}, r'noises must lie in \[0, 1\], got 2'),
     ({'noises': ''}, 'noises must name at least one'),
-    ({'discount': 1}, r'discount must lie in \[0, 1\)'),
+    ({'discount': 1.5}, r'discount must lie in \[0, 1\]'),
 ])
 def test_what_cannot_be_asked_for_is_said(data, words):
   with pytest.raises(ValueError, match=words):
