@@ -21,6 +21,8 @@ _ACTION_BANDWIDTH = 1.
 # Actions of a decision whose waves are looked up one by one; where there are
 # more, one product with the probabilities of all actions is cheaper.
 _FEW_CHOICES = 8
+# Of all waves, those of the state alone.
+_STATE_SHARE = 0.6
 # Columns of a state's numbers and of an action alone, and their size: waves of
 # both have unit norm in all.
 _MOST_NUMBERS, _MOST_INDICATORS, _ALONE = 100, 500, 0.3
@@ -75,8 +77,14 @@ class Together(tf.Module):
   sin(alpha) E sin(beta).
 
   What a few hundred waves of both cannot say well is said by columns of their
-  own: the numbers of the state, and the action: its entries if it is a vector,
-  else its indicator, which actions share where there are many.
+  own: waves and numbers of the state, which most of a value depends on; and the
+  action: its entries if it is a vector, else its indicator, which actions share
+  where there are many. Without the former LSTD-Q is unstable off-policy: the
+  error of the state's part is carried from step to step.
+
+  Bandwidths of states go evenly, in logarithms, from the median distance to
+  the typical one: a log that rests in one place for most of its time has a
+  median distance that is too small for the rest of it.
 
   Attributes:
     output_size: number of features, with the constant.
@@ -89,12 +97,13 @@ class Together(tf.Module):
 
     Args:
       problem: says what states and actions are, and their scales.
-      size: number of features without the constant, even.
-      bandwidth_scale: multiplies the median distances.
+      size: number of waves, even.
+      bandwidth_scale: multiplies the distances.
       seed: seeds the frequencies.
     """
     super().__init__('together')
-    self._count = size // 2
+    self._alone = round(_STATE_SHARE * size / 2)
+    self._count = size // 2 - self._alone
     self._num_actions = problem.num_actions
     self._numbers = min(len(problem.observations.numbers), _MOST_NUMBERS)
     self._indicators = min(problem.num_actions, _MOST_INDICATORS)
@@ -103,10 +112,17 @@ class Together(tf.Module):
         problem.spaces.action_size, _MOST_NUMBERS)
     self._action_columns = alone
     self.output_size = size + self._numbers + alone + 1
-    state_width = problem.distance * bandwidth_scale
     generator = np.random.default_rng(seed)
-    self._states = Angles(problem.observations, generator.standard_normal(
-        (problem.num_observations, self._count)) / state_width)
+
+    def frequencies(count: int) -> types.FloatArray:
+      widths = bandwidth_scale * np.geomspace(
+          problem.distance, problem.typical_distance, max(count, 2))[:count]
+      return generator.standard_normal(
+          (problem.num_observations, count)) / widths
+
+    self._states = Angles(problem.observations, frequencies(self._count))
+    self._states_alone = Angles(
+        problem.observations, frequencies(self._alone))
     draws = generator.standard_normal(
         (problem.spaces.action_size, self._count))
     if problem.vectors is None:
@@ -126,14 +142,16 @@ class Together(tf.Module):
     del is_training
     alpha = self._states(decision.observation)
     cosine, sine = tf.split(self._action_waves(decision), 2, axis=1)
+    alone = self._states_alone(decision.observation)
     waves = tf.concat([
         tf.cos(alpha) * cosine - tf.sin(alpha) * sine,
-        tf.sin(alpha) * cosine + tf.cos(alpha) * sine], axis=1)
+        tf.sin(alpha) * cosine + tf.cos(alpha) * sine,
+        tf.cos(alone), tf.sin(alone)], axis=1)
     numbers = decision.observation[:, :self._numbers]
     return tf.concat([
-        waves / np.sqrt(self._count),
+        waves / np.sqrt(self._count + self._alone),
         _ALONE * tf.cast(numbers, tf.float64),
-        _ALONE * self._action_alone(decision), tf.ones_like(alpha[:, :1])],
+        _ALONE * self._action_alone(decision), tf.ones_like(alone[:, :1])],
         axis=1)
 
   def dot(

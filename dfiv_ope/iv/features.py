@@ -102,6 +102,15 @@ def median_distance(x: types.FloatArray) -> float:
   return float(np.median(distance)) if distance.size else 1.
 
 
+def typical_distance(x: types.FloatArray) -> float:
+  """Returns the root mean square distance between rows of x [B, D].
+
+  It is that of the median where rows are spread evenly, and larger where most
+  of them lie close together and others far away.
+  """
+  return float(np.sqrt(2. * np.sum(np.var(x, axis=0, dtype=np.float64)))) or 1.
+
+
 def some_rows(x: types.Nest) -> types.Nest:
   """Returns rows of x [B, ...], evenly spread, to take distances of."""
   return x[::-(-len(x) // _BANDWIDTH_ROWS)]

@@ -88,6 +88,7 @@ class Problem:
     observations: encodes observations: standardised numbers, indicators of
       categories.
     distance: median distance between expanded observations.
+    typical_distance: the root of the mean square of such distances.
     value_scale: how far values typically lie from their mean.
     value_mean: their mean, in units of `value_scale`: where a network of
       values should start.
@@ -102,6 +103,7 @@ class Problem:
   num_actions: int
   observations: encoding.Encoding
   distance: float
+  typical_distance: float
   value_scale: float
   value_mean: float
   lowest: float
@@ -252,11 +254,12 @@ def pose(
       transitions.action, categorical=tuple(continuous.categories))
   # Rewards of at most one, so that nothing under- or overflows.
   unit = float(np.max(np.abs(rewards))) or 1.
+  seen = states.apply(features.some_rows(transitions.observation)).numpy()
   raw = Problem(
       policy=policy, discount=discount, num_actions=num_actions,
       observations=states,
-      distance=features.median_distance(states.apply(
-          features.some_rows(transitions.observation)).numpy()),
+      distance=features.median_distance(seen),
+      typical_distance=features.typical_distance(seen),
       value_scale=unit, value_mean=0.,
       lowest=float(min(rewards.min(), rewards.min() * horizon)),
       highest=float(max(rewards.max(), rewards.max() * horizon)),

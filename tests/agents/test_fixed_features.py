@@ -58,19 +58,30 @@ def _waves(problem, decision, seed=0, size=2_000):
   return psi(decision).numpy()
 
 
+def _kernel(problem, distance):
+  """Returns the mean of Gaussian kernels of all bandwidths."""
+  widths = np.geomspace(problem.distance, problem.typical_distance, 1_000)
+  return np.mean(np.exp(-distance / 2. / widths ** 2))
+
+
 def test_features_together_are_those_of_the_kernel_of_both(case):
-  observation = case.problem.observations.compact(case.observations[:2])
-  now = [_waves(case.problem, decisions.taken(observation, tf.fill([2], each)))
+  problem = dataclasses.replace(
+      case.problem, typical_distance=3. * case.problem.distance)
+  observation = problem.observations.compact(case.observations[:2])
+  now = [_waves(problem, decisions.taken(observation, tf.fill([2], each)))
          for each in (0, 1)]
-  distance = np.sum(np.square(observation[0] - observation[1]))
-  expected = np.exp(-distance / 2. / case.problem.distance ** 2)
+  expected = _kernel(
+      problem, np.sum(np.square(observation[0] - observation[1])))
+  assert expected > 1.1 * np.exp(-np.sum(np.square(
+      observation[0] - observation[1])) / 2. / problem.distance ** 2)
   waves = [each[:, :2_000] for each in now]
   inner = waves[0] @ waves[0].T
   np.testing.assert_allclose(
       inner, [[1., expected], [expected, 1.]], atol=0.05)
-  # Indicators of two actions are sqrt(2) apart.
+  # Indicators of two actions are sqrt(2) apart; 60 % of the waves do not see
+  # the action.
   np.testing.assert_allclose(
-      np.diag(waves[0] @ waves[1].T), np.exp(-1.), atol=0.05)
+      np.diag(waves[0] @ waves[1].T), 0.6 + 0.4 * np.exp(-1.), atol=0.05)
   # Beside them the numbers of the state, the action, and a constant.
   np.testing.assert_allclose(
       now[1][:, 2_000:], np.concatenate([

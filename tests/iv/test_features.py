@@ -36,6 +36,13 @@ def test_median_bandwidth_of_many_rows_is_close_to_the_normal_value():
   assert features.median_bandwidth(x)[0] == pytest.approx(0.9539, rel=0.05)
 
 
+def test_the_typical_distance_is_the_root_of_the_mean_square():
+  x = np.array([[0., 0.], [0., 0.], [3., 4.]])
+  # Of the nine pairs of rows four are 5 apart.
+  assert features.typical_distance(x) == pytest.approx(np.sqrt(4 * 25 / 9))
+  assert features.typical_distance(np.ones((4, 2))) == 1.
+
+
 def test_standardiser_has_unit_moments_and_inverts():
   x = np.random.default_rng(0).normal(5., 3., (100, 2))
   standardiser = scaling.fit_standardiser(x)
