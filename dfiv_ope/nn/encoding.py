@@ -77,6 +77,23 @@ class Encoding:
       parts.append(tf.cast(tf.where(found, place, -1), tf.float32)[:, None])
     return tf.concat(parts, axis=1)
 
+  def require_known(self, raw: types.FloatArray) -> None:
+    """Refuses raw rows [B, D] with a value that is no category of its column.
+
+    Raises:
+      ValueError: there is one, of which the log tells nothing.
+    """
+    for column, values in self.categories.items():
+      asked = np.asarray(raw, np.float64)[:, column]
+      unknown = ~np.isin(asked, values)
+      if np.any(unknown):
+        row = int(np.argmax(unknown))
+        raise ValueError(
+            f'Row {row} has {asked[row]:g} in column {column}, which is '
+            f'categorical and has {len(values):,} '
+            f'categor{"y" if len(values) == 1 else "ies"} in the log, not this '
+            'one: the log tells nothing of it. Leave such rows out.')
+
   def expand(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns compact rows with indicators instead of places, [B, K].
 

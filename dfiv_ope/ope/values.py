@@ -19,13 +19,14 @@ class QFunction:
     """Returns Q(s, .), [B, A], of raw observations [B, D].
 
     Raises:
-      ValueError: actions are vectors, of which there is no end.
+      ValueError: actions are vectors, of which there is no end; or a value is
+        no category of its column.
     """
     if self._problem.continuous is not None:
       raise ValueError(
           'Actions are vectors, so the values of all cannot be listed. Ask '
           'value(observation, action) for those of some.')
-    states = self._problem.observations.compact(observation)
+    states = self._states(observation)
     columns = [
         self._function(decisions.taken(
             states, tf.fill([len(observation)], action)))
@@ -33,17 +34,31 @@ class QFunction:
     return self._raw(tf.concat(columns, axis=1))
 
   def value(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
-    """Returns Q(s, a), [B], of raw observations [B, D] and their actions."""
+    """Returns Q(s, a), [B], of raw observations [B, D] and their actions.
+
+    Raises:
+      ValueError: a value is no category of its column.
+    """
     vectors = self._problem.vectors
     return self._raw(self._function(decisions.taken(
-        self._problem.observations.compact(observation),
+        self._states(observation),
         action if vectors is None else vectors.compact(action))))[:, 0]
 
   def expected(self, observation: tf.Tensor) -> tf.Tensor:
-    """Returns E_pi Q(s, .), [B], of raw observations [B, D]."""
+    """Returns E_pi Q(s, .), [B], of raw observations [B, D].
+
+    Raises:
+      ValueError: a value is no category of its column.
+    """
+    self._problem.observations.require_known(observation)
     return tf.concat([
         self._raw(self._function(decision))[:, 0]
         for decision in self._problem.target.in_parts(observation)], axis=0)
+
+  def _states(self, observation: tf.Tensor) -> tf.Tensor:
+    """Returns raw observations encoded; refuses unknown categories."""
+    self._problem.observations.require_known(observation)
+    return self._problem.observations.compact(observation)
 
   def _raw(self, value: tf.Tensor) -> tf.Tensor:
     return self._problem.value_scale * tf.cast(value, tf.float64)

@@ -136,6 +136,12 @@ def test_lstd_on_a_categorical_number_is_the_tabular_answer():
   np.testing.assert_allclose(
       learner.q_function.values(tf.constant(np.sort(names, axis=0))),
       table.reshape(5, 2), rtol=1e-4)
+  wrong = tf.constant([[names[0, 0]], [names.max() + 1.]])
+  asked = learner.q_function
+  for ask in (asked.values, asked.expected,
+              lambda states: asked.value(states, tf.constant([0, 1]))):
+    with pytest.raises(ValueError, match='Row 1 .* 5 categories in the log'):
+      ask(wrong)
 
 
 def test_features_of_a_table_have_one_column_a_cell_and_action():
