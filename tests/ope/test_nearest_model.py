@@ -1,0 +1,165 @@
+"""The model of nearest neighbours: exact where the log has all there is."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import dfiv_ope
+from dfiv_ope import testing
+from dfiv_ope.ope import nearest_model
+
+
+class Threshold:
+  """Goes up below a height, else down."""
+
+  def __init__(self, height):
+    self._height = height
+
+  def action_probabilities(self, observation):
+    return tf.one_hot(
+        tf.cast(tf.cast(observation[:, 0], tf.float32) < self._height,
+                tf.int32), 2)
+
+
+class Recorder(Threshold):
+  """Keeps the states that it is asked about."""
+
+  def __init__(self):
+    super().__init__(0.5)
+    self.seen = []
+
+  def action_probabilities(self, observation):
+    self.seen.append(observation.numpy()[:, 0])
+    return super().action_probabilities(observation)
+
+
+def _line(episodes=60, length=12, seed=0, noise=0.):
+  """Steps of -1 or 1 on a line, from anywhere; a step up earns 1."""
+  generator = np.random.default_rng(seed)
+  place = generator.uniform(-3., 3., episodes)
+  rows = []
+  for step in range(length):
+    action = generator.integers(0, 2, episodes)
+    after = place + 2. * action - 1. + noise * generator.normal(size=episodes)
+    rows.append(np.stack([
+        np.arange(episodes), place, action, action, after,
+        np.full(episodes, step == length - 1)], axis=1))
+    place = after
+  rows = np.stack(rows, axis=1).reshape(-1, 6)
+  return dfiv_ope.Log.from_arrays(
+      rows[:, 1:2], rows[:, 2].astype(int), rows[:, 3],
+      np.zeros(len(rows), bool), rows[:, 5].astype(bool), discount=0.9,
+      next_observations=rows[:, 4:5], episode_ids=rows[:, 0].astype(int))
+
+
+def _on_the_line(start, height, steps):
+  """Returns the exact discounted number of steps up."""
+  total, place = 0., np.array(start, float)
+  for step in range(steps):
+    total = total + 0.9 ** step * (place < height)
+    place = place + np.where(place < height, 1., -1.)
+  return total
+
+
+def test_what_a_step_changes_is_exact_where_it_is_the_same_everywhere():
+  log = _line()
+  start = np.array([[0.123], [-2.71], [1.9]])
+  found = nearest_model.fit(log).roll(Threshold(0.5), start, steps=30)
+  np.testing.assert_allclose(
+      found.returns, _on_the_line(start[:, 0], 0.5, 30), atol=1e-5)
+  # A jump is to where the neighbour went, so states are those of the log.
+  policy = Recorder()
+  nearest_model.fit(log, jump=True).roll(policy, start, steps=10)
+  assert set(np.concatenate(policy.seen[1:])) <= set(
+      np.asarray(log.transitions.next_observation, float)[:, 0])
+
+
+def test_weights_times_rewards_are_the_value_and_count_the_time():
+  log = _line(noise=0.1)
+  found = nearest_model.fit(log).roll(
+      Threshold(0.), log.initial_observations, steps=20)
+  np.testing.assert_allclose(
+      found.weights @ log.transitions.reward, np.mean(found.returns),
+      rtol=1e-9)
+  np.testing.assert_allclose(
+      np.sum(found.weights), (1. - 0.9 ** 20) / 0.1, rtol=1e-9)
+  assert found.left == pytest.approx(0.9 ** 20)
+
+
+def test_visits_that_leave_the_log_are_counted_by_the_time_they_take():
+  log = _line()
+  near = nearest_model.fit(log).roll(
+      Threshold(0.), np.array([[0.2]]), steps=40)
+  np.testing.assert_array_equal(near.beyond, np.zeros(10))
+  # Always up: after some 20 steps nobody was there.
+  away = nearest_model.fit(log).roll(
+      Threshold(np.inf), np.array([[0.2]]), steps=100)
+  assert away.beyond[0] < 0.5
+  np.testing.assert_array_equal(away.beyond[3:], np.ones(7))
+
+
+def test_an_action_that_the_log_never_took_is_beyond_it():
+  log = _line()
+  up = np.asarray(log.transitions.action) == 1
+  one_way = dfiv_ope.Log.from_arrays(
+      log.transitions.observation[up], np.zeros(up.sum(), int),
+      log.transitions.reward[up], np.zeros(up.sum(), bool),
+      np.ones(up.sum(), bool), discount=0.9, num_actions=2,
+      next_observations=log.transitions.next_observation[up],
+      episode_ids=np.arange(up.sum()))
+  found = nearest_model.fit(one_way).roll(
+      Threshold(np.inf), np.array([[0.2]]), steps=5)
+  assert np.nanmin(found.beyond) == 1.
+  assert np.all(np.isfinite(found.returns))
+
+
+def test_of_equal_states_every_step_is_as_likely():
+  """A table: the value is that of the transitions that the log shows."""
+  process = testing.TabularMDP(seed=3)
+  rows = process.transitions(3_000)
+  names = np.argmax(rows.observation, axis=1).astype(float)[:, None]
+  later = np.argmax(rows.next_observation, axis=1).astype(float)[:, None]
+  log = dfiv_ope.Log.from_arrays(
+      names, np.asarray(rows.action), np.asarray(rows.reward, float),
+      np.asarray(rows.discount) == 0., np.ones(3_000, bool), discount=0.8,
+      next_observations=later, episode_ids=np.arange(3_000),
+      categorical=[0])
+  policy = np.array([0.3, 0.7])
+  counts = np.zeros((5, 2, 5))
+  state, action = names[:, 0].astype(int), np.asarray(rows.action)
+  going_on = np.asarray(rows.discount, float)
+  np.add.at(counts, (state, action, later[:, 0].astype(int)), going_on)
+  seen = np.zeros((5, 2))
+  np.add.at(seen, (state, action), 1.)
+  gains = np.zeros((5, 2))
+  np.add.at(gains, (state, action), np.asarray(rows.reward, float))
+  values = np.linalg.solve(
+      np.eye(5) - 0.8 * np.einsum(
+          'a,sat->st', policy, counts / seen[:, :, None]),
+      (gains / seen) @ policy)
+  found = nearest_model.fit(log).roll(
+      testing.Mixed(policy), np.zeros((6_000, 1)), steps=60)
+  error = np.std(found.returns) / np.sqrt(6_000)
+  assert abs(np.mean(found.returns) - values[0]) < 4. * error
+  np.testing.assert_array_equal(found.beyond[:1], [0.])
+
+
+def test_many_columns_are_looked_up_without_a_tree():
+  log = _line()
+  generator = np.random.default_rng(1)
+
+  def widen(observation):
+    return np.concatenate([
+        observation, np.zeros((len(observation), 30))], axis=1)
+
+  rows = log.transitions
+  wide = dfiv_ope.Log.from_arrays(
+      widen(rows.observation), np.asarray(rows.action),
+      np.asarray(rows.reward), np.zeros(len(log), bool),
+      np.diff(log.episodes, append=-1) != 0, discount=0.9,
+      next_observations=widen(rows.next_observation),
+      episode_ids=log.episodes)
+  start = generator.uniform(-2., 2., (3, 1))
+  found = nearest_model.fit(wide).roll(Threshold(0.5), widen(start), steps=25)
+  np.testing.assert_allclose(
+      found.returns, _on_the_line(start[:, 0], 0.5, 25), atol=1e-4)
