@@ -15,7 +15,7 @@ import numpy as np
 from dfiv_ope import stages, types, versions, whole_files
 from dfiv_ope.agents import checkpoints as checkpoints_lib
 from dfiv_ope.agents import dqn, replay, td3
-from dfiv_ope.agents.entries import rounds
+from dfiv_ope.agents.entries import rounds, trainers
 from dfiv_ope.policies import acting, rollout, simulation, trained
 
 _CHECKPOINTS = 20  # in a run
@@ -129,34 +129,19 @@ def train(
   return policy
 
 
-def request(
-    task: str, action_noise: float, seed: int, config: rounds.Config,
-) -> dict[str, Any]:
-  """Returns what identifies a training job."""
-  return {
-      'task': task, 'action_noise': action_noise, 'seed': seed,
-      config.algorithm: dataclasses.asdict(config)}
-
-
 def write(
     out: pathlib.Path,
+    wanted: trainers.Training,
     *,
     make_environment: rollout.MakeEnvironment,
-    task: str,
-    action_noise: float,
-    seed: int,
-    config: rounds.Config,
     progress: stages.Progress = stages.silent,
 ) -> Mapping[str, Any]:
   """Trains a policy, tries it in the environment and writes both down.
 
   Args:
     out: directory of the policy; a killed run goes on from what it left.
+    wanted: what is trained.
     make_environment: builds the environment of an episode from its seed.
-    task: name of the environment, for the record.
-    action_noise: of the environment, for the record.
-    seed: same seed, same policy.
-    config: the hyper-parameters.
     progress: told of the training and of the trials.
 
   Returns:
@@ -164,9 +149,11 @@ def write(
   """
   started = time.process_time()
   checkpoints = out / 'training'
-  with progress(f'Training on {task}', config.transitions) as update:
+  with progress(
+      f'Training on {wanted.task}', wanted.config.transitions) as update:
     policy = train(
-        make_environment, config, seed=seed, directory=checkpoints,
+        make_environment, wanted.config, seed=wanted.seed,
+        directory=checkpoints,
         progress=lambda p: update(
             p.transitions, f'return so far {p.mean_return:.1f}'))
   cpu_seconds = time.process_time() - started
@@ -179,15 +166,14 @@ def write(
     with progress(title, None) as update:
       trials[name] = dataclasses.asdict(simulation.true_value(
           make_environment, candidate, discount=_DISCOUNT,
-          seed=rollout.stream(seed, 'trial'),
+          seed=rollout.stream(wanted.seed, 'trial'),
           max_episodes=(_CONTINUOUS_TRIAL_EPISODES if sizes.continuous
                         else _TRIAL_EPISODES),
           progress=lambda n: update(n, f'{n:,} episodes')))
   trained.save(policy, out, num_observations=sizes.num_observations,
                actions=sizes.continuous)
   record = {
-      'schema': trained.SCHEMA,
-      **request(task, action_noise, seed, config),
+      'schema': trained.SCHEMA, **wanted.request,
       'discount': _DISCOUNT, **trials,
       'cpu_seconds': round(cpu_seconds, 1),
       'versions': versions.versions()}

@@ -1,9 +1,17 @@
 """What a person wants to know of a dataset, from its record."""
 
+import pathlib
+
 import numpy as np
 
-from dfiv_ope.datasets import action_summary
+from dfiv_ope.datasets import action_summary, reading
 from dfiv_ope.datasets import spec as spec_lib
+
+
+def of(path: pathlib.Path) -> list[tuple[str, str]]:
+  """Returns the lines of the card of a dataset's directory."""
+  metadata = spec_lib.read_metadata(path)
+  return rows(metadata, reading.vectors(path, metadata))
 
 
 def rows(

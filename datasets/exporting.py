@@ -16,8 +16,8 @@ from dfiv_ope import hints
 from dfiv_ope.datasets import bounds as bounds_lib
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import formats, reading
 from dfiv_ope.datasets import labels as labels_lib
-from dfiv_ope.datasets import reading
 from dfiv_ope.datasets.formats import npz_file, parquet_file, source
 
 FORMATS = ('csv', 'parquet', 'npz', 'minari')
@@ -52,6 +52,34 @@ def export(
   out.parent.mkdir(parents=True, exist_ok=True)
   with _whole(out) as partial:
     writers[format_name](dataset, partial)
+
+
+def told(out: pathlib.Path) -> str:
+  """Returns the format that the name of a file tells.
+
+  Raises:
+    ValueError: it tells none.
+  """
+  found = formats.of_name(out)
+  if found is None:
+    raise ValueError(
+        f'The name of {out} tells no format. Say --format with one of '
+        f'{", ".join(FORMATS)}.')
+  return found
+
+
+def csv_notes(dataset: reading.Dataset) -> Iterator[str]:
+  """Yields what an import of exported CSV must be told."""
+  continuous, named = dataset.metadata.continuous, categorical(dataset)
+  if continuous:
+    yield ('The rows alone do not tell what the actions are: import them with '
+           f'{action_options(continuous)}.')
+  elif not inferred(dataset):
+    yield ('The rows alone do not tell all actions and their order: import '
+           f'them with --actions {",".join(labels(dataset))}.')
+  if named:
+    yield ('The rows alone do not tell which observations are categorical: '
+           f'import them with --categorical {",".join(named)}.')
 
 
 def labels(dataset: reading.Dataset) -> tuple[str, ...]:

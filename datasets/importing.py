@@ -1,10 +1,41 @@
 """Makes a dataset of a user's log."""
 
+from collections.abc import Mapping
 import pathlib
+from typing import Any
 
-from dfiv_ope import stages, versions, whole_files
+from dfiv_ope import atomic_output, stages, versions, whole_files
 from dfiv_ope.datasets import logs, store
 from dfiv_ope.datasets import spec as spec_lib
+
+
+def build(
+    reader: logs.LogReader,
+    out: pathlib.Path,
+    *,
+    discount: float,
+    request: Mapping[str, Any],
+    progress: stages.Progress = stages.silent,
+) -> None:
+  """Makes the directory of a dataset, whole or not at all.
+
+  Args:
+    reader: the log.
+    out: a new directory, or what a killed run of the same request left.
+    discount: of the value that will be asked for.
+    request: what else the user asked for.
+    progress: told of each stage.
+
+  Raises:
+    OSError: there is something else, or the checkpoint could not be written.
+    ValueError: something is wrong with the log, or nothing is left of it.
+  """
+  spec = spec_lib.Log(
+      name=out.resolve().name, source=reader.file, format=reader.format,
+      mapping=reader.mapping, discount=discount)
+  with atomic_output.building(out, record=spec_lib.METADATA, request={
+      **request, 'mapping': reader.mapping, 'discount': discount}):
+    make(reader, out, spec, progress=progress)
 
 
 def make(

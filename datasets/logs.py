@@ -248,9 +248,9 @@ class LogReader:
 
 
 def open_mapped(
-    path: pathlib.Path, *, format_name: str | None,
-    mapping: pathlib.Path | None, assignments: list[str] | None,
-    actions: str | None, ends: str | None,
+    path: pathlib.Path, *, format_name: str | None = None,
+    mapping: pathlib.Path | None = None, assignments: list[str] | None = None,
+    actions: str | None = None, ends: str | None = None,
     categorical: list[str] | None = None, bandit: bool | None = None,
     time_feature: bool | None = None, horizon: int | None = None,
     continuous: bool | None = None, bounds: str | None = None,

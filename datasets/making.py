@@ -1,14 +1,21 @@
 """Makes a dataset of a policy: its log, its true value, and their record."""
 
+from collections.abc import Callable
 import contextlib
 import pathlib
 import time
 from typing import NamedTuple
 
 from dfiv_ope import stages, versions, whole_files
-from dfiv_ope.datasets import collection, store
+from dfiv_ope.datasets import collection, reading, store
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.policies import rollout, simulation, trained
+from dfiv_ope.policies import (
+  acting,
+  episode_returns,
+  rollout,
+  simulation,
+  trained,
+)
 
 
 class Made(NamedTuple):
@@ -114,3 +121,27 @@ def make(
       policy=record, versions=versions.versions())
   whole_files.write(out / spec_lib.METADATA, metadata.to_json())
   return Made(metadata, cpu_seconds)
+
+
+def true_value(
+    path: pathlib.Path, maker: Callable[..., rollout.MakeEnvironment], *,
+    epsilon: float, max_episodes: int, trusted: bool = False,
+) -> episode_returns.MonteCarlo:
+  """Simulates the value of a made dataset's policy with more noise.
+
+  Args:
+    path: directory of the dataset.
+    maker: called with a task and its action_noise (`envs.maker`).
+    epsilon: extra probability of a uniform action.
+    max_episodes: simulate at most as many episodes.
+    trusted: load the policy whatever operations it holds.
+  """
+  metadata = spec_lib.read_metadata(path)
+  spec, own = metadata.spec, reading.load_policy(
+      path, metadata, trusted=trusted)
+  assert own is not None and isinstance(spec, spec_lib.Spec)
+  return simulation.true_value(
+      maker(spec.task, action_noise=spec.action_noise),
+      acting.explore(own, epsilon=epsilon), discount=spec.discount,
+      max_episodes=max_episodes,
+      seed=rollout.stream(spec.seed, f'truth {epsilon:g}'))

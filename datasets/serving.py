@@ -38,6 +38,37 @@ def same_checkpoint(dataset: reading.Dataset) -> bool:
       np.concatenate(list(initial)), dataset.initial_observations)
 
 
+def serve(
+    path: pathlib.Path, *, port: int, everywhere: bool = False,
+) -> tuple[reverb.Server, str]:
+  """Starts a server of a dataset that is sound; returns its name as well.
+
+  Its files are verified, and restoring is tried in another process first.
+
+  Args:
+    path: the directory of the dataset.
+    port: to listen on.
+    everywhere: listen on all interfaces, not on this machine's own only.
+
+  Raises:
+    OSError: the system cannot keep the server to this machine.
+    TimeoutError: Reverb did not finish in time.
+    ValueError: the dataset is damaged.
+  """
+  dataset = reading.open_dataset(path)
+  metadata = dataset.metadata
+  if not same_checkpoint(dataset):
+    raise ValueError(
+        f'The Reverb checkpoint of {path} does not hold the rows of its '
+        'arrays. Make the dataset again.')
+  del dataset  # The server has its rows in memory, too.
+  sizes = {'num_observations': metadata.num_observations,
+           'action_entries': metadata.action_entries}
+  probe(path, **sizes)
+  return restore(
+      path, port=port, everywhere=everywhere, **sizes), metadata.spec.id
+
+
 def restore(
     path: pathlib.Path, *, num_observations: int, action_entries: int = 0,
     port: int | None = None, everywhere: bool = False,

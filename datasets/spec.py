@@ -1,6 +1,7 @@
 """What a dataset is: the request, and the record that lies next to the data."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -255,3 +256,18 @@ def read_metadata(path: pathlib.Path) -> Metadata:
   finding.require(path)
   file = path / METADATA
   return Metadata.from_json(record.read(file), source=file)
+
+
+def first(
+    folders: Iterable[pathlib.Path], wanted: Callable[[Metadata], bool],
+) -> pathlib.Path | None:
+  """Returns the first dataset in some folders whose record is wanted.
+
+  What is damaged or of another version is passed over.
+  """
+  for folder in folders:
+    for file in sorted(folder.glob(f'*/{METADATA}')):
+      with contextlib.suppress(OSError, ValueError):
+        if wanted(read_metadata(file.parent)):
+          return file.parent
+  return None

@@ -9,6 +9,7 @@ and is left alone.
 from collections.abc import Iterator, Mapping
 import contextlib
 import fcntl
+import hashlib
 import json
 import pathlib
 from typing import IO, Any
@@ -49,6 +50,18 @@ def building(
       whole_files.remove(out)
       raise
   (out / _MARKER).unlink()
+
+
+def name(readable: str, content: Any) -> str:
+  """Returns a name of a directory that people can read and no other has.
+
+  Args:
+    readable: how it begins.
+    content: what is made there, as JSON data.
+  """
+  text = json.dumps(content, sort_keys=True)
+  digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+  return f'{readable}-{digest}'.replace('.', 'p').replace(':', '-')
 
 
 def _claim(

@@ -189,3 +189,31 @@ def mapping(name: str, value: Any) -> Mapping[str, Any]:
   if not isinstance(value, Mapping):
     raise ValueError(f'{name} should hold names and values, got {value!r}.')
   return value
+
+
+def items(value: Any) -> Sequence[Any]:
+  """Returns the items of a list that a user gave: with commas, or as YAML."""
+  if isinstance(value, str):
+    return [each.strip() for each in value.split(',') if each.strip()]
+  return value if isinstance(value, list | tuple) else [value]
+
+
+def number(name: str, value: Any, kind: type[float] | type[int]) -> float:
+  """Returns a number that a user gave.
+
+  Args:
+    name: of what it is for, as the user wrote it.
+    value: what the user gave.
+    kind: of the number.
+
+  Raises:
+    ValueError: it is no number of this kind.
+  """
+  try:
+    found = kind(value)
+    if isinstance(value, bool) or float(value) != found:
+      raise ValueError
+  except (TypeError, ValueError, OverflowError) as error:
+    wanted = 'numbers' if kind is float else 'a whole number'
+    raise ValueError(f'{name} should be {wanted}, got {value!r}.') from error
+  return found

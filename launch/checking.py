@@ -12,6 +12,7 @@ from dfiv_ope.launch import completion, console, options, runtime
 if TYPE_CHECKING:
   from dfiv_ope.datasets import log_check
 
+
 def check(
     path: Annotated[pathlib.Path, typer.Argument(
         help='Directory of a dataset, or a log to be imported.')],
@@ -19,17 +20,7 @@ def check(
         help='Also say how far a dataset overlaps with this policy, as '
              '`evaluate` takes it.',
         autocompletion=completion.policy)] = None,
-    format_name: options.LogFormat = None,
-    mapping: options.LogMapping = None,
-    assignments: options.LogColumns = None,
-    actions: options.LogActions = None,
-    ends: options.LogEnds = None,
-    categorical: options.LogCategorical = None,
-    bandit: options.LogBandit = None,
-    time_feature: options.LogTime = None,
-    horizon: options.LogHorizon = None,
-    continuous: options.LogContinuous = None,
-    bounds: options.LogBounds = None,
+    columns: options.OfLog = options.OF_LOG,
     as_json: options.Json = False,
 ) -> None:
   """Say what a dataset or a log holds, and whether it is sound.
@@ -39,12 +30,6 @@ def check(
   cannot be read included; it takes the same options. Exit code 0 if all is
   well, 2 if not.
   """
-  given: dict[str, Any] = {
-      'format_name': format_name, 'mapping': mapping,
-      'assignments': assignments, 'actions': actions, 'ends': ends,
-      'categorical': categorical, 'bandit': bandit,
-      'time_feature': time_feature, 'horizon': horizon,
-      'continuous': continuous or None, 'bounds': bounds}
   is_log = finding.is_log(path)
   if not is_log:
     finding.require(path)
@@ -52,13 +37,13 @@ def check(
     raise ValueError(
         f'{path} is a log. Import it first; a policy is compared with a '
         'dataset.')
-  if not is_log and any(value is not None for value in given.values()):
+  if not is_log and columns.given:
     raise ValueError(
         f'{path} is a dataset, whose columns are known. The options are for '
         'logs.')
   runtime.start()
   from dfiv_ope.datasets import log_check, logs
-  reader = logs.open_mapped(path, **given) if is_log else None
+  reader = logs.open_mapped(path, **columns.given) if is_log else None
   try:
     report = (
         log_check.check_log(path, reader, progress=console.progress) if reader

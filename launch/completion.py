@@ -7,9 +7,7 @@ heavy is imported for them.
 from collections.abc import Callable, Iterable, Sequence
 import pathlib
 
-# The policies that a log itself has; any other is a file, a directory or a
-# function, as `policies.resolve` has it.
-POLICIES = ('uniform', 'behaviour-clone', 'columns')
+from dfiv_ope.policies import naming
 
 Complete = Callable[[str], list[str]]
 
@@ -39,7 +37,7 @@ def policy(incomplete: str) -> list[str]:
   What no known policy starts with is left to the shell, which completes paths.
   """
   name, equals, spec = incomplete.rpartition('=')
-  offered = [each for each in POLICIES if each.startswith(spec)]
+  offered = [each for each in naming.WORDS if each.startswith(spec)]
   if offered or equals:
     offered += _paths(spec)
   return [f'{name}{equals}{each}' for each in offered]

@@ -20,9 +20,7 @@ def coverage(
     seeds: options.Seeds = 3,
     level: options.Level = 0.95,
     settings: options.Settings = None,
-    workers: options.Workers = None,
-    ray: options.Ray = None,
-    as_json: options.Json = False,
+    running: options.Running = options.RUNNING,
 ) -> None:
   """Counts how often the intervals of `evaluate` hold the true value.
 
@@ -40,11 +38,12 @@ def coverage(
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan
   from dfiv_ope.launch.reporting import coverage as coverage_table
-  where = runner.executor(workers or 1, ray)
+  where = runner.executor(running.workers or 1, running.ray)
   planned = plan.coverage(
-      dataset.resolve() if ray else dataset,
+      dataset.resolve() if running.ray else dataset,
       [configured.configure(each.method, settings=each.settings)
        for each in asked], logs=logs, seeds=seeds, level=level)
   runner.answer(
       runner.carry_out(planned, out, where, title='Logs'), out,
-      show=coverage_table.show, data=coverage_table.data, as_json=as_json)
+      show=coverage_table.show, data=coverage_table.data,
+      as_json=running.as_json)

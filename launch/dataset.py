@@ -6,17 +6,13 @@ from typing import Annotated
 
 import typer
 
-from dfiv_ope import atomic_output, envs, limits, overrides
-from dfiv_ope.agents.entries import trainers
+from dfiv_ope import atomic_output, envs, limits
 from dfiv_ope.datasets import finding
 from dfiv_ope.launch import console, options, runtime
 from dfiv_ope.policies import trained
 
 # Where `serve` may listen.
 _HERE, _EVERYWHERE = '127.0.0.1', '0.0.0.0'
-
-DatasetPath = Annotated[pathlib.Path, typer.Argument(
-    help='Directory of a dataset.', metavar='DATASET')]
 
 
 def make(
@@ -57,13 +53,8 @@ def make(
     limits.count('--transitions', transitions, most=limits.TRANSITIONS)
   limits.count(
       '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
-  limits.count('--seed', seed, least=0, most=limits.SEED)
-  envs.require(task)
-  envs.make(task, action_noise=action_noise, seed=0)  # refuses what is wrong
+  wanted = options.training(task, action_noise, seed, settings)
   runtime.start()
-  config = overrides.apply(
-      trainers.config(task, continuous=envs.is_continuous(task)),
-      settings or [])
   from dfiv_ope.agents import training
   from dfiv_ope.datasets import making
   from dfiv_ope.datasets import spec as spec_lib
@@ -72,48 +63,39 @@ def make(
       discount=discount, seed=seed,
       transitions=(spec_lib.usual_transitions(task) if transitions is None
                    else transitions))
-  if target is not None:
-    origin = trained.read_record(target)
-  else:
-    origin = training.request(task, action_noise, seed, config)
+  origin = trained.read_record(target) if target else wanted.request
+  make_environment = envs.maker(task, action_noise=action_noise)
   with atomic_output.building(
       out, record=spec_lib.METADATA,
       request={'spec': dataclasses.asdict(spec), 'policy': origin}):
     policy_path = out / 'trained'
     if target is None and not (policy_path / trained.RECORD).exists():
       training.write(
-          policy_path, task=task, action_noise=action_noise, seed=seed,
-          make_environment=envs.maker(task, action_noise=action_noise),
-          config=config, progress=console.progress)
+          policy_path, wanted, make_environment=make_environment,
+          progress=console.progress)
     metadata, seconds = making.make(
         out, spec=spec, policy_path=target or policy_path,
         truth_episodes=truth_episodes, intermediate=policy_path,
-        make_environment=envs.maker(task, action_noise=action_noise),
-        progress=console.progress)
+        make_environment=make_environment, progress=console.progress)
     console.note(
         f'Collected and wrote {metadata.transitions:,} transitions in '
         f'{seconds:.1f} CPU s, {metadata.transitions / seconds:,.0f} a second.')
   show(out)
 
 
-def show(
-    path: DatasetPath,
-    as_json: options.Json = False,
-) -> None:
+def show(path: options.Dataset, as_json: options.Json = False) -> None:
   """Show what a dataset holds."""
   finding.require(path)
-  from dfiv_ope.datasets import card, reading
+  from dfiv_ope.datasets import card
   from dfiv_ope.datasets import spec as spec_lib
-  metadata = spec_lib.read_metadata(path)
   if as_json:
-    console.say_json(metadata.to_json())
+    console.say_json(spec_lib.read_metadata(path).to_json())
   else:
-    console.card(f'Dataset {path}', card.rows(
-        metadata, reading.vectors(path, metadata)))
+    console.card(f'Dataset {path}', card.of(path))
 
 
 def serve(
-    path: DatasetPath,
+    path: options.Dataset,
     port: Annotated[int, typer.Option(
         help='Port to listen on.', min=1, max=65535)] = 8000,
     host: Annotated[str, typer.Option(
@@ -135,22 +117,12 @@ def serve(
         'singled out.')
   finding.require(path)
   runtime.start()
-  from dfiv_ope.datasets import reading, serving
-  dataset = reading.open_dataset(path)
-  metadata = dataset.metadata
+  from dfiv_ope.datasets import serving
   with console.progress('Restoring'):
-    if not serving.same_checkpoint(dataset):
-      raise ValueError(
-          f'The Reverb checkpoint of {path} does not hold the rows of its '
-          'arrays. Make the dataset again.')
-    del dataset
-    sizes = {'num_observations': metadata.num_observations,
-             'action_entries': metadata.action_entries}
-    serving.probe(path, **sizes)
-    server = serving.restore(
-        path, port=port, **sizes, everywhere=host == _EVERYWHERE)
+    server, name = serving.serve(
+        path, port=port, everywhere=host == _EVERYWHERE)
   console.note(
-      f'Serving {metadata.spec.id} on port {server.port} of '
+      f'Serving {name} on port {server.port} of '
       + ('all interfaces' if host == _EVERYWHERE else 'this machine only')
       + '. Reverb has no authentication. Stop with Ctrl-C.')
   try:

@@ -23,8 +23,7 @@ _CANDIDATES = tuple(name for name in agents.NAMES if name != 'deepiv')
 
 
 def evaluate(
-    dataset: Annotated[pathlib.Path, typer.Argument(
-        help='Directory of a dataset.', metavar='DATASET')],
+    dataset: options.Dataset,
     out: options.Out = _DEFAULT_OUT,
     method: options.Methods = None,
     seeds: options.Seeds = 3,
@@ -40,9 +39,7 @@ def evaluate(
     truth_episodes: Annotated[int, typer.Option(
         help='With --target-epsilon, simulate at most as many episodes for '
              'the true value.', min=2)] = 40_000,
-    workers: options.Workers = None,
-    ray: options.Ray = None,
-    as_json: options.Json = False,
+    running: options.Running = options.RUNNING,
 ) -> None:
   """Estimate the value of a policy from a log, with a confidence interval.
 
@@ -77,16 +74,18 @@ def evaluate(
   wanted = [configured.configure(each.method, config, each.settings)
             for each in asked]
   from dfiv_ope.launch import runner
+  from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.launch.experiments import plan as plan_lib
   from dfiv_ope.launch.experiments import store as store_lib
-  where = runner.executor(workers or 1, ray)
+  from dfiv_ope.results import rows as rows_lib
+  where = runner.executor(running.workers or 1, running.ray)
   if not method:
     console.note(
         f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
         f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
         'all, or auto to select one.')
   problems = _problems(
-      dataset.resolve() if ray else dataset, policies, wanted,
+      dataset.resolve() if running.ray else dataset, policies, wanted,
       trust_policy=trust_policy, target_epsilon=target_epsilon,
       truth_episodes=truth_episodes)
   have = store_lib.Store(store_lib.Places(out))
@@ -95,14 +94,18 @@ def evaluate(
     for problem in problems:
       chosen = wanted
       if options.AUTO in (method or []):
-        choices.append(_choose(problem, wanted, have, where))
-        chosen = _chosen(wanted, choices[-1])
+        chosen, scores = _choose(problem, wanted, have, where)
+        choices.append(scores)
       planned += plan_lib.evaluation(problem, chosen, seeds=seeds)
     finished = runner.run(planned, have, where, title='Evaluating')
+  # Rows may have been written when the same policy was called otherwise.
+  called = {each.target: each.name for each in problems
+            if isinstance(each, inputs.OnLog) and each.name}
+  finished = dataclasses.replace(
+      finished, rows=rows_lib.renamed(finished.rows, called))
   runner.answer(
-      dataclasses.replace(finished, rows=_called(finished.rows, problems)),
-      out, show=lambda found: _show(found, choices, level),
-      data=lambda found: _data(found, choices, level), as_json=as_json)
+      finished, out, show=lambda found: _show(found, choices, level),
+      data=lambda found: _data(found, choices, level), as_json=running.as_json)
 
 
 def _methods(
@@ -163,8 +166,8 @@ def _choose(
     problem: 'inputs.Simulated | inputs.OnLog',
     wanted: list[configured.Configured],
     have: 'store.Store', where: 'runner.Executor',
-) -> list['rows.Row']:
-  """Returns the rows of a selection, run if they are missing.
+) -> tuple[list[configured.Configured], list['rows.Row']]:
+  """Returns the candidate that the tournament prefers, and the scores of all.
 
   Raises:
     ValueError: the selection failed.
@@ -175,34 +178,9 @@ def _choose(
       [plan_lib.choice(problem, wanted)], have, where, title='Choosing')
   if finished.summary.failed:
     raise ValueError(next(iter(finished.summary.failed.values())))
-  return finished.rows
-
-
-def _chosen(
-    wanted: list[configured.Configured], scores: list['rows.Row'],
-) -> list[configured.Configured]:
-  """Returns the candidate that the tournament prefers."""
-  best = next(row for row in scores if row.metrics.get('chosen'))
-  return [each for each in wanted if (
-      best.method, best.config) == (each.method, each.encoded)]
-
-
-def _called(
-    found: list['rows.Row'], problems: list['inputs.Simulated | inputs.OnLog'],
-) -> list['rows.Row']:
-  """Returns rows whose policies have the names of this command.
-
-  They may have been written when the same policy was called otherwise.
-  """
-  from dfiv_ope.launch.experiments import inputs
-  from dfiv_ope.results import problems as problems_lib
-  names = {each.target: each.name for each in problems
-           if isinstance(each, inputs.OnLog) and each.name}
-  return [
-      dataclasses.replace(row, problem=dataclasses.replace(
-          row.problem, policy=names[row.problem.target]))
-      if isinstance(row.problem, problems_lib.UserLog)
-      and row.problem.target in names else row for row in found]
+  best = next(row for row in finished.rows if row.metrics.get('chosen'))
+  return [each for each in wanted if (best.method, best.config) == (
+      each.method, each.encoded)], finished.rows
 
 
 def _show(

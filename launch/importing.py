@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dfiv_ope import atomic_output
-from dfiv_ope.datasets import finding, formats
+from dfiv_ope.datasets import finding
 from dfiv_ope.launch import completion, console, options, runtime
 
 
@@ -15,17 +14,7 @@ def import_log(
         help='A log file, or a directory for Minari and RLDS.',
         metavar='LOG')],
     out: Annotated[pathlib.Path, typer.Option(help='A new directory.')],
-    format_name: options.LogFormat = None,
-    mapping: options.LogMapping = None,
-    assignments: options.LogColumns = None,
-    actions: options.LogActions = None,
-    ends: options.LogEnds = None,
-    categorical: options.LogCategorical = None,
-    bandit: options.LogBandit = None,
-    time_feature: options.LogTime = None,
-    horizon: options.LogHorizon = None,
-    continuous: options.LogContinuous = None,
-    bounds: options.LogBounds = None,
+    columns: options.OfLog = options.OF_LOG,
     discount: Annotated[float, typer.Option(
         help='Discount of the value that is asked for; 1 if all episodes '
         'terminate.')] = 0.99,
@@ -39,31 +28,18 @@ def import_log(
       dfiv-ope dataset import log.csv --out data/mine --map action=dose
   """
   runtime.start()
-  from dfiv_ope.datasets import card, importing, logs, reading
-  from dfiv_ope.datasets import spec as spec_lib
-  reader = logs.open_mapped(
-      log, format_name=format_name, mapping=mapping, assignments=assignments,
-      actions=actions, ends=ends, categorical=categorical, bandit=bandit,
-      time_feature=time_feature, horizon=horizon,
-      continuous=continuous or None, bounds=bounds)
-  spec = spec_lib.Log(
-      name=out.resolve().name, source=reader.file, format=reader.format,
-      mapping=reader.mapping, discount=discount)
-  request = {'log': str(log), 'mapping': reader.mapping, 'actions': actions,
-             'discount': discount}
-  with atomic_output.building(
-      out, record=spec_lib.METADATA, request=request):
-    importing.make(reader, out, spec, progress=console.progress)
+  from dfiv_ope.datasets import card, importing, logs
+  reader = logs.open_mapped(log, **columns.given)
+  importing.build(
+      reader, out, discount=discount, progress=console.progress,
+      request={'log': str(log), 'actions': columns.actions})
   for note in reader.notes():
     console.note(note)
-  metadata = spec_lib.read_metadata(out)
-  console.card(
-      f'Dataset {out}', card.rows(metadata, reading.vectors(out, metadata)))
+  console.card(f'Dataset {out}', card.of(out))
 
 
 def export_log(
-    path: Annotated[pathlib.Path, typer.Argument(
-        help='Directory of a dataset.', metavar='DATASET')],
+    path: options.Dataset,
     out: Annotated[pathlib.Path, typer.Option(
         help='A new file; a new directory for Minari.')],
     format_name: Annotated[str | None, typer.Option(
@@ -80,25 +56,11 @@ def export_log(
   finding.require(path)
   runtime.start()
   from dfiv_ope.datasets import exporting, reading
-  found = format_name or formats.of_name(out)
-  if found is None:
-    raise ValueError(
-        f'The name of {out} tells no format. Say --format with one of '
-        f'{", ".join(exporting.FORMATS)}.')
+  found = format_name or exporting.told(out)
   with console.progress('Exporting'):
     dataset = reading.open_dataset(path)
     exporting.export(dataset, out, format_name=found)
-  if found == 'csv' and dataset.metadata.continuous:
-    console.note(
-        'The rows alone do not tell what the actions are: import them with '
-        f'{exporting.action_options(dataset.metadata.continuous)}.')
-  elif found == 'csv' and not exporting.inferred(dataset):
-    console.note(
-        'The rows alone do not tell all actions and their order: import them '
-        f'with --actions {",".join(exporting.labels(dataset))}.')
-  if found == 'csv' and exporting.categorical(dataset):
-    console.note(
-        'The rows alone do not tell which observations are categorical: import '
-        f'them with --categorical {",".join(exporting.categorical(dataset))}.')
+  for note in exporting.csv_notes(dataset) if found == 'csv' else ():
+    console.note(note)
   console.say(
       f'Wrote {dataset.metadata.transitions:,} transitions to {out}.')

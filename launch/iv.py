@@ -37,9 +37,7 @@ def demand(
     figure: Annotated[str | None, typer.Option(
         help=f'Draws {", ".join(FIGURES)} from the rows, as PNG and SVG.',
         **options.one_of('figure', FIGURES))] = None,
-    workers: options.Workers = None,
-    ray: options.Ray = None,
-    as_json: options.Json = False,
+    running: options.Running = options.RUNNING,
 ) -> None:
   """Runs methods on the demand design and prints their errors.
 
@@ -53,8 +51,7 @@ def demand(
     from dfiv_ope.benchmarks import demand as design
     _run([design.Demand(n=size, rho=each)
           for size in _sizes(n, 5000) for each in rho or [0.5]],
-         method, out, seeds=seeds, paper=paper, settings=settings or [],
-         workers=workers, ray=ray, as_json=as_json)
+         method, out, running, seeds=seeds, paper=paper, settings=settings)
   if figure is not None:
     from dfiv_ope.launch.reporting import iv_figures
     from dfiv_ope.results import files
@@ -74,9 +71,7 @@ def dsprites(
     paper: Paper = False,
     settings: options.Settings = None,
     watch: Watch = False,
-    workers: options.Workers = None,
-    ray: options.Ray = None,
-    as_json: options.Json = False,
+    running: options.Running = options.RUNNING,
 ) -> None:
   """Runs methods on pictures: the treatment has 64 x 64 pixels.
 
@@ -89,9 +84,8 @@ def dsprites(
   _run([design.DSprites(n=size, outcome=each, archive=dsprites)
         for each in outcome or ['area']
         for size in _sizes(n, 5000, most=limits.PICTURES)],
-       method or ['dfiv'], out, seeds=seeds, paper=paper,
-       settings=settings or [], watch=watch, workers=workers, ray=ray,
-       as_json=as_json)
+       method or ['dfiv'], out, running, seeds=seeds, paper=paper,
+       settings=settings, watch=watch)
 
 
 def demand_mnist(
@@ -103,9 +97,7 @@ def demand_mnist(
     seeds: options.Seeds = 3,
     paper: Paper = False,
     settings: options.Settings = None,
-    workers: options.Workers = None,
-    ray: options.Ray = None,
-    as_json: options.Json = False,
+    running: options.Running = options.RUNNING,
 ) -> None:
   """Runs methods on the demand design with a digit for the customer group.
 
@@ -115,8 +107,8 @@ def demand_mnist(
   _run([design.DemandMNIST(n=size, rho=each, mnist=mnist)
         for size in _sizes(n, 5000, most=limits.PICTURES)
         for each in rho or [0.5]],
-       method or ['dfiv'], out, seeds=seeds, paper=paper,
-       settings=settings or [], workers=workers, ray=ray, as_json=as_json)
+       method or ['dfiv'], out, running, seeds=seeds, paper=paper,
+       settings=settings)
 
 
 def mnist(
@@ -133,9 +125,7 @@ def mnist(
     paper: Paper = False,
     settings: options.Settings = None,
     watch: Watch = False,
-    workers: options.Workers = None,
-    ray: options.Ray = None,
-    as_json: options.Json = False,
+    running: options.Running = options.RUNNING,
 ) -> None:
   """Runs DFIV and DeepGMM on the digits of Bennett et al. (2019).
 
@@ -145,9 +135,8 @@ def mnist(
   _run([design.MNISTScenario(scenario=each, n=size, mnist=mnist)
         for each in scenario or ['x', 'z', 'xz']
         for size in _sizes(n, 20_000, most=limits.PICTURES)],
-       method or ['dfiv'], out, seeds=seeds, paper=paper,
-       settings=settings or [], watch=watch, workers=workers, ray=ray,
-       as_json=as_json)
+       method or ['dfiv'], out, running, seeds=seeds, paper=paper,
+       settings=settings, watch=watch)
 
 
 def _sizes(
@@ -163,24 +152,22 @@ def _run(
     designs: Sequence['trials.Design'],
     method: list[str],
     out: pathlib.Path,
+    running: options.Running,
     *,
     seeds: int,
     paper: bool,
-    settings: list[str],
+    settings: list[str] | None,
     watch: bool = False,
-    workers: int | None,
-    ray: str | None,
-    as_json: bool,
 ) -> None:
   """Runs what is asked for and prints the errors."""
-  wanted = overrides.methods(method, methods.NAMES, settings)
+  wanted = overrides.methods(method, methods.NAMES, settings or [])
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan
   from dfiv_ope.launch.reporting import design_table
-  where = runner.executor(workers or 1, ray)
+  where = runner.executor(running.workers or 1, running.ray)
   asked = plan.designs(
       designs, wanted, seeds=seeds, watch=watch,
       preset='paper' if paper else 'default')
   runner.answer(
       runner.carry_out(asked, out, where, title='Runs'), out,
-      show=design_table.show, data=design_table.data, as_json=as_json)
+      show=design_table.show, data=design_table.data, as_json=running.as_json)

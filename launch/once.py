@@ -1,7 +1,11 @@
-"""What all commands have: options of one value come once, and `--quiet`."""
+"""What all commands have: options of one value come once, and `--quiet`.
+
+Options that belong together may be one parameter of a command: a dataclass.
+"""
 
 import collections
 from collections.abc import Callable
+import dataclasses
 import functools
 import inspect
 from typing import Annotated, Any
@@ -37,21 +41,34 @@ class Command(core.TyperCommand):
     return rest
 
 
-def _with_quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-  """Returns a function with one option more."""
+def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
+  """Returns a function with one option more, and its groups as options.
+
+  A parameter that is of a dataclass stands for the fields of it.
+  """
+  groups: dict[str, Any] = {}
+  options: list[inspect.Parameter] = []
+  for each in inspect.signature(function).parameters.values():
+    if dataclasses.is_dataclass(each.annotation):
+      kind: Any = each.annotation
+      groups[each.name] = inspect.signature(kind).parameters
+      options += groups[each.name].values()
+    else:
+      options.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
   @functools.wraps(function)
-  def run(*args: Any, quiet: bool = False, **kwargs: Any) -> Any:
+  def run(*, quiet: bool = False, **given: Any) -> Any:
     if quiet:
       console.be_quiet()
-    return function(*args, **kwargs)
+    for name, fields in groups.items():
+      given[name] = function.__annotations__[name](
+          **{field: given.pop(field) for field in fields})
+    return function(**given)
 
-  signature = inspect.signature(function)
-  more = inspect.Parameter(
-      'quiet', inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
-  run.__signature__ = signature.replace(  # type: ignore[attr-defined]
-      parameters=[*signature.parameters.values(), more])
-  run.__annotations__ = {**function.__annotations__, 'quiet': Quiet}
+  options.append(inspect.Parameter(
+      'quiet', inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet))
+  run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+  run.__annotations__ = {each.name: each.annotation for each in options}
   return run
 
 
@@ -60,7 +77,7 @@ def require(app: typer.Typer) -> None:
   for command in app.registered_commands:
     command.cls = Command
     if command.callback is not None:
-      command.callback = _with_quiet(command.callback)
+      command.callback = _spread(command.callback)
   for group in app.registered_groups:
     if group.typer_instance is not None:
       require(group.typer_instance)

@@ -2,18 +2,21 @@
 
     def evaluate(
         out: options.Out, method: options.Methods = None,
-        seeds: options.Seeds = 3) -> None:
+        running: options.Running = options.RUNNING) -> None:
 
-A value out of bounds is refused as it is parsed, before any work.
+Options that go together are a dataclass (see `once`). A value out of bounds is
+refused as it is parsed, before any work.
 """
 
 from collections.abc import Callable
+import dataclasses
 import pathlib
 from typing import Annotated, Any
 
 import typer
 
 from dfiv_ope import agents, envs, hints, limits, overrides, registry
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import formats
 from dfiv_ope.iv import methods as iv_methods
 from dfiv_ope.launch import completion
@@ -47,6 +50,9 @@ def one_of(kind: str, names: tuple[str, ...]) -> dict[str, Any]:
 Out = Annotated[pathlib.Path, typer.Option(
     '--out', help='Run directory: result rows are written here, and a run '
     'that has its row here is not run again.', metavar='DIR')]
+
+Dataset = Annotated[pathlib.Path, typer.Argument(
+    help='Directory of a dataset.', metavar='DATASET')]
 
 Methods = Annotated[list[str] | None, typer.Option(
     '--method', help=f'Estimator: {", ".join(agents.NAMES)}, or all; may be '
@@ -135,6 +141,23 @@ PolicySettings = Annotated[list[str] | None, typer.Option(
     'are vectors, as name=value; '
     'repeatable.', metavar='NAME=VALUE')]
 
+
+def training(
+    task: str, action_noise: float, seed: int, settings: list[str] | None,
+) -> trainers.Training:
+  """Returns the training that `Task` and the options after it ask for.
+
+  Raises:
+    ValueError: there is no such task, or an option does not fit it.
+  """
+  limits.count('--seed', seed, least=0, most=limits.SEED)
+  envs.require(task)
+  envs.make(task, action_noise=action_noise, seed=0)  # refuses what is wrong
+  return trainers.training(
+      task, action_noise, seed=seed, settings=settings or [],
+      continuous=envs.is_continuous(task))
+
+
 # Lists with commas, as a sweep has them.
 TaskList = Annotated[str | None, typer.Option(
     '--tasks', help='Environments: catch, mountain_car, cartpole, all for '
@@ -157,44 +180,73 @@ Budget = Annotated[str | None, typer.Option(
     'seconds.', metavar='|'.join(BUDGETS),
     autocompletion=completion.among(BUDGETS))]
 
-# What the columns of a log mean.
-LogFormat = Annotated[str | None, typer.Option(
-    '--format', help='csv, parquet, npz, minari, rlds or rl_unplugged; without '
-    'it, told by name and content.', autocompletion=completion.among(
-        formats.NAMES))]
-LogMapping = Annotated[pathlib.Path | None, typer.Option(
-    '--mapping', help='A YAML file that says what the columns mean.',
-    metavar='FILE')]
-LogColumns = Annotated[list[str] | None, typer.Option(
-    '--map', help='NAME=COLUMN; may be repeated. Names: episode, step, '
-    'observations, action, reward, terminated, truncated, discount, '
-    'behaviour_probability, target_probabilities, categorical_actions. Lists '
-    'have commas, and a * at the end stands for all columns that start so.',
-    metavar='NAME=COLUMN')]
-LogActions = Annotated[str | None, typer.Option(
-    '--actions', help='Number of actions or their labels in order, where the '
-    'log does not hold them all.', metavar='NUMBER|LABELS')]
-LogContinuous = Annotated[bool | None, typer.Option(
-    '--continuous', help='The action is an amount, though it is written in '
-    'whole numbers or has fractions; several columns of actions say it '
-    'without.')]
-LogBounds = Annotated[str | None, typer.Option(
-    '--bounds', help='Least and greatest value of each entry of a continuous '
-    'action, with commas; either may be left out. Actions outside are refused.',
-    metavar='LOW:HIGH,...')]
-LogCategorical = Annotated[list[str] | None, typer.Option(
-    '--categorical', help='Observations whose values are names of states, not '
-    'amounts; with commas, may be repeated.', metavar='NAMES')]
-LogBandit = Annotated[bool | None, typer.Option(
-    '--bandit', help='Every row is an episode of one step: a context, an '
-    'action, its reward.', show_default=False)]
-LogTime = Annotated[bool | None, typer.Option(
-    '--time-feature', help='Add the number of the step as the last '
-    'observation; policies do not see it.', show_default=False)]
-LogHorizon = Annotated[int | None, typer.Option(
-    '--horizon', help='Episodes of as many steps are complete: they '
-    'terminated.', metavar='STEPS')]
-LogEnds = Annotated[str | None, typer.Option(
-    '--ends', help='terminated or truncated: how episodes end in a log without '
-    'a column that says so.', autocompletion=completion.among(
-        ('terminated', 'truncated')))]
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Running:
+  """Where a command runs, and how it answers."""
+  workers: Workers = None
+  ray: Ray = None
+  as_json: Json = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sweeping:
+  """Where a sweep runs, and whether it only says what it would run."""
+  workers: Workers = None
+  dry_run: DryRun = False
+  ray: Ray = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfLog:
+  """What the columns of a log mean, by the names of `logs.open_mapped`."""
+  format_name: Annotated[str | None, typer.Option(
+      '--format', help='csv, parquet, npz, minari, rlds or rl_unplugged; '
+      'without it, told by name and content.',
+      autocompletion=completion.among(formats.NAMES))] = None
+  mapping: Annotated[pathlib.Path | None, typer.Option(
+      '--mapping', help='A YAML file that says what the columns mean.',
+      metavar='FILE')] = None
+  assignments: Annotated[list[str] | None, typer.Option(
+      '--map', help='NAME=COLUMN; may be repeated. Names: episode, step, '
+      'observations, action, reward, terminated, truncated, discount, '
+      'behaviour_probability, target_probabilities, categorical_actions. Lists '
+      'have commas, and a * at the end stands for all columns that start so.',
+      metavar='NAME=COLUMN')] = None
+  actions: Annotated[str | None, typer.Option(
+      '--actions', help='Number of actions or their labels in order, where the '
+      'log does not hold them all.', metavar='NUMBER|LABELS')] = None
+  ends: Annotated[str | None, typer.Option(
+      '--ends', help='terminated or truncated: how episodes end in a log '
+      'without a column that says so.', autocompletion=completion.among(
+          ('terminated', 'truncated')))] = None
+  categorical: Annotated[list[str] | None, typer.Option(
+      '--categorical', help='Observations whose values are names of states, '
+      'not amounts; with commas, may be repeated.', metavar='NAMES')] = None
+  bandit: Annotated[bool | None, typer.Option(
+      '--bandit', help='Every row is an episode of one step: a context, an '
+      'action, its reward.', show_default=False)] = None
+  time_feature: Annotated[bool | None, typer.Option(
+      '--time-feature', help='Add the number of the step as the last '
+      'observation; policies do not see it.', show_default=False)] = None
+  horizon: Annotated[int | None, typer.Option(
+      '--horizon', help='Episodes of as many steps are complete: they '
+      'terminated.', metavar='STEPS')] = None
+  continuous: Annotated[bool | None, typer.Option(
+      '--continuous', help='The action is an amount, though it is written in '
+      'whole numbers or has fractions; several columns of actions say it '
+      'without.')] = None
+  bounds: Annotated[str | None, typer.Option(
+      '--bounds', help='Least and greatest value of each entry of a continuous '
+      'action, with commas; either may be left out. Actions outside are '
+      'refused.', metavar='LOW:HIGH,...')] = None
+
+  @property
+  def given(self) -> dict[str, Any]:
+    """What was said, without what was not."""
+    return {name: value for name, value in vars(self).items()
+            if value is not None and value is not False}
+
+
+# Groups of which nothing was said.
+RUNNING, SWEEPING, OF_LOG = Running(), Sweeping(), OfLog()

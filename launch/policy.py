@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from dfiv_ope import atomic_output, envs, limits, overrides
-from dfiv_ope.agents.entries import trainers
 from dfiv_ope.launch import console, options, runtime
 from dfiv_ope.policies import trained
 
@@ -25,19 +23,8 @@ def train(
   run goes on from its last checkpoint when the same command is given again,
   and ends with the same policy.
   """
-  limits.count('--seed', seed, least=0, most=limits.SEED)
-  envs.require(task)
-  envs.make(task, action_noise=action_noise, seed=0)  # refuses what is wrong
+  wanted = options.training(task, action_noise, seed, settings)
   runtime.start()
-  config = overrides.apply(
-      trainers.config(task, continuous=envs.is_continuous(task)),
-      settings or [])
-  from dfiv_ope.agents import training
-  with atomic_output.building(
-      out, record=trained.RECORD,
-      request=training.request(task, action_noise, seed, config)):
-    training.write(
-        out, task=task, action_noise=action_noise, seed=seed, config=config,
-        make_environment=envs.maker(task, action_noise=action_noise),
-        progress=console.progress)
+  from dfiv_ope.launch.experiments import making
+  making.policy(wanted, out, console.progress)
   console.card(f'Policy {out}', trained.card(trained.read_record(out)))

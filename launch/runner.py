@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from dfiv_ope.launch import console, plans
+from dfiv_ope.launch import console, options, plans
 from dfiv_ope.launch.experiments import jobs, scheduler, store
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
@@ -98,28 +98,25 @@ def carry_out(
 
 
 def sweep(
-    plan: Sequence[jobs.Job], out: pathlib.Path, *, title: str,
-    workers: int | None, ray: str | None, dry_run: bool,
-    datasets: Sequence[pathlib.Path] = (), report: bool = False,
+    plan: Sequence[jobs.Job], out: pathlib.Path, sweeping: options.Sweeping, *,
+    title: str, datasets: Sequence[pathlib.Path] = (), report: bool = False,
 ) -> None:
   """Runs many experiments and says what to do next.
 
   Args:
     plan: what is asked for.
     out: run directory.
+    sweeping: where they are run; without workers, one process for each core.
     title: of the progress bar.
-    workers: processes at the same time; None takes one for each core.
-    ray: address of a Ray cluster, if they are not run here.
-    dry_run: whether it is only said what would be run.
     datasets: where datasets are looked for, besides the run directory.
     report: whether a report goes into a folder of the run directory.
 
   Raises:
     typer.Exit: a job failed.
   """
-  where = executor(workers or _CORES, ray)
+  where = executor(sweeping.workers or _CORES, sweeping.ray)
   have = store.Store(store.Places(out, tuple(datasets)))
-  if dry_run:
+  if sweeping.dry_run:
     plans.show(plan, have)
     return
   with have.exclusive():

@@ -26,9 +26,7 @@ def sweep(
         '--datasets', help='Directory whose datasets of `dataset make` are '
         'used where they are as the sweep wants them; may be repeated.',
         metavar='DIR')] = None,
-    workers: options.Workers = None,
-    dry_run: options.DryRun = False,
-    ray: options.Ray = None,
+    sweeping: options.Sweeping = options.SWEEPING,
 ) -> None:
   """Evaluate many methods on many datasets, on one machine or a cluster.
 
@@ -52,5 +50,5 @@ def sweep(
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan
   runner.sweep(
-      plan.sweep(spec), out, title='Sweeping', workers=workers, ray=ray,
-      dry_run=dry_run, datasets=datasets or ())
+      plan.sweep(spec), out, sweeping, title='Sweeping',
+      datasets=datasets or ())

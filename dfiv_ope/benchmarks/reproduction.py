@@ -1,7 +1,10 @@
 """The experiments of the paper as data: what each budget asks for."""
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+  from dfiv_ope.benchmarks import trials
 
 # What each budget asks of a sweep.
 OPE: dict[str, dict[str, Any]] = {
@@ -79,3 +82,23 @@ IV: dict[str, dict[str, Plan]] = {
             designs=({},), watch=True,
             words="ours and the paper's, five seeds.")},
 }
+
+
+def designs(
+    name: str, budget: str, pictures: str | None) -> list['trials.Design']:
+  """Returns the designs that a budget asks of a benchmark.
+
+  Args:
+    name: of the benchmark, as in `IV`.
+    budget: 'quick' or 'full'.
+    pictures: where they are; None for those that need no path.
+  """
+  from dfiv_ope.benchmarks import demand_mnist, dsprites, mnist_scenarios
+  wanted = IV[name][budget].designs
+  if name == 'mnist':
+    return [mnist_scenarios.MNISTScenario(mnist=pictures, **fields)
+            for fields in wanted]
+  if name == 'demand-mnist':
+    return [demand_mnist.DemandMNIST(mnist=pictures, **fields)
+            for fields in wanted]
+  return [dsprites.DSprites(archive=pictures, **fields) for fields in wanted]

@@ -13,7 +13,7 @@ import statistics
 
 import numpy as np
 
-from dfiv_ope.agents import base
+from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.evaluation import inference
 from dfiv_ope.evaluation import runs as runs_lib
 
@@ -83,6 +83,7 @@ class Estimate:
 def estimate(
     evaluator: runs_lib.Evaluator, method: str, config: base.Config, *,
     seeds: int | Sequence[int], progress: Progress | None = None,
+    saved: Callable[[int], checkpoints.Series] | None = None,
 ) -> Estimate:
   """Runs an estimator with several seeds.
 
@@ -92,6 +93,7 @@ def estimate(
     config: its hyper-parameters.
     seeds: the number of seeds, or which ones.
     progress: told the number of runs done, and a note.
+    saved: returns the checkpoints of a seed, from which a killed run goes on.
   """
   found = []
   for done, seed in enumerate(
@@ -106,7 +108,9 @@ def estimate(
 
     if progress is not None:
       progress(done, note)
-    found.append(evaluator.run(method, config, seed=seed, progress=report))
+    found.append(evaluator.run(
+        method, config, seed=seed, progress=report,
+        saved=saved(seed) if saved else None))
   return of_runs(evaluator, method, found)
 
 

@@ -102,8 +102,13 @@ class Evaluator:
   def run(
       self, method: str, config: base.Config, *, seed: int,
       progress: Progress | None = None,
+      saved: checkpoints.Series | None = None,
   ) -> Run:
-    """Runs a method from its start to its end; arguments as in `learner`."""
+    """Runs a method to its end; arguments as in `learned`."""
+    if saved is not None:
+      learner, seconds = self.learned(
+          method, config, seed=seed, saved=saved, progress=progress)
+      return self.finish(learner, seed=seed, cpu_seconds=seconds)
     started = time.process_time()
     learner = self.learner(method, config, seed=seed, progress=progress)
     learner.run()

@@ -1,18 +1,20 @@
 """Candidates of a selection on halves of a log, each judged on the other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
-from typing import NamedTuple
+import io
+import pathlib
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import tensorflow as tf
 
-from dfiv_ope import types
+from dfiv_ope import types, whole_files
 from dfiv_ope.agents import base, fixed_features
 from dfiv_ope.evaluation import interval_settings, selection
 from dfiv_ope.ope import bellman
 from dfiv_ope.ope import task as task_lib
-from dfiv_ope.results import problems
+from dfiv_ope.results import problems, rows
 
 
 class Fit(NamedTuple):
@@ -28,6 +30,20 @@ class Fit(NamedTuple):
   errors: types.FloatArray
   divergence: str
   cpu_seconds: float
+
+  def save(self, path: pathlib.Path) -> None:
+    """Writes a file, there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    buffer = io.BytesIO()
+    np.savez(buffer, **self._asdict())
+    whole_files.write(path, buffer.getvalue())
+
+  @classmethod
+  def load(cls, path: pathlib.Path) -> Self:
+    """Returns what `save` was given."""
+    with np.load(path, allow_pickle=False) as data:
+      return cls(data['values'], data['errors'], str(data['divergence']),
+                 float(data['cpu_seconds']))
 
 
 def halves(
@@ -101,6 +117,27 @@ def judge(
         np.stack([each.errors for each in found], axis=1),
         psi(judged.instrument).numpy()))
   return selection.Scores(*np.mean(scores, axis=0))
+
+
+def outcomes(
+    fits: Sequence[Sequence[Fit]], total: selection.Scores,
+) -> Iterator[dict[str, Any]]:
+  """Yields what the row of each candidate says of it, by the row's fields.
+
+  Args:
+    fits: of each candidate on each half, [half][candidate].
+    total: of `judge`.
+  """
+  for place, both in enumerate(zip(*fits, strict=True)):
+    divergence = next((each.divergence for each in both if each.divergence), '')
+    yield {
+        'metrics': {} if divergence else {
+            'tournament': float(total.tournament[place]),
+            'projected_bellman_error': float(total.projected[place]),
+            'chosen': float(place == total.best)},
+        'cpu_seconds': sum(each.cpu_seconds for each in both),
+        'reason': divergence,
+        'outcome': rows.DIVERGED if divergence else rows.FINISHED}
 
 
 def _take(table: types.IVBatch, index: np.ndarray) -> types.IVBatch:

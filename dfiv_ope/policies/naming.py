@@ -11,7 +11,8 @@ from typing import Any
 from dfiv_ope import hints, user_code
 from dfiv_ope.policies import saved_models, trained
 
-UNIFORM, CLONE, COLUMNS = 'uniform', 'behaviour-clone', 'columns'
+# What a log itself has; any other policy is a file, a directory or a function.
+UNIFORM, CLONE, COLUMNS = WORDS = 'uniform', 'behaviour-clone', 'columns'
 CHOICES = (
     'Name a directory with a SavedModel, a file that ends in .onnx, a Python '
     f'function as package.module:function, {UNIFORM}, {CLONE}, or {COLUMNS} '
@@ -31,7 +32,7 @@ def kind(policy: str) -> str:
   path = pathlib.Path(policy)
   if not policy:
     raise ValueError(f'The policy has no name. {CHOICES}')
-  if policy in (UNIFORM, CLONE, COLUMNS):
+  if policy in WORDS:
     return policy
   if path.is_dir():
     return SAVED_MODEL
@@ -43,7 +44,7 @@ def kind(policy: str) -> str:
         f'loaded, because they may run anything. {CHOICES}')
   if re.fullmatch(user_code.PATTERN, policy):
     return FUNCTION
-  near = hints.near(policy, (UNIFORM, CLONE, COLUMNS))
+  near = hints.near(policy, WORDS)
   raise FileNotFoundError(
       (f'There is no policy {policy!r}: did you mean {near}? ' if near
        else f'There is no file or directory {policy!r}. ') + CHOICES)

@@ -129,6 +129,20 @@ def latest(found: Iterable[Row]) -> list[Row]:
   return list(by_experiment.values())
 
 
+def renamed(found: Iterable[Row], names: Mapping[str, str]) -> list[Row]:
+  """Returns rows of users' policies with other names of the policies.
+
+  Args:
+    found: rows of any problems.
+    names: what a policy is called, by its digest.
+  """
+  return [
+      dataclasses.replace(row, problem=dataclasses.replace(
+          row.problem, policy=names[row.problem.target]))
+      if isinstance(row.problem, problems.UserLog)
+      and row.problem.target in names else row for row in found]
+
+
 def encode(row: Row) -> dict[str, Any]:
   """Returns a row as JSON data.
 

@@ -6,54 +6,21 @@ without opening it, from records alone, is enough for the keys of rows.
 
 import dataclasses
 import functools
-import hashlib
-import json
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dfiv_ope import atomic_output
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.policies import rollout
 from dfiv_ope.results import problems
 
 if TYPE_CHECKING:
-  from dfiv_ope.agents.entries import rounds
   from dfiv_ope.benchmarks import trials
 
 # Logs of a coverage study have seeds of their own.
 FIRST_SEED = 1_000_000
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Training:
-  """How a target policy is made.
-
-  Attributes:
-    task: name of the environment.
-    action_noise: of the environment.
-    seed: of the training.
-    config: hyper-parameters of DQN or TD3.
-  """
-  task: str
-  action_noise: float
-  seed: int
-  config: 'rounds.Config'
-
-  @property
-  def request(self) -> dict[str, Any]:
-    """What the record of the policy says of it, as JSON data."""
-    plain: dict[str, Any] = json.loads(json.dumps({
-        'task': self.task, 'action_noise': self.action_noise,
-        'seed': self.seed,
-        self.config.algorithm: dataclasses.asdict(self.config)}))
-    return plain
-
-  @property
-  def name(self) -> str:
-    """Of its directory."""
-    return _name(
-        f'{self.task}-noise-{self.action_noise:g}-seed-{self.seed}',
-        self.request)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,14 +32,14 @@ class Making:
     spec: of the dataset.
     truth_episodes: how many episodes the true value may take.
   """
-  training: Training
+  training: trainers.Training
   spec: spec_lib.Spec
   truth_episodes: int
 
   @property
   def name(self) -> str:
     """Of its directory."""
-    return _name(self.spec.id, [
+    return atomic_output.name(self.spec.id, [
         self.training.request, dataclasses.asdict(self.spec),
         self.truth_episodes])
 
@@ -205,10 +172,3 @@ Input = Simulated | OnLog | NewLog | OnDesign
 def open_log(path: pathlib.Path) -> log_lib.Log:
   """Returns the log of a dataset, read once for all that follow each other."""
   return log_lib.Log.open(path)
-
-
-def _name(readable: str, content: Any) -> str:
-  """Returns a name that people can read and that nothing else has."""
-  text = json.dumps(content, sort_keys=True)
-  digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-  return f'{readable}-{digest}'.replace('.', 'p').replace(':', '-')

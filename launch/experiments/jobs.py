@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 import dataclasses
 from typing import Any
 
-from dfiv_ope import agents, configs
+from dfiv_ope import agents, configs, versions
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.benchmarks import lit_pixels
 from dfiv_ope.evaluation import result_rows
 from dfiv_ope.iv import methods
@@ -48,7 +49,7 @@ class _Job(abc.ABC):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PolicyJob(_Job):
   """Trains a target policy."""
-  training: inputs.Training
+  training: trainers.Training
   kind = 'policies'
 
   @property
@@ -152,6 +153,14 @@ class Experiment(_Job):
     """Returns the key of its row, given its problem."""
     return rows.key(problem, self.method, self.encoded, self.seed,
                     version=self.version, inference=self.inference)
+
+  def row(self, problem: problems.Problem, **outcome: Any) -> rows.Row:
+    """Returns a row of it, given its problem and what came of it."""
+    return rows.Row(**{
+        'problem': problem, 'method': self.method, 'config': self.encoded,
+        'seed': self.seed, 'version': self.version,
+        'inference': self.inference, 'preset': self.preset,
+        'custom': self.custom, 'versions': versions.versions(), **outcome})
 
   @property
   def kind(self) -> str:

@@ -2,27 +2,33 @@
 
 import dataclasses
 import json
+import pathlib
 
-from dfiv_ope import atomic_output, envs, whole_files
+from dfiv_ope import atomic_output, envs, stages, whole_files
 from dfiv_ope.agents import training
-from dfiv_ope.datasets import making, reading
+from dfiv_ope.agents.entries import trainers
+from dfiv_ope.datasets import making
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.launch.experiments import jobs, store
-from dfiv_ope.policies import acting, rollout, simulation, trained
+from dfiv_ope.policies import trained
 
 
 def train(job: jobs.PolicyJob, places: store.Places) -> None:
   """Trains a policy, if that is not done."""
-  wanted = job.training
-  path = places.policy(wanted)
-  if (path / trained.RECORD).exists():
-    return
+  path = places.policy(job.training)
+  if not (path / trained.RECORD).exists():
+    policy(job.training, path)
+
+
+def policy(
+    wanted: trainers.Training, path: pathlib.Path,
+    progress: stages.Progress = stages.silent,
+) -> None:
+  """Trains a policy into a new directory."""
   with atomic_output.building(
       path, record=trained.RECORD, request=wanted.request):
     training.write(
-        path, task=wanted.task, action_noise=wanted.action_noise,
-        seed=wanted.seed, config=wanted.config,
-        make_environment=envs.maker(
+        path, wanted, progress=progress, make_environment=envs.maker(
             wanted.task, action_noise=wanted.action_noise))
 
 
@@ -48,16 +54,11 @@ def simulate(job: jobs.TruthJob, places: store.Places) -> None:
   """Simulates the value of a policy, if that is not done."""
   wanted = job.problem
   path = places.dataset(wanted.dataset)
-  metadata = spec_lib.read_metadata(path)
-  file, spec = places.truth(wanted, metadata), metadata.spec
+  file = places.truth(wanted, spec_lib.read_metadata(path))
   if file.is_file():
     return
-  own = reading.load_policy(path, metadata, trusted=wanted.trust_policy)
-  assert own is not None and isinstance(spec, spec_lib.Spec)
-  truth = simulation.true_value(
-      envs.maker(spec.task, action_noise=spec.action_noise),
-      acting.explore(own, epsilon=wanted.target_epsilon),
-      discount=spec.discount, max_episodes=wanted.truth_episodes,
-      seed=rollout.stream(spec.seed, f'truth {wanted.target_epsilon:g}'))
+  truth = making.true_value(
+      path, envs.maker, epsilon=wanted.target_epsilon,
+      max_episodes=wanted.truth_episodes, trusted=wanted.trust_policy)
   file.parent.mkdir(parents=True, exist_ok=True)
   whole_files.write(file, json.dumps(dataclasses.asdict(truth)))

@@ -8,10 +8,9 @@ import contextlib
 import dataclasses
 import functools
 import pathlib
-from typing import Any
 
 from dfiv_ope import configs
-from dfiv_ope.agents import base, checkpoints
+from dfiv_ope.agents import checkpoints
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import result_rows, runs
@@ -88,33 +87,28 @@ def run(
     found = evaluator.log_average()
   else:
     key = job.key(problem)
-    learner, seconds = learned(
-        evaluator, job, progress=progress, key=key,
-        directory=places.checkpoints(key))
-    found = evaluator.finish(learner, seed=job.seed, cpu_seconds=seconds)
+    found = evaluator.run(
+        job.method, job.config, seed=job.seed, progress=shares(progress),
+        saved=saved(job, key, places.checkpoints(key)))
   return result_rows.of_run(
       problem, job.method, job.encoded, found, preset=job.preset,
       custom=job.custom, command=command_line.remake(job, places))
 
 
-def learned(
-    evaluator: runs.Evaluator, job: jobs.Experiment, *, key: str,
-    directory: pathlib.Path, progress: jobs.Progress,
-    part: Any = None,
-) -> tuple[base.OPELearner, float]:
-  """Returns a learner that has learned, and the CPU seconds it took.
+def saved(
+    job: jobs.Experiment, key: str, directory: pathlib.Path,
+) -> checkpoints.Series:
+  """Returns the checkpoints of a run.
 
   Args:
-    evaluator: of the problem.
-    job: method, config and seed.
+    job: method and config.
     key: names the run, so that only its own checkpoints are taken.
     directory: of the checkpoints.
-    progress: told at each evaluation point.
-    part: some of the task's rows; None for all.
   """
-  return evaluator.learned(
-      job.method, job.config, seed=job.seed, rows=part,
-      saved=checkpoints.Series(
-          directory, {'key': key, 'config': configs.encode(job.config)}),
-      progress=lambda step, steps, note: progress(
-          step / steps if steps else 1., note))
+  return checkpoints.Series(
+      directory, {'key': key, 'config': configs.encode(job.config)})
+
+
+def shares(progress: jobs.Progress) -> runs.Progress:
+  """Returns what passes on what share of a run's updates is done."""
+  return lambda step, steps, note: progress(step / steps if steps else 1., note)

@@ -6,8 +6,9 @@ import itertools
 import pathlib
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import overrides
+from dfiv_ope import envs, overrides
 from dfiv_ope.agents import configured
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.benchmarks import lit_pixels, settings
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import result_rows, selection
@@ -104,11 +105,8 @@ def designs(
   """
   made: dict[jobs.Experiment, None] = {}
   for method, changes in methods:
-    if watch and method not in iv_methods.WATCHABLE:
-      raise ValueError(
-          f'{iv_methods.ENTRIES[method].style.label} cannot be watched: it can '
-          'only predict once it is fitted. Leave --watch out, or name '
-          f'{" or ".join(iv_methods.WATCHABLE)}.')
+    if watch:
+      iv_methods.require_watchable(method)
     for design in every:
       problem = inputs.OnDesign(design=design, watch=watch)
       default = settings.config(
@@ -136,9 +134,9 @@ def sweep(spec: 'sweep_spec.SweepSpec') -> list[jobs.Experiment]:
   for task, noise, seed in itertools.product(
       spec.tasks, spec.noises, range(spec.dataset_seeds)):
     dataset = inputs.Making(
-        training=inputs.Training(
-            task=task, action_noise=noise, seed=seed,
-            config=spec.policy_config(task)),
+        training=trainers.training(
+            task, noise, seed=seed, settings=spec.policy,
+            continuous=envs.is_continuous(task)),
         truth_episodes=spec.truth_episodes,
         spec=spec_lib.Spec(
             task=task, action_noise=noise, epsilon=spec.epsilon,

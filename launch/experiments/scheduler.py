@@ -11,7 +11,7 @@ import json
 import time
 from typing import Protocol
 
-from dfiv_ope import stages, versions
+from dfiv_ope import stages
 from dfiv_ope.launch.experiments import jobs, store, worker
 from dfiv_ope.results import rows
 
@@ -182,23 +182,14 @@ class _Queue:
     with (out / FAILURES).open('a', encoding='utf-8') as file:
       file.write(json.dumps(
           {'job': job.label, 'error': error, 'trace': trace}) + '\n')
-    if isinstance(job, jobs.Experiment):
-      self._add_failed_row(job, error)
+    # The row says the error; without a dataset there is no row. Checkpoints
+    # stay: the run may go on from them another time.
+    if isinstance(job, jobs.Experiment) and (
+        problem := self._have.problem(job.problem)):
+      self._have.add(job.row(problem, outcome=rows.ERROR, reason=error))
     for child in self._children.pop(job, []):
       if self._needs.pop(child, None) is not None:
         self._fail(child, f'{SKIPPED}{job.label} failed: {error}')
-
-  def _add_failed_row(self, job: jobs.Experiment, error: str) -> None:
-    """Adds a row that says the error; without a dataset there is no row."""
-    problem = self._have.problem(job.problem)
-    if problem is None:
-      return
-    # Its checkpoints stay: the run may go on from them another time.
-    self._have.add(rows.Row(
-        problem=problem, method=job.method, config=job.encoded, seed=job.seed,
-        versions=versions.versions(), outcome=rows.ERROR, reason=error,
-        preset=job.preset, custom=job.custom, version=job.version,
-        inference=job.inference))
 
   def _count(self, job: jobs.Job) -> None:
     self.settled += 1

@@ -8,6 +8,7 @@ import json
 import pathlib
 
 from dfiv_ope import atomic_output, whole_files
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.launch.experiments import inputs, jobs
 from dfiv_ope.policies import episode_returns, rollout, trained
@@ -26,7 +27,7 @@ class Places:
   out: pathlib.Path
   datasets: tuple[pathlib.Path, ...] = ()
 
-  def policy(self, training: inputs.Training) -> pathlib.Path:
+  def policy(self, training: trainers.Training) -> pathlib.Path:
     """Returns the directory of a policy."""
     return self.out / 'policies' / training.name
 
@@ -61,12 +62,7 @@ def _found(
     making: inputs.Making, places: tuple[pathlib.Path, ...],
 ) -> pathlib.Path | None:
   """Returns a dataset that was made in the same way, whatever its name."""
-  for place in places:
-    for file in sorted(place.glob(f'*/{spec_lib.METADATA}')):
-      with contextlib.suppress(OSError, ValueError):
-        if making.made(spec_lib.read_metadata(file.parent)):
-          return file.parent
-  return None
+  return spec_lib.first(places, making.made)
 
 
 class Store:

@@ -7,7 +7,6 @@ from typing import Any
 
 from dfiv_ope import agents, configs, envs, hints, limits, overrides, registry
 from dfiv_ope.agents import configured
-from dfiv_ope.agents.entries import rounds, trainers
 
 # Name, least, most.
 _COUNTS = (
@@ -63,8 +62,7 @@ class SweepSpec:
   def __post_init__(self) -> None:
     for name, known in _KNOWN.items():
       _check_known(name, getattr(self, name), known)
-    if self.budget not in registry.BUDGETS:
-      raise ValueError(hints.unknown('budget', self.budget, registry.BUDGETS))
+    hints.require('budget', self.budget, registry.BUDGETS)
     _check_known('settings', tuple(self.settings), agents.NAMES)
     for name in ('noises', 'target_epsilons', 'epsilon'):
       value = getattr(self, name)
@@ -107,12 +105,6 @@ class SweepSpec:
       for preset in self.configs:
         yield configured.configure(method, preset, (*quick, *own))
 
-  def policy_config(self, task: str) -> rounds.Config:
-    """Returns the hyper-parameters of the target policies of a task."""
-    return overrides.apply(
-        trainers.config(task, continuous=envs.is_continuous(task)),
-        self.policy)
-
 
 def parse(data: Mapping[str, Any]) -> SweepSpec:
   """Returns the sweep that YAML data or options ask for.
@@ -134,37 +126,20 @@ def parse(data: Mapping[str, Any]) -> SweepSpec:
     elif name == 'policy':
       values[name] = overrides.from_mapping(name, value)
     elif name in ('tasks', 'methods', 'configs'):
-      names = tuple(dict.fromkeys(str(each) for each in _list(value)))
+      names = tuple(dict.fromkeys(map(str, overrides.items(value))))
       named = tuple(each for each in names if each != 'all')
       _check_known(name, named, _KNOWN[name])
       values[name] = named if named == names else _KNOWN[name]
     elif name in ('noises', 'target_epsilons'):
       values[name] = tuple(dict.fromkeys(
-          _number(name, each, float) for each in _list(value)))
+          overrides.number(name, each, float)
+          for each in overrides.items(value)))
     elif name == 'budget':
       values[name] = str(value)
     elif value is not None or name != 'transitions':
       kind = float if name in ('epsilon', 'discount') else int
-      values[name] = _number(name, value, kind)
+      values[name] = overrides.number(name, value, kind)
   return SweepSpec(**values)
-
-
-def _list(value: Any) -> Sequence[Any]:
-  if isinstance(value, str):
-    return [each.strip() for each in value.split(',') if each.strip()]
-  return value if isinstance(value, list | tuple) else [value]
-
-
-def _number(name: str, value: Any, kind: type[float] | type[int]) -> float:
-  """Returns a number of a kind."""
-  try:
-    number = kind(value)
-    if isinstance(value, bool) or float(value) != number:
-      raise ValueError
-  except (TypeError, ValueError, OverflowError) as error:
-    wanted = 'numbers' if kind is float else 'a whole number'
-    raise ValueError(f'{name} should be {wanted}, got {value!r}.') from error
-  return number
 
 
 def _check_known(

@@ -79,7 +79,7 @@ def run(
   if isinstance(job, jobs.SelectionFit | jobs.SelectionJob):
     from dfiv_ope.launch.experiments import selection_run
     if isinstance(job, jobs.SelectionJob):
-      return selection_run.run(job, places, progress)
+      return selection_run.judge(job, places)
     selection_run.fit(job, places, progress)
     return []
   from dfiv_ope.launch.experiments import making

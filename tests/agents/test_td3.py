@@ -11,6 +11,7 @@ import tensorflow as tf
 from dfiv_ope import actions as actions_lib
 from dfiv_ope import types
 from dfiv_ope.agents import td3, training
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.policies import rollout, trained
 
 _CONFIG = td3.Config(
@@ -85,8 +86,9 @@ def test_the_record_of_a_policy_has_its_algorithm(tmp_path):
   config = dataclasses.replace(
       _CONFIG, transitions=100, uses=2, warmup_rounds=1)
   record = training.write(
-      tmp_path, make_environment=Follow, task='follow', action_noise=0.,
-      seed=0, config=config)
+      tmp_path, trainers.Training(
+          task='follow', action_noise=0., seed=0, config=config),
+      make_environment=Follow)
   assert record['td3']['policy_noise'] == 0.2 and 'dqn' not in record
   assert record['value']['episodes'] == 200
   assert ('training', f'TD3, 100 transitions, {record["cpu_seconds"]:.0f} '

@@ -9,7 +9,7 @@ import pytest
 
 from dfiv_ope import testing
 from dfiv_ope.datasets import collection, spec, store
-from dfiv_ope.launch import importing, runtime
+from dfiv_ope.launch import importing, options, runtime
 from dfiv_ope.policies import episode_returns, finite
 
 SPEC = spec.Spec(
@@ -69,7 +69,7 @@ def refused(monkeypatch):
     file.write_text(json.dumps(mapping))  # JSON is YAML.
     with pytest.raises((ValueError, OSError)) as error:
       importing.import_log(
-          path, out, format_name=format_name, mapping=file)
+          path, out, options.OfLog(format_name=format_name, mapping=file))
     assert not out.exists()
     return str(error.value)
 

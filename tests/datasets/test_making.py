@@ -7,6 +7,7 @@ import pytest
 
 from dfiv_ope import testing
 from dfiv_ope.agents import dqn, training
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import making, reading
 from dfiv_ope.datasets import spec as spec_lib
 
@@ -24,8 +25,9 @@ def _make(seed):
 def policy(tmp_path_factory):
   path = tmp_path_factory.mktemp('policy')
   record = training.write(
-      path, make_environment=_make, task='corridor', action_noise=0., seed=0,
-      config=_CONFIG)
+      path, trainers.Training(
+          task='corridor', action_noise=0., seed=0, config=_CONFIG),
+      make_environment=_make)
   assert record['dqn']['transitions'] == 200
   assert sorted(each.name for each in path.iterdir()) == [
       'policy.json', 'saved_model']

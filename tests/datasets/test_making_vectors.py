@@ -9,6 +9,7 @@ import tensorflow as tf
 from dfiv_ope import actions as actions_lib
 from dfiv_ope import spaces
 from dfiv_ope.agents import dqn, td3, training
+from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import making, reading
 from dfiv_ope.datasets import spec as spec_lib
 
@@ -61,8 +62,9 @@ def _choices(seed):
 
 def _made(tmp_path, make, config, **spec):
   training.write(
-      tmp_path / 'policy', make_environment=make, task='rooms', seed=0,
-      action_noise=0., config=config)
+      tmp_path / 'policy', trainers.Training(
+          task='rooms', seed=0, action_noise=0., config=config),
+      make_environment=make)
   making.make(
       tmp_path / 'data', make_environment=make, truth_episodes=200,
       policy_path=tmp_path / 'policy',

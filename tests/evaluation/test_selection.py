@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dfiv_ope.evaluation import selection
+from dfiv_ope.evaluation import selection, selection_fits
 
 
 def _log(noise=1.):
@@ -53,3 +53,25 @@ def test_candidates_that_broke_down_neither_win_nor_judge():
 def test_a_single_row_cannot_judge():
   with pytest.raises(ValueError, match='at least two rows'):
     selection.judge(np.ones([1, 2]), np.ones([1, 2]), np.ones([1, 1]))
+
+
+def test_a_fit_comes_back_from_its_file(tmp_path):
+  fit = selection_fits.Fit(np.arange(3.), np.ones(3), 'too large', 1.5)
+  fit.save(tmp_path / 'new' / 'fit.npz')
+  found = selection_fits.Fit.load(tmp_path / 'new' / 'fit.npz')
+  np.testing.assert_array_equal(found.values, fit.values)
+  np.testing.assert_array_equal(found.errors, fit.errors)
+  assert found[2:] == ('too large', 1.5)
+  assert [each.name for each in (tmp_path / 'new').iterdir()] == ['fit.npz']
+
+
+def test_candidates_that_diverged_have_no_scores():
+  good, bad = (selection_fits.Fit(np.zeros(2), np.zeros(2), why, 1.)
+               for why in ('', 'too large'))
+  scores = selection.Scores(np.array([2., np.inf]), np.array([1., np.inf]))
+  first, second = selection_fits.outcomes([[good, good], [good, bad]], scores)
+  assert first['metrics'] == {
+      'tournament': 2., 'projected_bellman_error': 1., 'chosen': 1.}
+  assert first['outcome'] == 'finished' and first['cpu_seconds'] == 2.
+  assert second['metrics'] == {} and second['outcome'] == 'diverged'
+  assert second['reason'] == 'too large'

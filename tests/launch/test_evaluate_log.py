@@ -13,14 +13,13 @@ import pytest
 
 from dfiv_ope import testing
 from dfiv_ope.agents import configured
-from dfiv_ope.evaluation import inference, row_intervals
+from dfiv_ope.evaluation import inference, row_intervals, selection_fits
 from dfiv_ope.launch import runner, runtime
 from dfiv_ope.launch.experiments import (
   inputs,
   jobs,
   ope_run,
   plan,
-  selection_run,
   store,
 )
 from dfiv_ope.launch.reporting import selection_table, summary_table
@@ -546,17 +545,17 @@ def test_a_candidate_that_diverges_is_not_chosen(
     {(0, 'lstd'), (1, 'kiv')}])
 def test_candidates_that_all_diverged_are_not_chosen(
     log, tmp_path, choose, monkeypatch, broken):
-  write = selection_run._write
+  save = selection_fits.Fit.save
 
-  def diverge(path, fit):
+  def diverge(fit, path):
     half = int(path.stem[-1])
     method = 'kiv' if len(written) % 2 else 'lstd'
     written.append(path)
-    write(path, fit._replace(divergence='too large') if (
-        half, method) in broken else fit)
+    save(fit._replace(divergence='too large') if (
+        half, method) in broken else fit, path)
 
   written = []
-  monkeypatch.setattr(selection_run, '_write', diverge)
+  monkeypatch.setattr(selection_fits.Fit, 'save', diverge)
   finished = choose(log / 'data', [_GOOD, _POOR])
   (said,) = finished.summary.failed.values()
   assert 'Every candidate diverged on half of the episodes' in said

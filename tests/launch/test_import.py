@@ -11,7 +11,7 @@ import typer
 
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets.formats import source
-from dfiv_ope.launch import checking, importing, main, runtime
+from dfiv_ope.launch import checking, importing, main, options, runtime
 
 _DOCS = pathlib.Path(__file__).parents[2] / 'docs' / 'logs.md'
 _BLOCKS = re.findall(r'```(\w+)\n(.*?)```', _DOCS.read_text(), re.DOTALL)
@@ -94,17 +94,20 @@ def test_the_amounts_of_the_page_are_imported(tmp_path, monkeypatch, capsys):
   assert ('import them with --continuous --bounds :,0.0:10.0 --map '
           'categorical_actions=action_0.') in asked
   importing.import_log(
-      tmp_path / 'again.csv', tmp_path / 'again', continuous=True,
-      bounds=':,0.0:10.0', assignments=['categorical_actions=action_0'])
+      tmp_path / 'again.csv', tmp_path / 'again', options.OfLog(
+          continuous=True, bounds=':,0.0:10.0',
+          assignments=['categorical_actions=action_0']))
   again = reading.open_dataset(tmp_path / 'again')
   assert again.metadata.digest == mixed.metadata.digest
 
   with pytest.raises(ValueError, match='1 thing is wrong with it'):
-    checking.check(tmp_path / 'again.csv', bounds=':,0:5')
+    checking.check(
+        tmp_path / 'again.csv', columns=options.OfLog(bounds=':,0:5'))
   assert 'row 6 (episode 1): action_1 is 6, outside its bounds [0, 5]' in (
       ' '.join(capsys.readouterr().out.split()))
   with pytest.raises(ValueError, match='The options are for logs'):
-    checking.check(tmp_path / 'mixed', continuous=True)
+    checking.check(
+        tmp_path / 'mixed', columns=options.OfLog(continuous=True))
 
 
 @pytest.mark.slow
@@ -273,10 +276,10 @@ def test_what_stops_the_reading_is_said_after_what_was_found(
 def test_a_dataset_takes_no_options_of_logs(imported, monkeypatch):
   monkeypatch.setattr(runtime, 'start', lambda: None)
   with pytest.raises(ValueError, match='The options are for logs'):
-    checking.check(imported, ends='truncated')
+    checking.check(imported, columns=options.OfLog(ends='truncated'))
 
 
-@pytest.mark.parametrize('options, words', [
+@pytest.mark.parametrize('given, words', [
     ({'assignments': ['action']}, 'the form NAME=COLUMN'),
     ({'assignments': ['dose=x']}, 'A mapping has no dose'),
     ({'mapping': pathlib.Path('nowhere.yaml')}, 'nowhere.yaml'),
@@ -287,11 +290,14 @@ def test_a_dataset_takes_no_options_of_logs(imported, monkeypatch):
     ({'bandit': True}, 'one step that terminates, so step, terminated, episode '
      'cannot go with it')])
 def test_wrong_options_are_refused(
-    folder, tmp_path, monkeypatch, options, words):
+    folder, tmp_path, monkeypatch, given, words):
   monkeypatch.setattr(runtime, 'start', lambda: None)
-  options = {'mapping': folder / 'mapping.yaml', **options}
+  given = {'mapping': folder / 'mapping.yaml', **given}
+  discount = given.pop('discount', 0.99)
   with pytest.raises((ValueError, OSError), match=words):
-    importing.import_log(folder / 'clinic.csv', tmp_path / 'out', **options)
+    importing.import_log(
+        folder / 'clinic.csv', tmp_path / 'out', options.OfLog(**given),
+        discount=discount)
   assert not (tmp_path / 'out').exists()
 
 
@@ -334,8 +340,9 @@ def test_import_takes_categorical_columns_and_says_what_looks_so(
           for row, each in enumerate(state)))
   for name, named in (('plain', None), ('named', ['state'])):
     importing.import_log(
-        tmp_path / 'log.csv', tmp_path / name,
-        assignments=['observations=state'], categorical=named, discount=0.9)
+        tmp_path / 'log.csv', tmp_path / name, options.OfLog(
+            assignments=['observations=state'], categorical=named),
+        discount=0.9)
     shown = capsys.readouterr()
     assert ('--categorical state' in ' '.join(shown.err.split())) == (
         named is None)

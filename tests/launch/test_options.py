@@ -1,12 +1,13 @@
 """Options that commands share: their names, bounds and sentences."""
 
+import inspect
 import typing
 
 import pytest
 import typer
 from typer import testing
 
-from dfiv_ope.launch import options
+from dfiv_ope.launch import once, options
 
 _TYPES = {
     'out': options.Out, 'method': options.Methods, 'seeds': options.Seeds,
@@ -76,10 +77,49 @@ def test_values_out_of_bounds_are_refused_with_a_sentence(arguments, words):
   assert str(refused.value) == words
 
 
+_GROUPS = (options.Running, options.Sweeping, options.OfLog)
+_EVERY = {**vars(options), **{
+    f'{group.__name__}.{name}': kind for group in _GROUPS
+    for name, kind in group.__annotations__.items()}}
+
+
+def test_a_group_stands_for_its_options_where_it_stands():
+  given = {}
+  app = typer.Typer()
+
+  @app.command()
+  def command(
+      out: options.Out, running: options.Running = options.RUNNING,
+      seeds: options.Seeds = 3,
+  ) -> None:
+    given.update(locals())
+
+  once.require(app)
+  (registered,) = app.registered_commands
+  assert list(inspect.signature(registered.callback).parameters) == [
+      'out', 'workers', 'ray', 'as_json', 'seeds', 'quiet']
+  result = testing.CliRunner().invoke(
+      app, ['--out', 'runs', '--workers', '2', '--json'],
+      catch_exceptions=False)
+  assert result.exit_code == 0, result.output
+  assert given['seeds'] == 3
+  assert given['running'] == options.Running(workers=2, as_json=True)
+  with pytest.raises(ValueError, match='--workers was given 2 times'):
+    testing.CliRunner().invoke(
+        app, ['--out', 'runs', '--workers', '2', '--workers', '3'],
+        catch_exceptions=False)
+
+
+def test_what_is_not_said_of_a_log_is_left_out():
+  assert options.OF_LOG.given == {}
+  assert options.OfLog(continuous=False, horizon=0, ends='truncated').given == {
+      'horizon': 0, 'ends': 'truncated'}
+
+
 @pytest.mark.parametrize('name', [
-    name for name, value in vars(options).items()
+    name for name, value in _EVERY.items()
     if typing.get_origin(value) is typing.Annotated])
 def test_every_option_is_explained_in_a_sentence(name):
-  info = typing.get_args(getattr(options, name))[1]
+  info = typing.get_args(_EVERY[name])[1]
   assert len(info.help.split()) > 2, name
   assert info.help.endswith('.'), name

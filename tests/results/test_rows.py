@@ -73,6 +73,14 @@ def test_the_last_row_of_an_experiment_counts_whatever_its_version(
   assert rows.latest([most, half, again]) == [half, again]
 
 
+def test_policies_of_users_have_the_names_that_are_asked_for(make_row, kinds):
+  found = [make_row(kinds['user_log']), make_row(kinds['simulated_task'])]
+  mine, other = rows.renamed(found, {'t1': 'new', 't2': 'another'})
+  assert mine.problem.policy == 'new' and mine.key == found[0].key
+  assert other == found[1]
+  assert rows.renamed(found, {'t2': 'another'}) == found
+
+
 def test_a_row_that_failed_needs_no_metrics(problem, make_row):
   row = make_row(problem, metrics={}, outcome='diverged', reason='far')
   assert rows.decode(rows.encode(row)) == row

@@ -29,3 +29,16 @@ WATCHABLE = ('dfiv', 'deepgmm')
 def load(name: str) -> types.ModuleType:
   """Returns the module of a method; a trained one imports TensorFlow."""
   return registry.load(name, ENTRIES, __name__)
+
+
+def require_watchable(name: str) -> None:
+  """Refuses a method whose training cannot be watched.
+
+  Raises:
+    ValueError: it is one.
+  """
+  if name not in WATCHABLE:
+    raise ValueError(
+        f'{ENTRIES[name].style.label} cannot be watched: it can only predict '
+        'once it is fitted. Leave --watch out, or name '
+        f'{" or ".join(WATCHABLE)}.')
