@@ -31,7 +31,8 @@ def make_problem(policy=None, **changes):
       observations=encoding.Encoding(
           numbers=(0,), standardiser=scaling.Standardiser(
               np.array([10.]), np.array([2.]))),
-      distance=1., typical_distance=1., value_scale=1., value_mean=0.5, lowest=-99., highest=99.)
+      distance=1., typical_distance=1., value_scale=1., value_mean=0.5,
+      lowest=-99., highest=99.)
   return dataclasses.replace(problem, **changes)
 
 
