@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DEFAULT = ('lstd', 'kiv', 'fqe')
 _DEFAULT_OUT = pathlib.Path('runs')
 # What auto chooses from. DeepIV takes as long as all others together.
-_CANDIDATES = tuple(name for name in agents.NAMES if name != 'deepiv')
+_CANDIDATES = tuple(name for name in agents.LEARNERS if name != 'deepiv')
 
 
 def evaluate(
@@ -85,6 +85,9 @@ def evaluate(
         f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
         f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
         'all, or auto to select one.')
+  auto = options.AUTO in (method or [])
+  if auto:
+    wanted = _candidates(wanted)
   problems = _problems(
       dataset.resolve() if ray else dataset, policies, wanted,
       trust_policy=trust_policy, target_epsilon=target_epsilon,
@@ -94,7 +97,7 @@ def evaluate(
     planned, choices = [], []
     for problem in problems:
       chosen = wanted
-      if options.AUTO in (method or []):
+      if auto:
         choices.append(_choose(problem, wanted, have, where))
         chosen = _chosen(wanted, choices[-1])
       planned += plan_lib.evaluation(problem, chosen, seeds=seeds)
@@ -121,6 +124,30 @@ def _methods(
         'auto chooses between methods. Name at least two others beside it, '
         'such as --method auto --method lstd --method kiv, or none.')
   return asked
+
+
+def _candidates(
+    wanted: list[configured.Configured]) -> list[configured.Configured]:
+  """Returns what auto can choose from, and says what it leaves out.
+
+  Raises:
+    ValueError: there are not two.
+  """
+  judged = [each for each in wanted if each.method in agents.LEARNERS]
+  left_out = dict.fromkeys(
+      each.method for each in wanted if each not in judged)
+  if not left_out:
+    return judged
+  said = (
+      f'auto judges Q-functions by their held-out Bellman errors, and '
+      f'{", ".join(left_out)} '
+      + ('has none' if len(left_out) == 1 else 'have none'))
+  if len(judged) < 2:
+    raise ValueError(
+        f'{said}. Name two others beside auto, such as --method lstd --method '
+        'kiv.')
+  console.note(f'{said}: left out. Name them without auto to run them.')
+  return judged
 
 
 def _problems(

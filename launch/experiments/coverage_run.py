@@ -56,12 +56,11 @@ def _estimate(
   assert isinstance(job.problem, inputs.NewLog)
   seeds, found = job.problem.seeds, []
   for seed in range(seeds):
-    learner, seconds = ope_run.learned(
+    found.append(ope_run.evaluated(
         evaluator, dataclasses.replace(job, seed=seed), key=f'{key}-{seed}',
         directory=places.checkpoints(key) / str(seed),
         progress=lambda share, note, seed=seed: progress(  # type: ignore[misc]
-            (seed + share) / seeds, note))
-    found.append(evaluator.finish(learner, seed=seed, cpu_seconds=seconds))
+            (seed + share) / seeds, note)))
   return estimates.of_runs(evaluator, job.method, found)
 
 

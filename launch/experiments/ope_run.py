@@ -88,13 +88,22 @@ def run(
     found = evaluator.log_average()
   else:
     key = job.key(problem)
-    learner, seconds = learned(
+    found = evaluated(
         evaluator, job, progress=progress, key=key,
         directory=places.checkpoints(key))
-    found = evaluator.finish(learner, seed=job.seed, cpu_seconds=seconds)
   return result_rows.of_run(
       problem, job.method, job.encoded, found, preset=job.preset,
       custom=job.custom, command=command_line.remake(job, places))
+
+
+def evaluated(
+    evaluator: runs.Evaluator, job: jobs.Experiment, *, key: str,
+    directory: pathlib.Path, progress: jobs.Progress,
+) -> runs.Run:
+  """Runs the method of a job on the whole log; arguments as in `learned`."""
+  return evaluator.run(
+      job.method, job.config, seed=job.seed,
+      saved=_saved(job, key, directory), progress=_share(progress))
 
 
 def learned(
@@ -106,7 +115,7 @@ def learned(
 
   Args:
     evaluator: of the problem.
-    job: method, config and seed.
+    job: a method that learns a Q-function, its config and seed.
     key: names the run, so that only its own checkpoints are taken.
     directory: of the checkpoints.
     progress: told at each evaluation point.
@@ -114,7 +123,17 @@ def learned(
   """
   return evaluator.learned(
       job.method, job.config, seed=job.seed, rows=part,
-      saved=checkpoints.Series(
-          directory, {'key': key, 'config': configs.encode(job.config)}),
-      progress=lambda step, steps, note: progress(
-          step / steps if steps else 1., note))
+      saved=_saved(job, key, directory), progress=_share(progress))
+
+
+def _saved(
+    job: jobs.Experiment, key: str, directory: pathlib.Path,
+) -> checkpoints.Series:
+  return checkpoints.Series(
+      directory, {'key': key, 'config': configs.encode(job.config)})
+
+
+def _share(progress: jobs.Progress) -> runs.Progress:
+  """Returns what tells the share of steps that are done."""
+  return lambda step, steps, note: progress(
+      step / steps if steps else 1., note)

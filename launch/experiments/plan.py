@@ -6,7 +6,7 @@ import itertools
 import pathlib
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import overrides
+from dfiv_ope import agents, overrides
 from dfiv_ope.agents import configured
 from dfiv_ope.benchmarks import lit_pixels, settings
 from dfiv_ope.datasets import spec as spec_lib
@@ -47,9 +47,15 @@ def choice(
 ) -> jobs.SelectionJob:
   """Returns the job that chooses between methods and configs.
 
+  Args:
+    problem: a log and a policy.
+    wanted: methods that learn a Q-function, `agents.LEARNERS`.
+
   Raises:
     ValueError: there are not two that differ.
   """
+  assert all(each.method in agents.LEARNERS for each in wanted), (
+      'Only Q-functions can be judged.')
   candidates: dict[Any, configured.Configured] = {}
   for each in wanted:
     candidates.setdefault((each.method, each.config), each)
