@@ -10,11 +10,15 @@ from dfiv_ope.agents.entries import (
   deepgmm,
   deepiv,
   dfiv,
+  dr,
+  drl,
   fqe,
   kiv,
   lstd,
+  magic,
   pdis,
   tis,
+  wdr,
   wis,
   wpdis,
 )
@@ -23,4 +27,5 @@ from dfiv_ope.agents.entries import (
 # loses little or nothing by the quick budget, FQE a little, DeepGMM and DeepIV
 # much (docs/results: reproduce.md against ope.md).
 ENTRIES = registry.collect((
-    lstd, kiv, dfiv, fqe, deepgmm, deepiv, tis, wis, pdis, wpdis))
+    lstd, kiv, dfiv, fqe, deepgmm, deepiv, tis, wis, pdis, wpdis, dr,
+    wdr, magic, drl))

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents import base, fixed_features, memory
 from dfiv_ope.evaluation import interval_settings, selection
 from dfiv_ope.ope import bellman
 from dfiv_ope.ope import task as task_lib
@@ -48,9 +48,9 @@ def halves(
         'Choosing a method takes two episodes, one to fit and one to judge; '
         'this log has one. Name a --method.')
   parity = task.log.episodes % 2
-  fitted = _take(task.rows, np.flatnonzero(parity == half))
+  fitted = memory.take(task.rows, np.flatnonzero(parity == half))
   held_out = np.flatnonzero(parity != half)
-  return fitted, _take(
+  return fitted, memory.take(
       task.rows, held_out[::max(1, -(-len(held_out) // judge.rows))])
 
 
@@ -101,9 +101,3 @@ def judge(
         np.stack([each.errors for each in found], axis=1),
         psi(judged.instrument).numpy()))
   return selection.Scores(*np.mean(scores, axis=0))
-
-
-def _take(table: types.IVBatch, index: np.ndarray) -> types.IVBatch:
-  """Returns some of the rows."""
-  return tf.nest.map_structure(
-      lambda x: None if x is None else tf.gather(x, index), table)

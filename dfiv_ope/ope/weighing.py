@@ -242,6 +242,27 @@ def of_steps(
       float(carried @ np.nan_to_num(heaviest)), _mean(logs[where.ends]))
 
 
+def remaining(
+    logs: types.FloatArray, discounts: types.FloatArray, where: Layout,
+) -> types.FloatArray:
+  """Returns the share of discounted steps from each on, [T + 1]: 1 to 0.
+
+  Steps count with the weights of WPDIS, as those of the target would.
+
+  Args:
+    logs: log rho_it, [N].
+    discounts: c_it, [N].
+    where: the episodes.
+  """
+  sums = steps(logs, where).sums
+  sums = np.where(np.isneginf(sums), np.inf, sums)
+  mass = np.bincount(
+      where.step, weights=discounts * np.exp(logs - sums[where.step]),
+      minlength=where.longest)
+  left = np.append(np.cumsum(mass[::-1])[::-1], 0.)
+  return left / left[0] if left[0] else np.append(np.ones(len(mass)), 0.)
+
+
 def _after(
     last: types.FloatArray, by_step: types.FloatArray,
     divisor: types.FloatArray, lengths: np.ndarray,

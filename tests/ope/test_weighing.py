@@ -219,6 +219,15 @@ def test_weighing_may_end_before_the_last_step():
   ).value == pytest.approx(1.5)
 
 
+def test_what_remains_falls_from_one_to_nothing():
+  logs = weighing.cumulative(_RATIOS, _WHERE)
+  # Steps have 2/2.5 + 0.5/2.5 = 1, and half of 1/1.5.
+  np.testing.assert_allclose(
+      weighing.remaining(logs, _DISCOUNTS, _WHERE), [1., 0.25, 0.])
+  np.testing.assert_allclose(weighing.remaining(
+      np.full(3, -np.inf), _DISCOUNTS, _WHERE), [1., 1., 0.])
+
+
 @pytest.mark.parametrize('ratios, words', [
     ([0., np.nan, 0.], 'must be finite, got 1 that are not'),
     ([0., np.inf, 0.], 'must be finite, got 1 that are not'),
