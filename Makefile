@@ -24,7 +24,7 @@ help:  ## Lists the targets.
 
 # The same command again shows what is there and runs what is missing.
 demo: .venv/installed  ## Policy, log, all estimators and a report on catch.
-	$(BIN)/dfiv-ope sweep --tasks catch --noises 0.2 --methods all --seeds 1 \
+	$(BIN)/dfiv-ope sweep --tasks catch --noises 0.2 --seeds 1 \
 	  --budget quick --out build/demo/runs
 	$(BIN)/dfiv-ope report build/demo/runs --out build/demo/report
 	@echo "Six estimators, with a quick budget and one seed, said what a DQN \

@@ -22,7 +22,7 @@ from dfiv_ope.policies import finite
 # Name in the table -> method and what is changed of its config, so that all
 # updates of a measurement are of one kind.
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {}) for name in agents.NAMES if name != 'deepiv'},
+    **{name: (name, {}) for name in agents.LEARNERS if name != 'deepiv'},
     'deepiv, values': ('deepiv', {'density_share': 1e-9}),
     'deepiv, density': ('deepiv', {'density_share': 1. - 1e-9}),
 }
@@ -94,7 +94,7 @@ def measure_all(
   """Returns the cost of each of CASES that is one of some methods.
 
   Args:
-    methods: names of `agents.NAMES`.
+    methods: names of `agents.LEARNERS`.
     log: what they learn from.
     updates: of each measurement.
     batch_size: rows of a batch.
@@ -124,7 +124,7 @@ def measure(
 
   Args:
     learner: its name in the result.
-    method: one of `agents.NAMES`.
+    method: one of `agents.LEARNERS`.
     changes: of the paper's config.
     log: what it learns from.
     updates: updates of each measurement.

@@ -23,9 +23,16 @@ class LSTD(fixed_features.Linear):
   """Least-squares temporal differences on random Fourier features."""
   config: Config
 
+  def sums(self, parts: base.Parts) -> ridge.Sums:
+    """Returns what `solve_sums` needs of some rows; sums merge."""
+    return ridge.merge(*fixed_features.half_sums(self._features, parts))
+
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for the weights on the whole log."""
-    total = ridge.merge(*fixed_features.half_sums(self._features, parts))
+    return self.solve_sums(self.sums(parts))
+
+  def solve_sums(self, total: ridge.Sums) -> Mapping[str, float]:
+    """Solves for the weights from the sums of a log."""
     found = just_identified.solve(total, self.config.penalty)
     self._weights.assign(found.weights)
     return {'penalty': found.penalty}

@@ -49,6 +49,11 @@ class InMemory(tf.Module):
       yield _map(operator.itemgetter(slice(start, end)), self._rows)
 
 
+def take(rows: types.Nest, index: Any) -> Any:
+  """Returns some of the rows, by their numbers."""
+  return _map(lambda x: tf.gather(x, index), rows)
+
+
 def _map(function: Callable[[tf.Tensor], tf.Tensor], rows: types.Nest) -> Any:
   """Applies a function to every tensor of a nest; members may be missing."""
   return tf.nest.map_structure(

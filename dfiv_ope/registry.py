@@ -19,10 +19,15 @@ from dfiv_ope import hints
 PRESETS = ('default', 'paper')
 BUDGETS = ('quick', 'full')
 CLOSED_FORM = 'closed form'
+IMPORTANCE_SAMPLING = 'importance sampling'
+DOUBLY_ROBUST = 'doubly robust'
 # Of a run whose entry says nothing else.
 _FIXED_SECONDS = 8.
 # The order in which reports have them.
-FAMILIES = (CLOSED_FORM, 'neural IV', 'FQE', 'other', 'naive')
+FAMILIES = (CLOSED_FORM, 'neural IV', 'FQE', IMPORTANCE_SAMPLING,
+            DOUBLY_ROBUST, 'other', 'naive')
+# Of methods that make no updates.
+_UNTRAINED = (CLOSED_FORM, IMPORTANCE_SAMPLING, DOUBLY_ROBUST)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,6 +68,8 @@ class Entry:
     variants: labels of named variants, for a field of the config by its value,
       such as {'solve': {'moment': 'DFIV (moment)'}}. Where a value has none,
       the style's label stands.
+    direct: whether it weighs the log to a value at once, and has no Q-function
+      that others could look at (`agents.direct`).
   """
   version: int
   style: Style
@@ -73,11 +80,12 @@ class Entry:
   cost: Mapping[str, float] = dataclasses.field(default_factory=dict)
   variants: Mapping[str, Mapping[str, str]] = dataclasses.field(
       default_factory=dict)
+  direct: bool = False
 
   @property
   def trained(self) -> bool:
     """Whether it makes updates, rather than solve once."""
-    return self.style.family != CLOSED_FORM
+    return self.style.family not in _UNTRAINED
 
   def seconds(self, config: Any) -> float:
     """Returns the CPU seconds that a run takes, roughly."""

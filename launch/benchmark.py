@@ -31,8 +31,9 @@ def invariance(
 
 def learners(
     method: Annotated[list[str] | None, typer.Option(
-        help=f'{", ".join(agents.NAMES)}; may be repeated.  [default: all]',
-        autocompletion=completion.among(agents.NAMES))] = None,
+        help=f'{", ".join(agents.LEARNERS)}; may be repeated.  '
+             '[default: all]',
+        autocompletion=completion.among(agents.LEARNERS))] = None,
     updates: Annotated[int, typer.Option(
         help='Updates of each measurement.')] = 300,
     batch_size: Annotated[int, typer.Option(help='Rows of a batch.')] = 1024,
@@ -59,9 +60,9 @@ def learners(
     limits.count(
         name, value, least=least,
         most=limits.ENTRIES // max(observations, actions))
-  wanted = method or list(agents.NAMES)
+  wanted = method or list(agents.LEARNERS)
   for name in wanted:
-    hints.require('method', name, agents.NAMES)
+    hints.require('method', name, agents.LEARNERS)
   runtime.start()
   from dfiv_ope.agents import costs as costs_lib
   log = costs_lib.make_log(rows, observations, actions)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DEFAULT = ('lstd', 'kiv', 'fqe')
 _DEFAULT_OUT = pathlib.Path('runs')
 # What auto chooses from. DeepIV takes as long as all others together.
-_CANDIDATES = tuple(name for name in agents.NAMES if name != 'deepiv')
+_CANDIDATES = tuple(name for name in agents.LEARNERS if name != 'deepiv')
 
 
 def evaluate(
@@ -73,6 +73,7 @@ def evaluate(
     naming.check(spec)
   wanted = [configured.configure(each.method, config, each.settings)
             for each in asked]
+  from dfiv_ope.evaluation import selection
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.launch.experiments import plan as plan_lib
@@ -84,6 +85,11 @@ def evaluate(
         f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
         f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
         'all, or auto to select one.')
+  auto = options.AUTO in (method or [])
+  if auto:
+    wanted, left_out = selection.candidates(wanted)
+    if left_out:
+      console.note(left_out)
   problems = _problems(
       dataset.resolve() if running.ray else dataset, policies, wanted,
       trust_policy=trust_policy, target_epsilon=target_epsilon,
@@ -93,7 +99,7 @@ def evaluate(
     planned, choices = [], []
     for problem in problems:
       chosen = wanted
-      if options.AUTO in (method or []):
+      if auto:
         chosen, scores = _choose(problem, wanted, have, where)
         choices.append(scores)
       planned += plan_lib.evaluation(problem, chosen, seeds=seeds)

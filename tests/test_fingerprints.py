@@ -43,6 +43,8 @@ from dfiv_ope.evaluation import (
 from dfiv_ope.iv import methods
 from dfiv_ope.nn import layers
 from dfiv_ope.ope import bellman
+from dfiv_ope.ope import episodes as episodes_lib
+from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import rollout, simulation
 from dfiv_ope.results import problems
 
@@ -129,6 +131,44 @@ def _agent(name: str) -> Numbers:
     numbers[f'{run} values'] = learner.q_function.values(log.initial[:3])
     for measure, values in learner.history.items():
       numbers[f'{run} {measure}'] = values
+  return numbers
+
+
+@functools.cache
+def _weighed() -> dict[str, task_lib.EvaluationTask]:
+  """Returns logs to be weighed: with probabilities, and of a table without."""
+  generator = np.random.default_rng(0)
+  count, steps = 40, 4
+  action = generator.integers(2, size=count * steps).astype(np.int32)
+  number = generator.normal(size=(count * steps + 1, 2))
+  name = generator.integers(3, size=(count * steps + 1, 1)).astype(float)
+  going_on = np.ones(count * steps, np.float32)
+  going_on[steps - 1::steps] = 0.
+
+  def task(state, **known):
+    later = np.where(going_on[:, None] > 0., state[1:], state[:-1])
+    return task_lib.EvaluationTask(episodes_lib.Episodes(
+        transitions=types_lib.Transition(
+            state[:-1], action, np.cos(state[:-1, 0]) + 0.5 * action, going_on,
+            later),
+        episodes=np.repeat(np.arange(count), steps),
+        initial_observations=state[:-1:steps], num_actions=2, discount=0.9,
+        **known), _POLICY)
+
+  return {'numbers': task(number, behaviour_probabilities=np.where(
+      action, 0.6, 0.4)), 'table': task(name, categorical=(0,))}
+
+
+def _direct(name: str) -> Numbers:
+  numbers = {}
+  for preset, config in agents.ENTRIES[name].configs.items():
+    config = dataclasses.replace(config, **agents.ENTRIES[name].tiny)
+    for log, task in _weighed().items():
+      found = agents.load(name).estimate(config, task, seed=0)
+      numbers[f'{preset} {log} value'] = found.value
+      numbers[f'{preset} {log} added'] = found.added[::8]
+      for measure, value in found.metrics.items():
+        numbers[f'{preset} {log} {measure}'] = value
   return numbers
 
 
@@ -244,7 +284,7 @@ def _subjects() -> dict[str, Subject]:
   return {
       **{f'agents/{name}': Subject(
           f'{agents.__name__}.ENTRIES[{name!r}].version', entry.version,
-          functools.partial(_agent, name))
+          functools.partial(_direct if entry.direct else _agent, name))
          for name, entry in agents.ENTRIES.items()},
       **{f'methods/{name}': Subject(
           f'{methods.__name__}.ENTRIES[{name!r}].version', entry.version,

@@ -61,7 +61,8 @@ def keys() -> dict[str, str]:
   for each in configs:
     job = jobs.Experiment(problem=drawn, seed=0, **each._asdict())
     found[f'coverage {job.method}'] = job.key(drawn.problem(_METADATA))
-  choice = plan.choice(simulated, configs)
+  choice = plan.choice(simulated, [
+      each for each in configs if each.method in agents.LEARNERS])
   for candidate in choice.candidates:
     found[f'selection {candidate.method}'] = choice.key(
         simulated.problem(_METADATA), candidate)

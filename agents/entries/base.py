@@ -1,11 +1,16 @@
-"""What every agent's config has."""
+"""What the configs of estimators have."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
-  """What every agent's config has.
+class MethodConfig:
+  """Hyper-parameters of an estimator of either kind (`agents`)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(MethodConfig):
+  """What the config of every agent that learns a Q-function has.
 
   Attributes:
     updates: updates of a whole run; 0 for a closed form.

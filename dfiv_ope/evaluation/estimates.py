@@ -13,7 +13,8 @@ import statistics
 
 import numpy as np
 
-from dfiv_ope.agents import base, checkpoints
+from dfiv_ope.agents import checkpoints
+from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import inference
 from dfiv_ope.evaluation import runs as runs_lib
 
@@ -81,7 +82,7 @@ class Estimate:
 
 
 def estimate(
-    evaluator: runs_lib.Evaluator, method: str, config: base.Config, *,
+    evaluator: runs_lib.Evaluator, method: str, config: base.MethodConfig, *,
     seeds: int | Sequence[int], progress: Progress | None = None,
     saved: Callable[[int], checkpoints.Series] | None = None,
 ) -> Estimate:
@@ -126,9 +127,12 @@ def of_runs(
   """
   log = evaluator.task.log
   columns = max((run.metrics.get('columns', 0.) for run in found), default=0.)
+  effective = min((
+      run.metrics.get('effective_episodes', math.inf) for run in found),
+      default=math.inf)
   return Estimate(
       method=method, runs=tuple(found), missing=inference.too_few(
-          log.num_episodes, len(log), int(columns)))
+          log.num_episodes, len(log), int(columns), effective))
 
 
 def log_average(evaluator: runs_lib.Evaluator) -> Estimate:

@@ -33,6 +33,9 @@ from dfiv_ope.evaluation import interval_settings
 # Fewer episodes give no interval of a policy's value, and fewer than the second
 # number none of the average return of the log.
 FEWEST_EPISODES, FEWEST_RETURNS = 20, 5
+# Effective episodes of a method that weighs them: fewer than the first number
+# give no interval, and fewer than the second one that nobody should trust.
+_FEWEST_EFFECTIVE, FEW_EFFECTIVE = 2., 20.
 # Rows are heavy if the largest thousandth of them, at least one, have more
 # than HEAVY of all |w r|: more than on 1,000 ordinary logs of 20 and more
 # episodes (docs/intervals.md).
@@ -141,13 +144,16 @@ def heavy_share(weighted: types.FloatArray) -> float:
   return float(np.sum(size[:most])) / total if total else 0.
 
 
-def too_few(episodes: int, rows: int, columns: int) -> str:
+def too_few(
+    episodes: int, rows: int, columns: int, effective: float = math.inf,
+) -> str:
   """Returns why there is no interval, in a sentence; empty if there is one.
 
   Args:
     episodes: of the log.
     rows: of the log.
     columns: of the features that the weights are made of.
+    effective: episodes that the log is worth, if the method weighs them.
   """
   if episodes < FEWEST_EPISODES:
     say = 'episode says' if episodes == 1 else 'episodes say'
@@ -157,6 +163,10 @@ def too_few(episodes: int, rows: int, columns: int) -> str:
     return (f'No interval: {rows:,} rows cannot show the errors of features '
             f'with {columns:,} columns. Log more, or set fewer '
             'random_features (--set random_features=...).')
+  if effective < _FEWEST_EFFECTIVE:
+    return (f'No interval: the weights of {episodes:,} episodes are worth '
+            f'{effective:.1f}. Set a cap (--set cap=100), or use lstd, kiv or '
+            'fqe.')
   return ''
 
 

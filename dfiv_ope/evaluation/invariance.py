@@ -59,7 +59,7 @@ def table(
   yield f'| method | {" | ".join(CHANGES)} |'
   yield '|---' * (1 + len(CHANGES)) + '|'
   for kind, names, answer in (
-      ('OPE', agents.NAMES, ope_answer(rows)),
+      ('OPE', agents.LEARNERS, ope_answer(rows)),
       ('IV', methods.NAMES, iv_answer(rows))):
     for name in names:
       with progress(f'{kind} {name}', None):

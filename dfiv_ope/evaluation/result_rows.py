@@ -72,11 +72,18 @@ def of_run(
           each if math.isfinite(each) else None for each in values)
           for name, values in run.curves.items()},
       cpu_seconds=run.cpu_seconds, versions=versions.versions(),
-      outcome=rows.DIVERGED if run.failure else rows.FINISHED,
+      outcome=outcome(run),
       reason=run.failure, preset=preset, custom=custom, command=command,
       version=version(method), inference=inference(method),
       # Few digits keep rows small.
       resamples=tuple(float(f'{change:.6g}') for change in run.resamples))
+
+
+def outcome(run: 'runs.Run') -> str:
+  """Returns what came of a run, one of `rows.OUTCOMES`."""
+  if run.refused:
+    return rows.REFUSED
+  return rows.DIVERGED if run.failure else rows.FINISHED
 
 
 def errors(estimate: float, truth: float | None) -> dict[str, float]:

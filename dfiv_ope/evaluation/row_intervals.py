@@ -1,6 +1,7 @@
 """Intervals of the runs of a method on one log, from their rows."""
 
 from collections.abc import Sequence
+import math
 
 import numpy as np
 
@@ -82,8 +83,10 @@ def missing(rows: Sequence[rows_lib.Row]) -> str:
       problem.episodes is None or problem.transitions is None):
     return ''
   columns = max(row.metrics.get('columns', 0.) for row in rows)
+  effective = min(
+      row.metrics.get('effective_episodes', math.inf) for row in rows)
   return inference.too_few(
-      problem.episodes, problem.transitions, int(columns))
+      problem.episodes, problem.transitions, int(columns), effective)
 
 
 def _sound(rows: list[rows_lib.Row]) -> list[rows_lib.Row]:

@@ -4,8 +4,9 @@
     run = evaluator.run('lstd', lstd.Config(), seed=0)
     run.metrics['estimate'], run.resamples
 
-What all runs of a task share is made once: its rows, and the influence of its
-episodes for each kind of features.
+`Evaluator.run` takes both kinds of estimators (`agents`). What all runs of a
+task share is made once: its rows, the influence of its episodes for each kind
+of features, and the behaviour probabilities.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +18,8 @@ from acme.utils import loggers
 import numpy as np
 
 from dfiv_ope import agents, types
-from dfiv_ope.agents import base, checkpoints, memory
+from dfiv_ope.agents import base, checkpoints, direct, memory
+from dfiv_ope.agents.entries import base as entry_base
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import inference, influence, interval_settings
 from dfiv_ope.ope import targets
@@ -38,6 +40,8 @@ class Run:
     resamples: changes of the estimate by resampled episodes, [B].
     failure: why it has no estimate; empty if it has one.
     cpu_seconds: process time of the run, without its influence.
+    refused: whether it failed because the method cannot answer what is asked,
+      not because it diverged.
   """
   seed: int
   metrics: Mapping[str, float]
@@ -45,6 +49,7 @@ class Run:
   resamples: types.FloatArray
   failure: str
   cpu_seconds: float
+  refused: bool = False
 
 
 class Evaluator:
@@ -100,20 +105,54 @@ class Evaluator:
     return self._influences[features]
 
   def run(
-      self, method: str, config: base.Config, *, seed: int,
+      self, method: str, config: entry_base.MethodConfig, *, seed: int,
       progress: Progress | None = None,
       saved: checkpoints.Series | None = None,
   ) -> Run:
-    """Runs a method to its end; arguments as in `learned`."""
+    """Runs a method of either kind to its end.
+
+    Args:
+      method: name of the estimator.
+      config: its hyper-parameters.
+      seed: of the run.
+      progress: told at each evaluation point.
+      saved: checkpoints of this run, from which it goes on; None for none.
+        What weighs the log is over too soon to have any.
+    """
+    if agents.ENTRIES[method].direct:
+      return self._weigh(method, config, seed=seed)
+    assert isinstance(config, base.Config)
     if saved is not None:
       learner, seconds = self.learned(
           method, config, seed=seed, saved=saved, progress=progress)
-      return self.finish(learner, seed=seed, cpu_seconds=seconds)
+    else:
+      started = time.process_time()
+      learner = self.learner(method, config, seed=seed, progress=progress)
+      learner.run()
+      seconds = time.process_time() - started
+    return self.finish(learner, seed=seed, cpu_seconds=seconds)
+
+  def _weigh(
+      self, method: str, config: entry_base.MethodConfig, *, seed: int) -> Run:
+    """Runs an estimator that has no Q-function."""
     started = time.process_time()
-    learner = self.learner(method, config, seed=seed, progress=progress)
-    learner.run()
-    return self.finish(
-        learner, seed=seed, cpu_seconds=time.process_time() - started)
+    try:
+      found: direct.Direct = agents.load(method).estimate(
+          config, self.task, seed=seed)
+    except direct.UnanswerableError as error:
+      return Run(
+          seed=seed, metrics={}, curves={}, resamples=np.zeros(0),
+          failure=str(error), refused=True,
+          cpu_seconds=time.process_time() - started)
+    seconds = time.process_time() - started
+    resamples = inference.resample(found.added)
+    return Run(
+        seed=seed, curves={}, resamples=resamples, failure='',
+        cpu_seconds=seconds, metrics={
+            **self._returns, 'estimate': found.value,
+            'correction': found.correction,
+            'data_error': float(np.std(resamples)),
+            'degrees': inference.degrees(found.added), **found.metrics})
 
   def learned(
       self, method: str, config: base.Config, *, seed: int,
@@ -172,12 +211,8 @@ class Evaluator:
     if unseen:
       resamples = resamples + unseen * np.random.default_rng(
           seed).standard_normal(len(resamples))
-    log = self.task.log
     metrics = {
-        # What an episode earned tells what is plausible, if none was cut off.
-        **({} if log.truncated else {
-            'lowest_return': float(np.min(log.returns)),
-            'highest_return': float(np.max(log.returns))}),
+        **self._returns,
         **{name: values[-1] for name, values in curves.items()
            if name != 'updates'},
         'correction': effect.correction,
@@ -198,6 +233,14 @@ class Evaluator:
         **found.first_stage.measure(learner.agent)}
     return Run(seed=seed, metrics=metrics, curves=curves, resamples=resamples,
                failure='', cpu_seconds=cpu_seconds)
+
+  @property
+  def _returns(self) -> dict[str, float]:
+    """What an episode earned tells what is plausible, if none was cut off."""
+    log = self.task.log
+    return {} if log.truncated else {
+        'lowest_return': float(np.min(log.returns)),
+        'highest_return': float(np.max(log.returns))}
 
   def log_average(self) -> Run:
     """Returns the naive estimate: the average return of the log."""

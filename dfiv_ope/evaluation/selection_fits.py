@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types, whole_files
-from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents import base, fixed_features, memory
 from dfiv_ope.evaluation import interval_settings, selection
 from dfiv_ope.ope import bellman
 from dfiv_ope.ope import task as task_lib
@@ -64,9 +64,9 @@ def halves(
         'Choosing a method takes two episodes, one to fit and one to judge; '
         'this log has one. Name a --method.')
   parity = task.log.episodes % 2
-  fitted = _take(task.rows, np.flatnonzero(parity == half))
+  fitted = memory.take(task.rows, np.flatnonzero(parity == half))
   held_out = np.flatnonzero(parity != half)
-  return fitted, _take(
+  return fitted, memory.take(
       task.rows, held_out[::max(1, -(-len(held_out) // judge.rows))])
 
 
@@ -138,9 +138,3 @@ def outcomes(
         'cpu_seconds': sum(each.cpu_seconds for each in both),
         'reason': divergence,
         'outcome': rows.DIVERGED if divergence else rows.FINISHED}
-
-
-def _take(table: types.IVBatch, index: np.ndarray) -> types.IVBatch:
-  """Returns some of the rows."""
-  return tf.nest.map_structure(
-      lambda x: None if x is None else tf.gather(x, index), table)

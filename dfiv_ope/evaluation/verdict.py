@@ -62,6 +62,9 @@ def collect(
       answer.missing for answer in answers.values() if answer.missing)
   return [
       *few, *filter(None, map(beyond, answers, answers.values())),
+      *filter(None, (
+          few_effective(name, answer.metrics)
+          for name, answer in answers.items() if not answer.missing)),
       *_differences(answers, support, level), *_overlap(answers, support),
       *filter(None, (
           heavy(name, answer.metrics.get('heavy_share', 0.))
@@ -112,6 +115,22 @@ def heavy(name: str, share: float) -> str:
       f'{100. * share:.0f} % of the estimate of {name} rests on its largest '
       '0.1 % of rows with a reward (by weight times reward): see if these are '
       'right.')
+
+
+def few_effective(name: str, metrics: Mapping[str, float]) -> str:
+  """Returns that weights leave few episodes; empty if they leave enough.
+
+  Args:
+    name: of the method.
+    metrics: with the effective sample size, if it weighs episodes.
+  """
+  effective = metrics.get('effective_episodes', math.inf)
+  if effective >= inference.FEW_EFFECTIVE:
+    return ''
+  return (
+      f'{name} rests on the equivalent of {effective:.2g} episodes (effective '
+      'sample size of their weights): its interval is not to be trusted. '
+      'Compare lstd, kiv or fqe, which weigh no episodes.')
 
 
 def share_words(metrics: Mapping[str, float]) -> list[str]:

@@ -16,7 +16,7 @@ from dfiv_ope.ope import task as task_lib
 
 # A function of observations, a policy, or a name; see `policies.resolve`.
 AnyPolicy = str | Callable[[np.ndarray], Any] | types.Policy
-Configs = Mapping[str, base.Config | Mapping[str, Any]]
+Configs = Mapping[str, base.MethodConfig | Mapping[str, Any]]
 
 
 def evaluate(
@@ -67,7 +67,7 @@ def evaluate(
 
 def run(
     task: task_lib.EvaluationTask, name: str, digest: str,
-    chosen: Mapping[str, base.Config], *, seeds: int,
+    chosen: Mapping[str, base.MethodConfig], *, seeds: int,
     update: estimates.Progress,
 ) -> result.Result:
   """Runs estimators on a task.
@@ -94,7 +94,7 @@ def run(
 
 def configs_of(
     methods: str | Sequence[str], changes: Configs,
-) -> dict[str, base.Config]:
+) -> dict[str, base.MethodConfig]:
   """Returns the config of each method.
 
   Raises:
@@ -113,7 +113,7 @@ def configs_of(
   for name in names:
     default = registry.find(name, agents.ENTRIES).configs['default']
     change = changes.get(name, {})
-    if isinstance(change, base.Config):
+    if isinstance(change, base.MethodConfig):
       if type(change) is not type(default):
         raise ValueError(
             f'The config of {name} should be a {type(default).__module__}.'

@@ -61,7 +61,7 @@ class Result:
   task: task_lib.EvaluationTask
   policy: str
   digest: str
-  configs: Mapping[str, base.Config]
+  configs: Mapping[str, base.MethodConfig]
   estimates: Mapping[str, estimates_lib.Estimate]
   log_average: estimates_lib.Estimate
 
@@ -115,12 +115,12 @@ class Result:
   @functools.cached_property
   def warnings(self) -> list[str]:
     """What to beware of, in sentences; the paired differences among them."""
-    diverged = [
-        f'{name} seed {run.seed}: diverged: {run.failure}; excluded from '
-        'averages.'
+    failed = [
+        f'{name} seed {run.seed}: {result_rows.outcome(run)}: '
+        f'{run.failure.rstrip(".")}; excluded from averages.'
         for name, each in self.estimates.items()
         for run in each.runs if run.failure]
-    return diverged + verdict.collect(
+    return failed + verdict.collect(
         {name: verdict.Answer(
             each.metrics, each.difference(self.log_average), each.missing)
          for name, each in self.estimates.items() if each.sound},

@@ -66,15 +66,26 @@ def step_weights(
   Raises:
     ValueError: b is no probability of what was taken.
   """
-  behaviour = np.asarray(behaviour, np.float64)
-  wrong = ~((behaviour > 0.) & (behaviour <= 1. + 1e-6))
-  if wrong.any():
-    row = int(np.argmax(wrong))
-    raise ValueError(
-        f'The log says that the action of step {row} had probability '
-        f'{behaviour[row]:g}, but what was taken has one in (0, 1]. Correct '
-        'it, or leave the probabilities out.')
-  return target / behaviour
+  return target / _probabilities(behaviour)
+
+
+def log_ratios(
+    log_target: types.FloatArray, behaviour: types.FloatArray, *,
+    densities: bool,
+) -> types.FloatArray:
+  """Returns log pi(a|s) - log b(a|s) of the logged actions, [N].
+
+  Args:
+    log_target: log pi(a|s), -inf for what the target never does, [N].
+    behaviour: b(a|s), [N].
+    densities: whether both are densities.
+
+  Raises:
+    ValueError: b or pi is none of what was taken.
+  """
+  if not densities:
+    return log_target - np.log(_probabilities(behaviour))
+  return _log_density(log_target) - np.log(_densities(behaviour))
 
 
 def density_weights(
@@ -90,23 +101,7 @@ def density_weights(
   Raises:
     ValueError: a density is none of what was taken.
   """
-  log_target = np.asarray(log_target, np.float64)
-  behaviour = np.asarray(behaviour, np.float64)
-  wrong = ~(np.isfinite(behaviour) & (behaviour > 0.))
-  if wrong.any():
-    row = int(np.argmax(wrong))
-    raise ValueError(
-        f'The log says that the action of step {row} had density '
-        f'{behaviour[row]:g}, but what was taken has a positive and finite '
-        'one. Correct it, or leave the densities out.')
-  wrong = np.isnan(log_target) | (log_target == np.inf)
-  if wrong.any():
-    row = int(np.argmax(wrong))
-    raise ValueError(
-        f'The target policy has the log density {log_target[row]:g} at the '
-        f'action of step {row}, but it is a finite number, or -inf for an '
-        'action that is never taken.')
-  return np.exp(log_target - np.log(behaviour))
+  return np.exp(log_ratios(log_target, behaviour, densities=True))
 
 
 def episode_log_weights(
@@ -122,3 +117,42 @@ def effective_size(logs: types.FloatArray) -> float:
     return 0.
   return float(np.exp(
       2. * special.logsumexp(logs) - special.logsumexp(2. * np.asarray(logs))))
+
+
+def _probabilities(behaviour: types.FloatArray) -> types.FloatArray:
+  """Returns b(a|s), refused if it is no probability of what was taken."""
+  behaviour = np.asarray(behaviour, np.float64)
+  wrong = ~((behaviour > 0.) & (behaviour <= 1. + 1e-6))
+  if wrong.any():
+    row = int(np.argmax(wrong))
+    raise ValueError(
+        f'The log says that the action of step {row} had probability '
+        f'{behaviour[row]:g}, but what was taken has one in (0, 1]. Correct '
+        'it, or leave the probabilities out.')
+  return behaviour
+
+
+def _densities(behaviour: types.FloatArray) -> types.FloatArray:
+  """Returns densities, refused if one is none of what was taken."""
+  behaviour = np.asarray(behaviour, np.float64)
+  wrong = ~(np.isfinite(behaviour) & (behaviour > 0.))
+  if wrong.any():
+    row = int(np.argmax(wrong))
+    raise ValueError(
+        f'The log says that the action of step {row} had density '
+        f'{behaviour[row]:g}, but what was taken has a positive and finite '
+        'one. Correct it, or leave the densities out.')
+  return behaviour
+
+
+def _log_density(log_target: types.FloatArray) -> types.FloatArray:
+  """Returns log densities of the target policy, refused if one is none."""
+  log_target = np.asarray(log_target, np.float64)
+  wrong = np.isnan(log_target) | (log_target == np.inf)
+  if wrong.any():
+    row = int(np.argmax(wrong))
+    raise ValueError(
+        f'The target policy has the log density {log_target[row]:g} at the '
+        f'action of step {row}, but it is a finite number, or -inf for an '
+        'action that is never taken.')
+  return log_target

@@ -96,7 +96,7 @@ class Solution(NamedTuple):
       starts: shares of the states among those that episodes start from,
         [C + 1].
     """
-    return self._visits(starts)[self.state] * self.row_weights
+    return self.visits(starts)[self.state] * self.row_weights
 
   def extrapolation(self, starts: types.FloatArray) -> float:
     """Returns what the prior may be wrong by, in the value.
@@ -109,9 +109,9 @@ class Solution(NamedTuple):
       starts: as in `weigh`.
     """
     return self.spread * float(np.sqrt(np.sum(np.square(
-        self._visits(starts)[:-1] * self.left))))
+        self.visits(starts)[:-1] * self.left))))
 
-  def _visits(self, starts: types.FloatArray) -> types.FloatArray:
+  def visits(self, starts: types.FloatArray) -> types.FloatArray:
     """Returns the discounted visits of the policy to each state, [C + 1]."""
     return _solve(self.system.T.tocsc(), starts)
 
@@ -137,7 +137,7 @@ def solve(
   by_state = functools.partial(
       np.bincount, pairs // policy.num_actions, minlength=size)
   visits = by_state(weights=counts)  # [C]
-  taken = _probabilities(policy, pairs)  # pi(a|s) of the pairs, [P]
+  taken = probabilities(policy, pairs)  # pi(a|s) of the pairs, [P]
   kept = taken / (counts + prior_rows)
   # What falls to the mean of a state: unseen actions and the prior's share.
   left = 1. - by_state(weights=kept * counts)
@@ -169,7 +169,7 @@ def solve(
       system=system, state=rows.state)
 
 
-def _probabilities(
+def probabilities(
     policy: TablePolicy, pairs: np.ndarray) -> types.FloatArray:
   """Returns pi(a|s) of pairs s A + a, [P]."""
   states, choices = policy.actions.shape

@@ -10,29 +10,21 @@ need is made when it is first asked for, and once.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.nn import encoding
-from dfiv_ope.ope import bellman, episodes, overlap
+from dfiv_ope.ope import bellman, episodes, importance, overlap, propensities
 from dfiv_ope.policies import cloning, density_cloning, foreign, resolve
 
 # Entries of a matrix of probabilities that are asked for at a time.
 _BLOCK = 4_000_000
 
 
-class Propensities(NamedTuple):
-  """Probabilities of the logged actions in the behaviour policy.
-
-  Attributes:
-    probabilities: [N]; densities if actions are vectors.
-    estimated: whether they come from a clone, because the log has none.
-  """
-  probabilities: types.FloatArray
-  estimated: bool
+Propensities = propensities.Propensities
 
 
 class EvaluationTask:
@@ -58,6 +50,7 @@ class EvaluationTask:
     self.log = log
     self.policy = policy
     self._like = like
+    self._others: dict[int, Propensities] = {}
 
   @functools.cached_property
   def transitions(self) -> types.Transition:
@@ -133,6 +126,50 @@ class EvaluationTask:
                     np.arange(len(taken[part])), taken[part]]
             for part in self._parts]),
         estimated=True)
+
+  def behaviour_of_others(self, folds: int) -> Propensities:
+    """Returns `behaviour` whose clones never saw the episode they are asked of.
+
+    Args:
+      folds: of episodes; recorded probabilities need none.
+
+    Raises:
+      UnanswerableError: the log has one episode, and no probabilities.
+    """
+    if self._like is not None:
+      return self._like.behaviour_of_others(folds)
+    if self.log.behaviour_probabilities is not None:
+      return self.behaviour
+    if folds not in self._others:
+      self._others[folds] = Propensities(
+          propensities.cross_fitted(self.log, count=folds), estimated=True)
+    return self._others[folds]
+
+  @functools.cached_property
+  def log_target(self) -> types.FloatArray:
+    """Log probabilities of the logged actions in the target policy, [N].
+
+    Raises:
+      UnanswerableError: actions are vectors, and the policy has no density.
+    """
+    return propensities.log_taken(
+        self.policy, np.asarray(self.log.transitions.observation),
+        np.asarray(self.log.transitions.action),
+        num_actions=self.log.num_actions)
+
+  def log_ratios(self, folds: int) -> types.FloatArray:
+    """Returns log pi(a|s) - log b(a|s) of the logged actions, [N].
+
+    Args:
+      folds: of `behaviour_of_others`.
+
+    Raises:
+      UnanswerableError: there is no such ratio.
+      ValueError: the log's own probabilities are none.
+    """
+    return importance.log_ratios(
+        self.log_target, self.behaviour_of_others(folds).probabilities,
+        densities=self.log.continuous is not None)
 
   @property
   def glance(self) -> overlap.Overlap:

@@ -58,6 +58,23 @@ def weights_of_all(
       weights(discount, each) for each in np.split(step_discounts, starts[1:])])
 
 
+def remaining_of_all(
+    discount: float, step_discounts: np.ndarray, starts: np.ndarray,
+) -> types.FloatArray:
+  """Returns what a reward after the last step of each episode counts, [E].
+
+  It is 0 where an episode has terminated; elsewhere it was cut off.
+
+  Args:
+    discount: of the value.
+    step_discounts: the environment's, [N].
+    starts: first rows of the episodes, [E].
+  """
+  ends = np.append(starts[1:], len(step_discounts)) - 1
+  return (weights_of_all(discount, step_discounts, starts)[ends]
+          * discount * np.asarray(step_discounts, np.float64)[ends])
+
+
 def summarise(returns: list[float], lengths: list[int]) -> MonteCarlo:
   """Averages the returns of whole episodes."""
   if not returns:

@@ -14,8 +14,10 @@ from dfiv_ope.results import problems
 
 # Of rows. Earlier ones had problems without types.
 FORMAT = 3
-# What came of a run: a divergence is a result, an error may be tried again.
-FINISHED, DIVERGED, ERROR = OUTCOMES = ('finished', 'diverged', 'error')
+# What came of a run: a divergence is a result, and so is a refusal, where a
+# method cannot answer what is asked; an error may be tried again.
+FINISHED, DIVERGED, REFUSED, ERROR = OUTCOMES = (
+    'finished', 'diverged', 'refused', 'error')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import itertools
 import pathlib
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import envs, overrides
+from dfiv_ope import agents, envs, overrides
 from dfiv_ope.agents import configured
 from dfiv_ope.agents.entries import trainers
 from dfiv_ope.benchmarks import lit_pixels, settings
@@ -48,9 +48,15 @@ def choice(
 ) -> jobs.SelectionJob:
   """Returns the job that chooses between methods and configs.
 
+  Args:
+    problem: a log and a policy.
+    wanted: methods that learn a Q-function, `agents.LEARNERS`.
+
   Raises:
     ValueError: there are not two that differ.
   """
+  assert all(each.method in agents.LEARNERS for each in wanted), (
+      'Only Q-functions can be judged.')
   candidates: dict[Any, configured.Configured] = {}
   for each in wanted:
     candidates.setdefault((each.method, each.config), each)

@@ -29,7 +29,7 @@ class SweepSpec:
   Attributes:
     tasks: names of environments.
     noises: of actions, in the environment.
-    methods: names of methods.
+    methods: names of methods; by default those that learn a Q-function.
     configs: presets of their configs, 'default' and 'paper'.
     budget: 'full' trains as long as the configs say, 'quick' for seconds.
     seeds: number of runs of a method on a dataset.
@@ -45,7 +45,7 @@ class SweepSpec:
   """
   tasks: tuple[str, ...] = envs.TASKS
   noises: tuple[float, ...] = (0., 0.1, 0.2, 0.3, 0.4, 0.5)
-  methods: tuple[str, ...] = agents.NAMES
+  methods: tuple[str, ...] = agents.LEARNERS
   configs: tuple[str, ...] = ('default',)
   budget: str = 'full'
   seeds: int = 5

@@ -10,6 +10,7 @@ from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.launch.reporting import details, log_results, tables
 from dfiv_ope.ope import overlap
 from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
 
 # Fewer episodes than this say little of how much they differ.
 _FEW_EPISODES = 50
@@ -219,11 +220,21 @@ def _methods(case: log_results.LogResults) -> Iterator[Advice]:
           f'missing from the estimate of {each.variant}, whose standard error '
           f'is {tables.digits(each.interval.data_error)}.',
           'Do not trust this method here.')
-    if each.failed:
+    refused = [row.reason for row in each.rows
+               if row.outcome == rows_lib.REFUSED]
+    if refused:
+      yield Advice(
+          Doubt.NONE, f'{each.variant} cannot answer here.', refused[0])
+    if each.failed > len(refused):
       yield Advice(
           Doubt.SOME if each is case.preferred else Doubt.NONE,
-          f'{each.failed} of {each.runs} runs of {each.variant} diverged.',
+          f'{each.failed - len(refused)} of {each.runs} runs of '
+          f'{each.variant} diverged.',
           'Do not trust its other runs; prefer another method.')
+    words = verdict.few_effective(each.variant, each.metrics)
+    if words and each.interval:
+      yield Advice(
+          Doubt.GRAVE if each is case.preferred else Doubt.NONE, words, '')
     words = verdict.heavy(each.variant, each.metrics.get('heavy_share', 0.))
     if words:
       yield Advice(

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from dfiv_ope import registry
+from dfiv_ope.evaluation import inference
 from dfiv_ope.launch.reporting import frames, tables
 from dfiv_ope.results import rows as rows_lib
 
@@ -85,8 +86,13 @@ def families(frame: pd.DataFrame) -> tables.Table:
 
 
 def medians(part: pd.DataFrame) -> pd.Series:
-  """Returns the median estimate of each family on one problem."""
-  found = part[~part.failed].groupby('family').estimate.median()
+  """Returns the median estimate of each family on one problem.
+
+  Estimates that rest on a few effective episodes say nothing of the others.
+  """
+  telling = ~part.failed & ~(
+      part.effective_episodes < inference.FEW_EFFECTIVE)
+  found = part[telling].groupby('family').estimate.median()
   return found.reindex([name for name in _FAMILIES if name in found])
 
 

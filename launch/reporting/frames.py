@@ -108,7 +108,8 @@ def log(rows: list[rows_lib.Row]) -> pd.DataFrame:
         'policy': policy_name(problem), 'own_policy': own,
         'target_epsilon': problem.target_epsilon if isinstance(
             problem, problems.SimulatedTask) else math.nan,
-        **({'estimate': math.nan, 'failed': row.failed, 'reason': row.reason}
+        **({'estimate': math.nan, 'failed': row.failed, 'reason': row.reason,
+            'effective_episodes': math.nan}
            if selection else _outcome(row, number(problem.truth))),
         'kind': row.problem.kind, 'choice': repr(
             (row.problem.candidates, row.problem.judge)) if isinstance(
@@ -250,6 +251,7 @@ def _outcome(row: rows_lib.Row, truth: float) -> dict[str, Any]:
   known = not math.isnan(truth)
   return {
       'estimate': estimate, 'error': error if known else math.nan,
+      'effective_episodes': number(row.metrics.get('effective_episodes')),
       'relative_error': error / abs(truth) if known and truth else math.nan,
       'failed': failed, 'reason': row.reason or (
           'The estimate is not finite.' if failed else '')}

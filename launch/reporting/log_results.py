@@ -7,7 +7,7 @@ import statistics
 
 import pandas as pd
 
-from dfiv_ope.evaluation import inference, row_intervals
+from dfiv_ope.evaluation import inference, row_intervals, verdict
 from dfiv_ope.launch.reporting import frames
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
@@ -137,9 +137,9 @@ class LogResults:
     """The method whose estimate is the answer.
 
     That of the selection if there was one. Otherwise the one that was run
-    first, of those that did not diverge, are not contradicted and have several
-    runs. The width of an interval is no reason: of several, the narrowest is
-    the likeliest to be too narrow.
+    first, of those that did not diverge, are not contradicted, rest on enough
+    effective episodes and have several runs. The width of an interval is no
+    reason: of several, the narrowest is the likeliest to be too narrow.
     """
     known = [each for each in self.methods if each.interval] or [
         each for each in self.methods if math.isfinite(each.estimate)]
@@ -147,7 +147,9 @@ class LogResults:
       chosen = self.selection.chosen.idxmax()
       known = [each for each in known if each.variant == chosen] or known
     return min(known, default=None, key=lambda each: (
-        bool(each.failed), each.contradicted, each.runs == 1, each.place))
+        bool(each.failed), each.contradicted,
+        bool(verdict.few_effective('', each.metrics)), each.runs == 1,
+        each.place))
 
 
 def collect(

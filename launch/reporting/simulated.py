@@ -124,9 +124,12 @@ def headline(
     found: of `log_results.collect`, of the same.
     label: what tells the discount from others, if there are others.
   """
-  failed = int(frame.failed.sum())
+  refused = int((frame.outcome == rows_lib.REFUSED).sum())
+  failed = int(frame.failed.sum()) - refused
   ending = (f'{failed} of {len(frame)} runs diverged.' if failed
             else f'None of {len(frame)} runs diverged.')
+  if refused:
+    ending += f' {refused} were refused: their method cannot answer.'
   if not frame.relative_error.notna().any():
     return (
         f'No true value is known{label}, so there are estimates but no errors: '

@@ -120,8 +120,9 @@ def _one(rows: list[rows_lib.Row], level: float) -> Summary:
       lines=[_line(problem, method, label, group, level)
              for (method, label, _), group in groups.items()],
       failures=[
-          f'{row.method} seed {row.seed}: {row.outcome}: {row.reason}; '
-          'excluded from averages.' for row in rows if row.failed],
+          f'{row.method} seed {row.seed}: {row.outcome}: '
+          f'{row.reason.rstrip(".")}; excluded from averages.'
+          for row in rows if row.failed],
       warnings=verdict.collect(
           _answers(_named(groups), naive, level), support=_support(problem),
           level=level,

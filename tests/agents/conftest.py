@@ -22,7 +22,7 @@ _LINEAR = (layers.Dense(5, None),)
 # Fields of the default config that a test of a few seconds needs changed.
 _TRAINED = {'updates': 6, 'checks': 3, 'batch_size': 64}
 QUICK = {name: {**entry.tiny, **(_TRAINED if entry.trained else {})}
-         for name, entry in agents.ENTRIES.items()}
+         for name, entry in agents.ENTRIES.items() if not entry.direct}
 QUICK['dfiv'].update(treatment_net=_LINEAR, instrument_net=_LINEAR)
 
 _TWO_LAYERS = (layers.Dense(32, 'silu'), layers.Dense(32, 'silu'))
@@ -32,7 +32,7 @@ _TWO_LAYERS = (layers.Dense(32, 'silu'), layers.Dense(32, 'silu'))
 # have their default config, closed forms with few features.
 LEARNING = collections.defaultdict(dict, {
     **{name: {'random_features': 20} for name, entry in agents.ENTRIES.items()
-       if not entry.trained},
+       if not entry.trained and not entry.direct},
     'dfiv': {
         'updates': 1000, 'checks': 4, 'batch_size': 256,
         'treatment_net': (*_TWO_LAYERS, layers.Dense(3, None)),

@@ -1,4 +1,7 @@
-"""What every agent must do, run on each of them."""
+"""What every agent that learns must do, run on each of them.
+
+`test_direct` has the same for those that weigh a log.
+"""
 
 import dataclasses
 
@@ -10,7 +13,7 @@ from dfiv_ope import agents, types
 from dfiv_ope.agents import base, checkpoints
 from dfiv_ope.ope import decisions
 
-pytestmark = pytest.mark.parametrize('name', agents.NAMES)
+pytestmark = pytest.mark.parametrize('name', agents.LEARNERS)
 
 
 def test_no_agent_is_missing(quick, finished, name):

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from dfiv_ope import agents
 
-TRAINED = [name for name in agents.NAMES
+TRAINED = [name for name in agents.LEARNERS
            if agents.load(name).CONFIGS['default'].updates]
 # Parts of an update without which it must not learn either.
 _PARTS = [('deepiv', 'density_step'), ('deepiv', 'value_step')]
@@ -35,7 +35,7 @@ def untrained(curve, learning):
 
 
 def test_no_agent_is_missing(learning):
-  assert set(TRAINED) <= set(learning) == set(agents.NAMES)
+  assert set(TRAINED) <= set(learning) == set(agents.LEARNERS)
   assert set(TRAINED) == {'dfiv', 'fqe', 'deepgmm', 'deepiv'}
 
 

@@ -66,7 +66,7 @@ def test_the_log_determines_q_up_to_sampling_error(case):
   assert tolerance < case.q_values.std()
 
 
-@pytest.mark.parametrize('name', agents.NAMES)
+@pytest.mark.parametrize('name', agents.LEARNERS)
 def test_an_agent_recovers_q(case, name):
   learner = case.learner(name, **_TABLES[name])
   learner.run()

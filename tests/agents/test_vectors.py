@@ -78,10 +78,10 @@ def _learner(name):
 
 
 def test_every_agent_has_a_tolerance_here():
-  assert set(_TOLERANCE) == set(agents.NAMES)
+  assert set(_TOLERANCE) == set(agents.LEARNERS)
 
 
-@pytest.mark.parametrize('name', agents.NAMES)
+@pytest.mark.parametrize('name', agents.LEARNERS)
 def test_the_value_of_a_gaussian_policy_is_found(name):
   learner = _learner(name)
   assert not learner.divergence

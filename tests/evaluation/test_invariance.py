@@ -30,7 +30,7 @@ def test_agents_see_the_same_rows_to_the_last_bit(change):
   np.testing.assert_allclose(*scales, rtol=1e-12)
 
 
-@pytest.mark.parametrize('name', agents.NAMES)
+@pytest.mark.parametrize('name', agents.LEARNERS)
 def test_the_value_of_a_policy_has_no_units(name):
   answer = invariance.ope_answer(120, updates=2, random_features=20)
   (_, found), = invariance.differences(name, answer, _CHANGES)

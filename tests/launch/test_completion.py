@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from dfiv_ope import agents
 from dfiv_ope.launch import completion
 
 _RUN = 'from dfiv_ope.launch import main; main.main()'
@@ -33,10 +34,10 @@ def _bash(line, **kwargs):
 @pytest.mark.parametrize('line, offered', [
     ('dfiv-ope evaluate data --method ls', ['lstd']),
     ('dfiv-ope evaluate data --method ', [
-        'lstd', 'kiv', 'dfiv', 'fqe', 'deepgmm', 'deepiv', 'all', 'auto']),
+        *agents.NAMES, 'all', 'auto']),
     ('dfiv-ope evaluate data --config p', ['paper']),
     ('dfiv-ope evaluate data --method lstd --method d', [
-        'dfiv', 'deepgmm', 'deepiv']),
+        name for name in agents.NAMES if name.startswith('d')]),
     ('dfiv-ope iv demand --method s', ['sieve']),
     ('dfiv-ope iv demand --figure c', ['cate']),
     ('dfiv-ope sweep --tasks catch,m', ['catch,mountain_car']),

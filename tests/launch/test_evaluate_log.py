@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dfiv_ope import testing
+from dfiv_ope import agents, testing
 from dfiv_ope.agents import configured
 from dfiv_ope.evaluation import inference, row_intervals, selection_fits
 from dfiv_ope.launch import runner, runtime
@@ -186,7 +186,8 @@ def test_without_options_three_methods_run_into_the_current_directory(
        'own:right'], cwd=tmp_path, capture_output=True, text=True)
   assert result.returncode == 0, result.stderr
   assert ('No --method: running lstd, kiv, fqe into runs. Others: dfiv, '
-          'deepgmm, deepiv, all, or auto to select one.') in result.stderr
+          f'{", ".join(agents.NAMES[4:])}, all, or auto to select one.'
+          ) in result.stderr
   rows = files.read(tmp_path / 'runs')
   assert collections.Counter(row.method for row in rows) == {
       'log': 1, 'lstd': 3, 'kiv': 3, 'fqe': 3}

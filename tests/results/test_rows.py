@@ -108,7 +108,7 @@ def test_a_row_without_its_number_cannot_be_kept(make_row):
     ({'config': {}}, 'it does not say its config'),
     ({'versions': {}}, 'it does not say its versions'),
     ({'outcome': 'lost'},
-     "its outcome is 'lost', not one of finished, diverged, error"),
+     "its outcome is 'lost', not one of finished, diverged, refused"),
     ({'cpu_seconds': -1.}, 'its cpu_seconds must not be negative, got -1.0'),
     ({'cpu_seconds': math.nan}, 'cpu_seconds must not be negative, got nan'),
 ])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dfiv_ope import agents
 from dfiv_ope.launch.experiments import sweep_spec
 
 
@@ -17,7 +18,8 @@ def test_lists_may_be_lists_or_have_commas():
   assert first == sweep_spec.parse(
       {'noises': [0, 0.5], 'methods': ['kiv', 'lstd']})
   assert sweep_spec.parse({'noises': 0.3}).noises == (0.3,)
-  assert sweep_spec.parse({'methods': 'all'}) == sweep_spec.parse({})
+  assert sweep_spec.parse({'methods': 'all'}).methods == agents.NAMES
+  assert sweep_spec.parse({}).methods == agents.LEARNERS
 
 
 def test_settings_become_texts_that_are_parsed_as_numbers():
