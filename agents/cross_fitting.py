@@ -5,16 +5,17 @@ and errors of the weights are independent of its noise, and intervals need no
 more than the spread of episodes (Chernozhukov et al., 2018).
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, lstd, memory, table_lstd
+from dfiv_ope.agents import base, direct, lstd, memory, table_lstd
 from dfiv_ope.agents.entries import lstd as entry
 from dfiv_ope.iv import ridge
-from dfiv_ope.ope import bellman, propensities
+from dfiv_ope.ope import bellman, propensities, weighing
 from dfiv_ope.ope import task as task_lib
 
 
@@ -107,3 +108,41 @@ def values(
 def is_table(config: entry.Config, task: task_lib.EvaluationTask) -> bool:
   """Returns whether values are those of a table."""
   return table_lstd.fits(task.problem, config.settings)
+
+
+def answer(
+    task: task_lib.EvaluationTask, found: Values, weights: types.FloatArray,
+    metrics: Mapping[str, float], *, value: float | None = None,
+) -> direct.Direct:
+  """Returns E v(s0) + sum w e, or what is added to another value.
+
+  Args:
+    task: the log and the target policy.
+    found: v and e.
+    weights: w of each row, [N].
+    metrics: what is worth knowing beside the weights.
+    value: the estimate itself, if it is another; the sum less it is then the
+      correction.
+
+  Raises:
+    UnanswerableError: weights are too large for a number.
+  """
+  log = task.log
+  where = weighing.layout(log.episodes)
+  each = found.initial / log.num_episodes + where.total(weights * found.errors)
+  total, episodes = float(np.sum(each)), np.abs(where.total(weights))
+  return direct.answer(
+      weighing.Weighed(
+          value=total if value is None else value, added=each - each.mean(),
+          effective_episodes=_effective(episodes),
+          largest_share=float(episodes.max() / (episodes.sum() or 1.)),
+          # The weights of a discount of 0 would sum to one.
+          mean_weight=float('nan')),
+      {'effective_share': _effective(weights) / len(log), **metrics},
+      0. if value is None else total - value)
+
+
+def _effective(weights: types.FloatArray) -> float:
+  """Returns (sum w)^2 / sum w^2; 0 if all are 0."""
+  squares = float(np.sum(np.square(weights)))
+  return float(np.sum(weights)) ** 2 / squares if squares else 0.

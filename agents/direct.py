@@ -33,11 +33,13 @@ class Direct(NamedTuple):
     added: contributions of the episodes, [E] (`inference.contributions`).
     metrics: what is worth knowing of it, such as `effective_episodes`.
     correction: what the log says is missing from the value.
+    draw_error: standard error by what was simulated.
   """
   value: float
   added: types.FloatArray
   metrics: Mapping[str, float]
   correction: float = 0.
+  draw_error: float = 0.
 
 
 class Weights(NamedTuple):

@@ -13,7 +13,6 @@ from dfiv_ope import types
 from dfiv_ope.agents import cross_fitting, direct, visitation
 from dfiv_ope.agents.entries import drl as entry
 from dfiv_ope.ope import task as task_lib
-from dfiv_ope.ope import weighing
 
 # Known before this module is loaded.
 Config = entry.Config
@@ -24,7 +23,6 @@ def estimate(
     config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
 ) -> direct.Direct:
   """Returns the estimate."""
-  where = weighing.layout(task.log.episodes)
   held_out = cross_fitting.folds(task, config.folds, seed=seed)
   values = cross_fitting.values(config, task, held_out, seed=seed)
   found = visitation.weights(
@@ -32,22 +30,6 @@ def estimate(
       penalties=(config.weight_prior_rows
                  if visitation.is_table(config, task)
                  else config.weight_penalties))
-  count = len(where.starts)
-  each = values.initial / count + where.total(found.rows * values.errors)
-  episodes = np.abs(where.total(found.rows))
-  weighed = weighing.Weighed(
-      value=float(np.sum(each)), added=each - each.mean(),
-      effective_episodes=_effective(episodes),
-      largest_share=float(episodes.max() / (episodes.sum() or 1.)),
-      # The weights of a discount of 0 would sum to one.
-      mean_weight=float('nan'))
-  return direct.answer(weighed, {
-      'effective_share': _effective(found.rows) / len(task.log),
+  return cross_fitting.answer(task, values, found.rows, {
       'weight_penalty': found.penalty,
       'model_value': float(np.mean(values.initial))})
-
-
-def _effective(weights: types.FloatArray) -> float:
-  """Returns (sum w)^2 / sum w^2; 0 if all are 0."""
-  squares = float(np.sum(np.square(weights)))
-  return float(np.sum(weights)) ** 2 / squares if squares else 0.

@@ -21,13 +21,14 @@ BUDGETS = ('quick', 'full')
 CLOSED_FORM = 'closed form'
 IMPORTANCE_SAMPLING = 'importance sampling'
 DOUBLY_ROBUST = 'doubly robust'
+MODEL = 'model'
 # Of a run whose entry says nothing else.
 _FIXED_SECONDS = 8.
 # The order in which reports have them.
 FAMILIES = (CLOSED_FORM, 'neural IV', 'FQE', IMPORTANCE_SAMPLING,
-            DOUBLY_ROBUST, 'other', 'naive')
+            DOUBLY_ROBUST, MODEL, 'other', 'naive')
 # Of methods that make no updates.
-_UNTRAINED = (CLOSED_FORM, IMPORTANCE_SAMPLING, DOUBLY_ROBUST)
+_UNTRAINED = (CLOSED_FORM, IMPORTANCE_SAMPLING, DOUBLY_ROBUST, MODEL)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

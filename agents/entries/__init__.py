@@ -16,6 +16,7 @@ from dfiv_ope.agents.entries import (
   kiv,
   lstd,
   magic,
+  nearest,
   pdis,
   tis,
   wdr,
@@ -28,4 +29,4 @@ from dfiv_ope.agents.entries import (
 # much (docs/results: reproduce.md against ope.md).
 ENTRIES = registry.collect((
     lstd, kiv, dfiv, fqe, deepgmm, deepiv, tis, wis, pdis, wpdis, dr,
-    wdr, magic, drl))
+    wdr, magic, drl, nearest))

@@ -145,14 +145,17 @@ class Evaluator:
           failure=str(error), refused=True,
           cpu_seconds=time.process_time() - started)
     seconds = time.process_time() - started
-    resamples = inference.resample(found.added)
+    resamples = _widened(
+        inference.resample(found.added), found.draw_error, seed)
     return Run(
         seed=seed, curves={}, resamples=resamples, failure='',
         cpu_seconds=seconds, metrics={
             **self._returns, 'estimate': found.value,
             'correction': found.correction,
             'data_error': float(np.std(resamples)),
-            'degrees': inference.degrees(found.added), **found.metrics})
+            'degrees': inference.degrees(found.added),
+            **({'draw_error': found.draw_error} if found.draw_error else {}),
+            **found.metrics})
 
   def learned(
       self, method: str, config: base.Config, *, seed: int,
@@ -205,12 +208,9 @@ class Evaluator:
     found = self.influence(learner.agent.config)
     effect = found.measure(learner.agent)
     draw_error = found.draw_error(learner.agent)
-    resamples = inference.resample(effect.added)
-    # What no resampled episode shows widens the interval as well.
-    unseen = np.hypot(draw_error, found.extrapolation)
-    if unseen:
-      resamples = resamples + unseen * np.random.default_rng(
-          seed).standard_normal(len(resamples))
+    resamples = _widened(
+        inference.resample(effect.added),
+        np.hypot(draw_error, found.extrapolation), seed)
     metrics = {
         **self._returns,
         **{name: values[-1] for name, values in curves.items()
@@ -251,6 +251,16 @@ class Evaluator:
         resamples=inference.resample(added),
         metrics={'estimate': self.task.log.average_return.mean,
                  'degrees': inference.degrees(added)})
+
+
+def _widened(
+    resamples: types.FloatArray, unseen: float, seed: int,
+) -> types.FloatArray:
+  """Returns resamples with a standard error that no episode shows, [B]."""
+  if not unseen:
+    return resamples
+  return resamples + unseen * np.random.default_rng(seed).standard_normal(
+      len(resamples))
 
 
 class _Reporter(loggers.Logger):

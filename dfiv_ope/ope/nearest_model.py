@@ -8,7 +8,7 @@ estimators: no features, no bandwidth, no Bellman equation; so where it agrees
 with them, that says something. What the rollouts visit says how far the target
 policy leaves the log.
 
-    model = nearest_model.fit(log)
+    model = nearest_model.Model(log)
     found = model.roll(policy, log.initial_observations, steps=500)
     np.mean(found.returns), found.weights, found.beyond
 """
@@ -124,13 +124,11 @@ class Model:
       is near.
   """
 
-  def __init__(self, log: episodes.Episodes, *, jump: bool, seed: int = 0):
+  def __init__(self, log: episodes.Episodes, *, seed: types.Seed = 0):
     """Initialises the model.
 
     Args:
       log: whole episodes.
-      jump: whether a step leads where the neighbour's led, for a policy that
-        is known in the states of the log alone.
       seed: seeds what is drawn of a log with many columns.
     """
     self._log = log
@@ -144,7 +142,7 @@ class Model:
         self._rows.action, categorical=tuple(log.continuous.categories))
     # These columns are set rather than changed: names, and one of two values.
     self._set = np.array([
-        jump or column in log.categorical or _binary(values)
+        column in log.categorical or _binary(values)
         for column, values in enumerate(self._observation.T)], bool)
     steps = np.arange(len(log))
     if self._states.size > _TREE_COLUMNS and len(log) > _MOST_DENSE:
@@ -161,7 +159,7 @@ class Model:
 
   def roll(
       self, policy: types.Policy | types.ContinuousPolicy,
-      initial: types.FloatArray, *, steps: int, seed: int = 0,
+      initial: types.FloatArray, *, steps: int, seed: types.Seed = 0,
   ) -> Rollouts:
     """Rolls a policy out.
 
@@ -259,7 +257,7 @@ class Model:
 
   def _own_distance(
       self, rows: types.FloatArray, steps: np.ndarray, group: np.ndarray,
-      seed: int,
+      seed: types.Seed,
   ) -> float:
     """Returns what distance is near: that of the log's own neighbours."""
     generator = np.random.default_rng(seed)
@@ -284,8 +282,3 @@ class Model:
 def _binary(values: types.FloatArray) -> bool:
   """Returns whether a column has two values at most."""
   return bool(np.all((values == values.min()) | (values == values.max())))
-
-
-def fit(log: episodes.Episodes, *, jump: bool = False) -> Model:
-  """Returns the model of a log; arguments as in `Model`."""
-  return Model(log, jump=jump)

