@@ -82,11 +82,13 @@ class Evaluator:
         logger=_Reporter(progress, config.updates))
 
   def influence(
-      self, config: base.Config | None = None) -> influence.Influence:
+      self, config: base.Config | None = None,
+      agent: base.Agent | None = None) -> influence.Influence:
     """Returns the episodes' influence; found out when first asked for.
 
     Args:
       config: of the method whose features it has; None for the default ones.
+      agent: a method of this config that has learned from the whole log.
     """
     task = self.task
     features = interval_settings.settings(
@@ -95,7 +97,7 @@ class Evaluator:
       self._influences[features] = influence.Influence(
           task.problem,
           memory.InMemory(task.rows, batch_size=1, seed=0).parts,
-          episodes=task.log.episodes, features=features,
+          episodes=task.log.episodes, features=features, agent=agent,
           initial_observations=task.initial_observations)
     return self._influences[features]
 
@@ -158,8 +160,8 @@ class Evaluator:
     if failure:
       return Run(seed=seed, metrics={}, curves=curves, resamples=np.zeros(0),
                  failure=failure, cpu_seconds=cpu_seconds)
-    found = self.influence(learner.agent.config)
-    effect = found.measure(learner.agent)
+    found = self.influence(learner.agent.config, learner.agent)
+    effect = found.measure(learner.agent, learner.initial_values)
     draw_error = found.draw_error(learner.agent)
     resamples = inference.resample(effect.added)
     # What no resampled episode shows widens the interval as well.
@@ -184,13 +186,15 @@ class Evaluator:
         'overlap_cells': found.cells,
         'overlap_features': found.size,
         'overlap_joint': float(found.together),
+        'overlap_one_step': float(found.one_step),
         'overlap_bandwidth_scale': found.features.bandwidth_scale,
         'overlap_reduced': float(found.features.reduced),
         **({'extrapolation': found.extrapolation}
            if found.extrapolation else {}),
         **({'draws': float(targets.DRAWS), 'draw_error': draw_error}
            if draw_error else {}),
-        **found.first_stage.measure(learner.agent)}
+        **({} if found.first_stage is None
+           else found.first_stage.measure(learner.agent))}
     return Run(seed=seed, metrics=metrics, curves=curves, resamples=resamples,
                failure='', cpu_seconds=cpu_seconds)
 

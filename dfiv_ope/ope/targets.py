@@ -61,7 +61,7 @@ class Target:
     vectors = self.spaces.vectors
     if vectors is None:
       probabilities, count = (
-          self._probabilities(observation), self.spaces.num_actions)
+          self.probabilities(observation), self.spaces.num_actions)
       if support is None or support >= count:
         actions = tf.repeat(
             tf.range(count)[None], tf.shape(probabilities)[0], axis=0)
@@ -97,7 +97,7 @@ class Target:
     """Returns the largest number of actions taken at any of the states."""
     return max(
         int(tf.reduce_max(tf.math.count_nonzero(
-            self._probabilities(observation[start:start + PART]), axis=1)))
+            self.probabilities(observation[start:start + PART]), axis=1)))
         for start in range(0, len(observation), PART))
 
   def is_drawn(self, decision: decisions.Decision) -> bool:
@@ -107,7 +107,7 @@ class Target:
         draws == DRAWS and np.all(
             decision.probabilities == np.float32(1. / draws))))
 
-  def _probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+  def probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns pi(.|s), [B, A]; the policy sees raw float64 observations."""
     assert isinstance(self.policy, types.Policy)
     return self.policy.action_probabilities(tf.cast(observation, tf.float64))

@@ -88,8 +88,10 @@ class EvaluationTask:
     return self.problem.log_rows(self.transitions)
 
   @functools.cached_property
-  def target_probabilities(self) -> types.FloatArray:
-    """Probabilities of all actions in the target policy, [N, A].
+  def target_probabilities(self) -> overlap.Asked:
+    """What the target policy does in the states of the log.
+
+    All of it, [N, A], is never held at once.
 
     Raises:
       ValueError: actions are vectors.
@@ -99,14 +101,19 @@ class EvaluationTask:
       raise ValueError(
           'The actions of the log are vectors, so they have densities and no '
           'probabilities.')
-    if not self._parts[1:]:
-      return np.asarray(
-          policy.action_probabilities(self.transitions.observation))
-    result = np.empty((len(self.log), self.log.num_actions), np.float32)
+    actions = np.asarray(self.log.transitions.action)
+
+    def ask(rows: np.ndarray | slice) -> types.FloatArray:
+      return np.asarray(policy.action_probabilities(
+          tf.constant(self.log.transitions.observation[rows])))
+
+    taken, total = [], np.zeros(self.log.num_actions)
     for part in self._parts:
-      result[part] = policy.action_probabilities(
-          self.transitions.observation[part])
-    return result
+      found = ask(part)
+      taken.append(found[np.arange(len(found)), actions[part]])
+      total += np.sum(found, axis=0, dtype=np.float64)
+    return overlap.Asked(
+        np.concatenate(taken), total / len(actions), ask)
 
   @functools.cached_property
   def behaviour(self) -> Propensities:

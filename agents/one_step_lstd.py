@@ -1,0 +1,390 @@
+"""LSTD-Q of one-step logs with many actions (`ope.action_ridge`).
+
+    q(s, a) = g(s)'theta + k bend(score(s, a)) + h(s)'beta_a
+
+g are random Fourier features of the state, h its numbers and categories, and
+waves of its own where actions are few enough.
+"""
+
+from collections.abc import Iterator, Mapping
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.agents import base, wave_features
+from dfiv_ope.agents.entries import lstd as entry
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.iv import features
+from dfiv_ope.ope import action_ridge, action_scores, bellman, decisions
+
+# Numbers that all actions together may have: in squares of the columns of each,
+# and in its columns times those of all; half of these with waves.
+_SQUARES, _PRODUCTS = 2_500_000, 12_000_000
+# Waves of each action's own: fewer are not worth it, more take too long.
+_FEWEST_WAVES, _MOST_WAVES = 50, 100
+# Indicators of categories that states have columns for.
+_MOST_INDICATORS = 200
+# Rows that the penalties are chosen by, and states that the score of the
+# target policy is projected in; probabilities asked for at once.
+_CHOICE_ROWS, _SCORE_STATES, _AT_ONCE = 8_000, 4_096, 4_000_000
+# Rows of a part.
+_PART = 8_192
+# The reward bends with the score where that makes the held-out error smaller by
+# this share: elsewhere it only makes the value rough.
+_BEND_GAIN = 0.01
+# Groups of columns that share a penalty, and where its search starts.
+_CONSTANT, _LINEAR, _SHARED, _WAVES = range(4)
+_START = (1., 10., 1., 3.)
+# Columns at the end of g: the bend, two scores and a constant.
+_EXTRA = 4
+
+
+class Columns(tf.Module):
+  """g and h of states, encoded compactly; the last of h is a constant.
+
+  Attributes:
+    groups: of g, with the scores at its end, and of h.
+  """
+
+  def __init__(
+      self, problem: bellman.Problem, settings: random_features.Settings, *,
+      seed: types.Seed):
+    """Initialises the columns.
+
+    Args:
+      problem: says what states are, and their scales.
+      settings: number and bandwidth of the random features.
+      seed: seeds their frequencies.
+    """
+    super().__init__('columns')
+    states, actions = problem.observations, problem.num_actions
+    self._states = states
+    self._numbers = len(states.numbers)
+    self._expanded = states.size - self._numbers <= _MOST_INDICATORS
+    width = states.size if self._expanded else self._numbers
+    seeds = np.random.SeedSequence(seed).generate_state(3)
+
+    def waves(size: int, scale: float, place: int) -> wave_features.Waves:
+      return wave_features.Waves(features.FourierFeatures(
+          np.full(states.size, problem.distance * scale), size=size,
+          seed=int(seeds[place])), states)
+
+    # Half of the features are twice as wide: the more columns a state has, the
+    # less the narrow ones can say.
+    scale = settings.bandwidth_scale
+    half = max(2, settings.random_features // 4 * 2)
+    self._shared = [waves(half, scale, 0), waves(half, 2. * scale, 1)]
+    shared = 2 * half + width + _EXTRA
+    own = min(_MOST_WAVES, int(np.sqrt(_SQUARES / actions)) - width - 1,
+              _PRODUCTS // (2 * actions * shared) - width - 1) // 2 * 2
+    self._waves = waves(own, scale, 2) if own >= _FEWEST_WAVES else None
+    # With many columns and many actions each has its level alone.
+    self._level = (
+        actions * (width + 1) ** 2 > _SQUARES
+        or actions * (width + 1) * shared > _PRODUCTS)
+    linear = 0 if self._level else width
+    self.groups = action_ridge.Groups(
+        np.array([*[_SHARED] * (2 * half), *[-1] * self._numbers,
+                  *[_SHARED] * (width - self._numbers), *[-1] * _EXTRA]),
+        np.array([*[_WAVES] * (own if self._waves else 0),
+                  *[_LINEAR] * linear, _CONSTANT]))
+
+  def shared(self, compact: tf.Tensor) -> tf.Tensor:
+    """Returns g without the scores, [B, P], float64; the last is a constant."""
+    return tf.concat([
+        *(waves(compact) for waves in self._shared),
+        *self._linear(compact)], axis=1)
+
+  def own(self, compact: tf.Tensor) -> tf.Tensor:
+    """Returns h, [B, D], float64."""
+    linear = self._linear(compact)
+    return tf.concat([
+        *([self._waves(compact)] if self._waves else []),
+        *(linear[1:] if self._level else linear)], axis=1)
+
+  def _linear(self, compact: tf.Tensor) -> list[tf.Tensor]:
+    columns = (self._states.expand(compact) if self._expanded
+               else compact[:, :self._numbers])
+    return [tf.cast(columns, tf.float64),
+            tf.ones([tf.shape(compact)[0], 1], tf.float64)]
+
+
+class Form(NamedTuple):
+  """A function of state and action, g'x + bent bend(h'l_a) + h'y_a.
+
+  Attributes:
+    shared: x, [P].
+    own: y, [A, D].
+    bent: how much more it rises with high scores.
+  """
+  shared: types.FloatArray
+  own: types.FloatArray
+  bent: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fit:
+  """The regression of a log, and the weights of its rows.
+
+  Attributes:
+    values: q.
+    score: l of the target policy, [A, D].
+    weights: w of each row: the value is the sum of w r, [N].
+    leverage: how far the fit of each row follows its own reward, [N].
+    extrapolation: standard error that comes with drawing actions together.
+    penalties: of the groups of columns.
+  """
+  values: Form
+  score: types.FloatArray
+  weights: types.FloatArray
+  leverage: types.FloatArray
+  extrapolation: float
+  penalties: dict[str, float]
+
+
+class OneStepLSTD(base.Agent):
+  """Least squares with coefficients of each action's own.
+
+  Attributes:
+    fitted: what `solve` found; None before.
+    seed: of the features.
+  """
+  config: entry.Config
+
+  def __init__(
+      self, config: entry.Config, problem: bellman.Problem, *,
+      seed: types.Seed):
+    """Initialises the agent with values of zero."""
+    super().__init__('lstd')
+    self.config = config
+    self.seed = seed
+    self.fitted: Fit | None = None
+    self._problem = problem
+    self._columns = Columns(problem, config.settings, seed=seed)
+    self._initial_observations: tf.Tensor | None = None
+    groups = self._columns.groups
+    size = [problem.num_actions, len(groups.own)]
+    shared = len(groups.shared) - _EXTRA + 1
+    self._shared = tf.Variable(
+        tf.zeros([shared], tf.float64), trainable=False)
+    self._own = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
+    self._score = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
+    self._bent = tf.Variable(tf.zeros([], tf.float64), trainable=False)
+
+  def start(self, initial_observations: tf.Tensor) -> None:
+    """Keeps what the value is one of."""
+    self._initial_observations = initial_observations
+
+  def solve(self, parts: base.Parts) -> Mapping[str, float]:
+    """Solves for all coefficients on the whole log."""
+    assert self._initial_observations is not None, 'The agent was not started.'
+    self.fitted = fit(
+        self._problem, self._columns, parts, self._initial_observations)
+    self._shared.assign(self.fitted.values.shared)
+    self._own.assign(self.fitted.values.own)
+    self._score.assign(self.fitted.score)
+    self._bent.assign(self.fitted.values.bent)
+    return self.fitted.penalties
+
+  def predict(self, decision: decisions.Decision) -> tf.Tensor:
+    """Returns the expectation of q over the actions, [B, 1]."""
+    own = self._columns.own(decision.observation)
+    shared = tf.linalg.matvec(
+        self._columns.shared(decision.observation), self._shared)
+    probabilities = tf.cast(decision.probabilities, tf.float64)
+
+    def expect(coefficients: tf.Variable, bent: bool) -> tf.Tensor:
+      if decision.actions.shape[1] == 1:
+        each = tf.reduce_sum(own * tf.gather(
+            coefficients, decision.actions[:, 0]), axis=1, keepdims=True)
+      else:
+        each = tf.gather(
+            tf.matmul(own, coefficients, transpose_b=True), decision.actions,
+            batch_dims=1)
+      if bent:
+        each = tf.nn.relu(each - action_scores.KNOT)
+      return tf.reduce_sum(each * probabilities, axis=1)
+
+    value = shared + expect(self._own, False) + tf.cond(
+        self._bent != 0., lambda: self._bent * expect(self._score, True),
+        lambda: tf.zeros_like(shared))
+    return value[:, None]
+
+
+def fits(
+    problem: bellman.Problem, settings: random_features.Settings) -> bool:
+  """Returns whether values are those of one-step logs with many actions.
+
+  Raises:
+    ValueError: they are wanted, but steps follow each other, or actions are
+      vectors.
+  """
+  wanted = settings.kind(
+      num_actions=problem.num_actions, one_step=problem.one_step,
+      tabular=problem.observations.cells is not None)
+  if wanted == random_features.ONE_STEP and not (
+      problem.one_step and problem.num_actions):
+    raise ValueError(
+        f'features={random_features.ONE_STEP} needs a log whose episodes all '
+        'have one step, and actions that are not vectors. Leave the features '
+        'auto.')
+  return wanted == random_features.ONE_STEP
+
+
+class _Log(NamedTuple):
+  """The rows of a log in the order of their actions.
+
+  Attributes:
+    states: encoded compactly, float32 [N, K].
+    action: rising, [N].
+    outcome: [N].
+    order: where each was in the log, [N].
+  """
+  states: types.FloatArray
+  action: np.ndarray
+  outcome: types.FloatArray
+  order: np.ndarray
+
+  def take(self, rows: np.ndarray | slice) -> '_Log':
+    """Returns some of the rows."""
+    return _Log(*(each[rows] for each in self))
+
+  def parts(self) -> Iterator['_Log']:
+    """Yields the rows in parts."""
+    for start in range(0, len(self.action), _PART):
+      yield self.take(slice(start, start + _PART))
+
+
+def _sorted(parts: base.Parts) -> _Log:
+  """Returns the rows of a log in the order of their actions."""
+  states, actions, outcomes = zip(*(
+      (rows.instrument.observation.numpy(),
+       rows.instrument.actions.numpy()[:, 0], rows.outcome.numpy()[:, 0])
+      for rows in parts()), strict=True)
+  action = np.concatenate(actions)
+  order = np.argsort(action, kind='stable')
+  return _Log(
+      np.concatenate(states)[order], action[order],
+      np.concatenate(outcomes)[order].astype(np.float64), order)
+
+
+def fit(
+    problem: bellman.Problem, columns: Columns, parts: base.Parts,
+    initial_observations: tf.Tensor,
+) -> Fit:
+  """Fits the rewards of a log.
+
+  Args:
+    problem: what is asked of the log.
+    columns: g and h.
+    parts: gives the log.
+    initial_observations: raw, [E, D].
+  """
+  log, num_actions = _sorted(parts), problem.num_actions
+  score = _score(problem, columns, initial_observations)
+  habit = _habit(columns, log, num_actions)
+
+  def rows(part: _Log, bent: bool) -> action_ridge.Rows:
+    own = columns.own(part.states).numpy()
+    scores = [np.einsum('nd,nd->n', own, each[part.action])
+              for each in (score, habit)]
+    extra = action_scores.bend(scores[0]) if bent else np.zeros(len(own))
+    shared = columns.shared(part.states).numpy()
+    return action_ridge.Rows(
+        np.concatenate([shared[:, :-1], extra[:, None], *(
+            each[:, None] for each in scores), shared[:, -1:]], axis=1),
+        own, part.action, part.outcome)
+
+  chosen = log.take(action_ridge.some_rows(log.action, _CHOICE_ROWS))
+  chosen = chosen._replace(
+      action=np.unique(chosen.action, return_inverse=True)[1])
+  groups = columns.groups
+  values, error = action_ridge.choose(rows(chosen, False), groups, _START)
+  penalties = groups.penalties(values)
+  bent = action_ridge.held_out_error(
+      rows(chosen, True), penalties) < (1. - _BEND_GAIN) * error
+  system, moments = _solved(
+      (rows(part, bent) for part in log.parts()), penalties, num_actions)
+  q = system.solve(moments)
+  asked = _asked(problem, columns, initial_observations, score, habit, bent)
+  dual = system.solve(asked)
+  weights, leverage, errors = (
+      np.concatenate(each) for each in zip(*(
+          (dual.predict(part), system.leverage(part),
+           part.outcome - q.predict(part))
+          for part in (rows(part, bent) for part in log.parts())),
+          strict=True))
+  back = np.argsort(log.order)
+  extra, *multiples = q.shared[-_EXTRA:-1]
+  return Fit(
+      values=Form(
+          np.append(q.shared[:-_EXTRA], q.shared[-1]),
+          q.own + multiples[0] * score + multiples[1] * habit, float(extra)),
+      score=score, weights=weights[back], leverage=leverage[back],
+      extrapolation=action_ridge.shrinkage_error(
+          system, penalties, asked.own,
+          float(np.mean(np.square(errors) / (1. - leverage)))),
+      penalties=dict(zip(
+          ('penalty_level', 'penalty_slope', 'penalty_shared',
+           'penalty_waves'), values, strict=True)))
+
+
+def _solved(
+    parts: Iterator[action_ridge.Rows], penalties: action_ridge.Penalties,
+    num_actions: int,
+) -> tuple[action_ridge.System, action_ridge.Coefficients]:
+  """Returns the system of a log and its moments; sums are not kept."""
+  total = action_ridge.sums(parts, num_actions)
+  return action_ridge.System(total, penalties), total.moments
+
+
+def _score(
+    problem: bellman.Problem, columns: Columns,
+    initial_observations: tf.Tensor,
+) -> types.FloatArray:
+  """Returns l of the target policy, from some of the states, [A, D]."""
+  most = min(_SCORE_STATES, max(
+      len(columns.groups.own), _AT_ONCE // problem.num_actions))
+  some = initial_observations[::-(-len(initial_observations) // most)]
+  return action_scores.of_target(
+      problem.target.probabilities(some).numpy(),
+      columns.own(problem.observations.compact(some)).numpy())
+
+
+def _habit(
+    columns: Columns, log: _Log, num_actions: int) -> types.FloatArray:
+  """Returns l of the behaviour policy, [A, D]."""
+  sums = np.zeros([num_actions, len(columns.groups.own)])
+  for part in log.parts():
+    names, starts = np.unique(part.action, return_index=True)
+    sums[names] += np.add.reduceat(columns.own(part.states).numpy(), starts)
+  return action_scores.of_behaviour(
+      sums, np.bincount(log.action, minlength=num_actions))
+
+
+def _asked(
+    problem: bellman.Problem, columns: Columns,
+    initial_observations: tf.Tensor, score: types.FloatArray,
+    habit: types.FloatArray, bent: bool,
+) -> action_ridge.Coefficients:
+  """Returns E sum_a pi(a|s) g and E pi(a|s) h over the initial states."""
+  count, own = len(initial_observations), np.zeros(score.shape)
+  shared, extra = np.zeros(len(columns.groups.shared) - _EXTRA + 1), 0.
+  rows = max(1, _AT_ONCE // problem.num_actions)
+  for start in range(0, count, rows):
+    raw = initial_observations[start:start + rows]
+    states = problem.observations.compact(raw)
+    probabilities = problem.target.probabilities(raw).numpy()
+    h = columns.own(states).numpy()
+    own += probabilities.T @ h
+    shared += np.sum(columns.shared(states), axis=0)
+    if bent:
+      extra += float(np.sum(probabilities * action_scores.bend(h @ score.T)))
+  own /= count
+  return action_ridge.Coefficients(
+      np.concatenate([
+          shared[:-1] / count, [extra / count], [np.sum(own * score)],
+          [np.sum(own * habit)], shared[-1:] / count]), own)
