@@ -29,9 +29,9 @@ _FEWEST_WAVES, _MOST_WAVES = 50, 100
 _MOST_INDICATORS = 200
 # Rows that the penalties are chosen by, and states that the score of the
 # target policy is projected in; probabilities asked for at once.
-_CHOICE_ROWS, _SCORE_STATES, _AT_ONCE = 8_000, 4_096, 4_000_000
+_CHOICE_ROWS, _SCORE_STATES, _AT_ONCE = 6_000, 2_048, 1_000_000
 # Rows of a part.
-_PART = 8_192
+_PART = 4_096
 # The reward bends with the score where that makes the held-out error smaller by
 # this share: elsewhere it only makes the value rough.
 _BEND_GAIN = 0.01
@@ -75,7 +75,7 @@ class Columns(tf.Module):
     # Half of the features are twice as wide: the more columns a state has, the
     # less the narrow ones can say.
     scale = settings.bandwidth_scale
-    half = max(2, settings.random_features // 4 * 2)
+    half = shared_features(settings) // 2
     self._shared = [waves(half, scale, 0), waves(half, 2. * scale, 1)]
     shared = 2 * half + width + _EXTRA
     own = min(_MOST_WAVES, int(np.sqrt(_SQUARES / actions)) - width - 1,
@@ -110,6 +110,15 @@ class Columns(tf.Module):
                else compact[:, :self._numbers])
     return [tf.cast(columns, tf.float64),
             tf.ones([tf.shape(compact)[0], 1], tf.float64)]
+
+
+def shared_features(settings: random_features.Settings) -> int:
+  """Returns the number of random features of the state that actions share.
+
+  There are fewer than an action has for itself elsewhere, as each costs memory
+  for every action.
+  """
+  return max(4, settings.random_features // 6 * 4)
 
 
 class Form(NamedTuple):
@@ -201,9 +210,8 @@ class OneStepLSTD(base.Agent):
         each = tf.reduce_sum(own * tf.gather(
             coefficients, decision.actions[:, 0]), axis=1, keepdims=True)
       else:
-        each = tf.gather(
-            tf.matmul(own, coefficients, transpose_b=True), decision.actions,
-            batch_dims=1)
+        each = _of_actions(tf.matmul(
+            own, coefficients, transpose_b=True), decision.actions)
       if bent:
         each = tf.nn.relu(each - action_scores.KNOT)
       return tf.reduce_sum(each * probabilities, axis=1)
@@ -212,6 +220,19 @@ class OneStepLSTD(base.Agent):
         self._bent != 0., lambda: self._bent * expect(self._score, True),
         lambda: tf.zeros_like(shared))
     return value[:, None]
+
+
+def _of_actions(values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+  """Returns entries [B, K] of values [B, A]; all in order cost nothing."""
+
+  def gather() -> tf.Tensor:
+    return tf.gather(values, actions, batch_dims=1)
+
+  count = values.shape[1]
+  if actions.shape[1] != count:
+    return gather()
+  return tf.cond(
+      tf.reduce_all(actions == tf.range(count)), lambda: values, gather)
 
 
 def fits(
@@ -306,10 +327,16 @@ def fit(
   penalties = groups.penalties(values)
   bent = action_ridge.held_out_error(
       rows(chosen, True), penalties) < (1. - _BEND_GAIN) * error
-  system, moments = _solved(
-      (rows(part, bent) for part in log.parts()), penalties, num_actions)
-  q = system.solve(moments)
-  asked = _asked(problem, columns, initial_observations, score, habit, bent)
+  total = action_ridge.sums(
+      (rows(part, bent) for part in log.parts()), num_actions)
+  system = action_ridge.System(total, penalties)
+  q = system.solve(total.moments)
+  # The last column is a constant, so that this is the sum of all.
+  means = total.shared[-1] / len(log.action)
+  del total
+  asked = _asked(
+      problem, columns, initial_observations, score, habit, bent,
+      means if len(initial_observations) == len(log.action) else None)
   dual = system.solve(asked)
   weights, leverage, errors = (
       np.concatenate(each) for each in zip(*(
@@ -330,15 +357,6 @@ def fit(
       penalties=dict(zip(
           ('penalty_level', 'penalty_slope', 'penalty_shared',
            'penalty_waves'), values, strict=True)))
-
-
-def _solved(
-    parts: Iterator[action_ridge.Rows], penalties: action_ridge.Penalties,
-    num_actions: int,
-) -> tuple[action_ridge.System, action_ridge.Coefficients]:
-  """Returns the system of a log and its moments; sums are not kept."""
-  total = action_ridge.sums(parts, num_actions)
-  return action_ridge.System(total, penalties), total.moments
 
 
 def _score(
@@ -368,11 +386,21 @@ def _habit(
 def _asked(
     problem: bellman.Problem, columns: Columns,
     initial_observations: tf.Tensor, score: types.FloatArray,
-    habit: types.FloatArray, bent: bool,
+    habit: types.FloatArray, bent: bool, means: types.FloatArray | None,
 ) -> action_ridge.Coefficients:
-  """Returns E sum_a pi(a|s) g and E pi(a|s) h over the initial states."""
-  count, own = len(initial_observations), np.zeros(score.shape)
-  shared, extra = np.zeros(len(columns.groups.shared) - _EXTRA + 1), 0.
+  """Returns E sum_a pi(a|s) g and E pi(a|s) h over the initial states.
+
+  Args:
+    problem: with the target policy.
+    columns: g and h.
+    initial_observations: raw, [E, D].
+    score: l of the target policy, [A, D].
+    habit: l of the behaviour policy, [A, D].
+    bent: whether the reward bends with the score.
+    means: of g over the rows of the log, if these are the initial states.
+  """
+  count, own, extra = len(initial_observations), np.zeros(score.shape), 0.
+  shared = np.zeros(len(columns.groups.shared) - _EXTRA + 1)
   rows = max(1, _AT_ONCE // problem.num_actions)
   for start in range(0, count, rows):
     raw = initial_observations[start:start + rows]
@@ -380,11 +408,14 @@ def _asked(
     probabilities = problem.target.probabilities(raw).numpy()
     h = columns.own(states).numpy()
     own += probabilities.T @ h
-    shared += np.sum(columns.shared(states), axis=0)
+    if means is None:
+      shared += np.sum(columns.shared(states), axis=0) / count
     if bent:
       extra += float(np.sum(probabilities * action_scores.bend(h @ score.T)))
   own /= count
+  if means is not None:
+    shared = np.append(means[:-_EXTRA], means[-1])
   return action_ridge.Coefficients(
       np.concatenate([
-          shared[:-1] / count, [extra / count], [np.sum(own * score)],
-          [np.sum(own * habit)], shared[-1:] / count]), own)
+          shared[:-1], [extra / count], [np.sum(own * score)],
+          [np.sum(own * habit)], shared[-1:]]), own)

@@ -155,6 +155,8 @@ class Influence:
   @property
   def size(self) -> int:
     """Number of random features: in all, or for each action."""
+    if self.one_step:
+      return one_step_lstd.shared_features(self.features)
     return (self.features.joint_features if self.together
             else self.features.random_features)
 
@@ -196,7 +198,9 @@ class Influence:
     """
     @tf.function(reduce_retracing=True)
     def errors(rows: types.IVBatch) -> tf.Tensor:
-      fitted = bellman.difference(agent.predict, rows.treatment)
+      # Of one-step logs nothing is to be asked of what follows.
+      fitted = (agent.predict(rows.treatment.now) if self._problem.one_step
+                else bellman.difference(agent.predict, rows.treatment))
       return tf.cast(rows.outcome, fitted.dtype) - fitted
 
     scale = self._problem.value_scale

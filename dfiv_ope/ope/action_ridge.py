@@ -36,6 +36,8 @@ from dfiv_ope import types
 _NONE = 1e-3
 # Leverages are below one, but not by rounding.
 _MOST_LEVERAGE = 0.99
+# Rows whose leverage is found at once.
+_PART = 1_024
 # Penalties are looked for by steps of this factor, within these bounds.
 _STEP = np.sqrt(10.)
 _LEAST_PENALTY, _MOST_PENALTY = 1e-3, 1e6
@@ -167,6 +169,11 @@ class System:
 
   def leverage(self, rows: Rows) -> types.FloatArray:
     """Returns how far the fit of each row follows its own reward, [N]."""
+    return np.concatenate([
+        self._leverage(Rows(*(each[start:start + _PART] for each in rows)))
+        for start in range(0, len(rows.action), _PART)])
+
+  def _leverage(self, rows: Rows) -> types.FloatArray:
     rest = np.array(rows.shared)
     found = np.empty(len(rest))
     for action, place in rows.blocks():

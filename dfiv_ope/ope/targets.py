@@ -22,6 +22,8 @@ DRAWS = 16
 _MOST_PROBABILITIES = 25_000_000
 # Rows of a part, where something is asked of many states.
 PART = 4_096
+# Probabilities of a part, and rows that it has in any case.
+_MOST_AT_ONCE, _FEWEST_ROWS = 1_000_000, 256
 # Inverse distribution functions are infinite at 0 and 1.
 _EDGE = 1e-6
 
@@ -78,10 +80,17 @@ class Target:
         tf.fill(shape, 1. / self.draws))
 
   def in_parts(
-      self, observation: tf.Tensor) -> Iterator[decisions.Decision]:
+      self, observation: tf.Tensor, *, rows: int = PART,
+  ) -> Iterator[decisions.Decision]:
     """Yields `decide` of some thousand rows at a time."""
-    for part, start in enumerate(range(0, len(observation), PART)):
-      yield self.decide(observation[start:start + PART], seed=part)
+    for part, start in enumerate(range(0, len(observation), rows)):
+      yield self.decide(observation[start:start + rows], seed=part)
+
+  @property
+  def rows_at_once(self) -> int:
+    """Rows whose decisions take little memory; vectors keep their draws."""
+    return max(_FEWEST_ROWS, min(PART, _MOST_AT_ONCE // max(
+        1, self.spaces.num_actions)))
 
   def of_log(self, observation: tf.Tensor) -> decisions.Decision:
     """Returns `decide` of all next states of a log, in what memory it has."""

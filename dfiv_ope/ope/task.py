@@ -21,7 +21,7 @@ from dfiv_ope.ope import bellman, episodes, overlap
 from dfiv_ope.policies import cloning, density_cloning, foreign, resolve
 
 # Entries of a matrix of probabilities that are asked for at a time.
-_BLOCK = 4_000_000
+_BLOCK = 1_000_000
 
 
 class Propensities(NamedTuple):

@@ -41,9 +41,11 @@ class QFunction:
 
   def expected(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns E_pi Q(s, .), [B], of raw observations [B, D]."""
+    target = self._problem.target
     return tf.concat([
         self._raw(self._function(decision))[:, 0]
-        for decision in self._problem.target.in_parts(observation)], axis=0)
+        for decision in target.in_parts(
+            observation, rows=target.rows_at_once)], axis=0)
 
   def _raw(self, value: tf.Tensor) -> tf.Tensor:
     return self._problem.value_scale * tf.cast(value, tf.float64)
