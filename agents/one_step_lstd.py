@@ -14,19 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, wave_features
+from dfiv_ope.agents import base, one_step_columns
 from dfiv_ope.agents.entries import lstd as entry
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.iv import features
 from dfiv_ope.ope import action_ridge, action_scores, bellman, decisions
 
-# Numbers that all actions together may have: in squares of the columns of each,
-# and in its columns times those of all; half of these with waves.
-_SQUARES, _PRODUCTS = 2_500_000, 12_000_000
-# Waves of each action's own: fewer are not worth it, more take too long.
-_FEWEST_WAVES, _MOST_WAVES = 50, 100
-# Indicators of categories that states have columns for.
-_MOST_INDICATORS = 200
 # Rows that the penalties are chosen by, and states that the score of the
 # target policy is projected in; probabilities asked for at once.
 _CHOICE_ROWS, _SCORE_STATES, _AT_ONCE = 6_000, 2_048, 1_000_000
@@ -35,90 +27,8 @@ _PART = 4_096
 # The reward bends with the score where that makes the held-out error smaller by
 # this share: elsewhere it only makes the value rough.
 _BEND_GAIN = 0.01
-# Groups of columns that share a penalty, and where its search starts.
-_CONSTANT, _LINEAR, _SHARED, _WAVES = range(4)
+# Where the search of penalties starts, by the groups of columns.
 _START = (1., 10., 1., 3.)
-# Columns at the end of g: the bend, two scores and a constant.
-_EXTRA = 4
-
-
-class Columns(tf.Module):
-  """g and h of states, encoded compactly; the last of h is a constant.
-
-  Attributes:
-    groups: of g, with the scores at its end, and of h.
-  """
-
-  def __init__(
-      self, problem: bellman.Problem, settings: random_features.Settings, *,
-      seed: types.Seed):
-    """Initialises the columns.
-
-    Args:
-      problem: says what states are, and their scales.
-      settings: number and bandwidth of the random features.
-      seed: seeds their frequencies.
-    """
-    super().__init__('columns')
-    states, actions = problem.observations, problem.num_actions
-    self._states = states
-    self._numbers = len(states.numbers)
-    self._expanded = states.size - self._numbers <= _MOST_INDICATORS
-    width = states.size if self._expanded else self._numbers
-    seeds = np.random.SeedSequence(seed).generate_state(3)
-
-    def waves(size: int, scale: float, place: int) -> wave_features.Waves:
-      return wave_features.Waves(features.FourierFeatures(
-          np.full(states.size, problem.distance * scale), size=size,
-          seed=int(seeds[place])), states)
-
-    # Half of the features are twice as wide: the more columns a state has, the
-    # less the narrow ones can say.
-    scale = settings.bandwidth_scale
-    half = shared_features(settings) // 2
-    self._shared = [waves(half, scale, 0), waves(half, 2. * scale, 1)]
-    shared = 2 * half + width + _EXTRA
-    own = min(_MOST_WAVES, int(np.sqrt(_SQUARES / actions)) - width - 1,
-              _PRODUCTS // (2 * actions * shared) - width - 1) // 2 * 2
-    self._waves = waves(own, scale, 2) if own >= _FEWEST_WAVES else None
-    # With many columns and many actions each has its level alone.
-    self._level = (
-        actions * (width + 1) ** 2 > _SQUARES
-        or actions * (width + 1) * shared > _PRODUCTS)
-    linear = 0 if self._level else width
-    self.groups = action_ridge.Groups(
-        np.array([*[_SHARED] * (2 * half), *[-1] * self._numbers,
-                  *[_SHARED] * (width - self._numbers), *[-1] * _EXTRA]),
-        np.array([*[_WAVES] * (own if self._waves else 0),
-                  *[_LINEAR] * linear, _CONSTANT]))
-
-  def shared(self, compact: tf.Tensor) -> tf.Tensor:
-    """Returns g without the scores, [B, P], float64; the last is a constant."""
-    return tf.concat([
-        *(waves(compact) for waves in self._shared),
-        *self._linear(compact)], axis=1)
-
-  def own(self, compact: tf.Tensor) -> tf.Tensor:
-    """Returns h, [B, D], float64."""
-    linear = self._linear(compact)
-    return tf.concat([
-        *([self._waves(compact)] if self._waves else []),
-        *(linear[1:] if self._level else linear)], axis=1)
-
-  def _linear(self, compact: tf.Tensor) -> list[tf.Tensor]:
-    columns = (self._states.expand(compact) if self._expanded
-               else compact[:, :self._numbers])
-    return [tf.cast(columns, tf.float64),
-            tf.ones([tf.shape(compact)[0], 1], tf.float64)]
-
-
-def shared_features(settings: random_features.Settings) -> int:
-  """Returns the number of random features of the state that actions share.
-
-  There are fewer than an action has for itself elsewhere, as each costs memory
-  for every action.
-  """
-  return max(4, settings.random_features // 6 * 4)
 
 
 class Form(NamedTuple):
@@ -172,11 +82,12 @@ class OneStepLSTD(base.Agent):
     self.seed = seed
     self.fitted: Fit | None = None
     self._problem = problem
-    self._columns = Columns(problem, config.settings, seed=seed)
+    self._columns = one_step_columns.Columns(
+        problem, config.settings, seed=seed)
     self._initial_observations: tf.Tensor | None = None
     groups = self._columns.groups
     size = [problem.num_actions, len(groups.own)]
-    shared = len(groups.shared) - _EXTRA + 1
+    shared = len(groups.shared) - one_step_columns.EXTRA + 1
     self._shared = tf.Variable(
         tf.zeros([shared], tf.float64), trainable=False)
     self._own = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
@@ -293,8 +204,8 @@ def _sorted(parts: base.Parts) -> _Log:
 
 
 def fit(
-    problem: bellman.Problem, columns: Columns, parts: base.Parts,
-    initial_observations: tf.Tensor,
+    problem: bellman.Problem, columns: one_step_columns.Columns,
+    parts: base.Parts, initial_observations: tf.Tensor,
 ) -> Fit:
   """Fits the rewards of a log.
 
@@ -345,10 +256,10 @@ def fit(
           for part in (rows(part, bent) for part in log.parts())),
           strict=True))
   back = np.argsort(log.order)
-  extra, *multiples = q.shared[-_EXTRA:-1]
+  extra, *multiples = q.shared[-one_step_columns.EXTRA:-1]
   return Fit(
       values=Form(
-          np.append(q.shared[:-_EXTRA], q.shared[-1]),
+          np.append(q.shared[:-one_step_columns.EXTRA], q.shared[-1]),
           q.own + multiples[0] * score + multiples[1] * habit, float(extra)),
       score=score, weights=weights[back], leverage=leverage[back],
       extrapolation=action_ridge.shrinkage_error(
@@ -360,7 +271,7 @@ def fit(
 
 
 def _score(
-    problem: bellman.Problem, columns: Columns,
+    problem: bellman.Problem, columns: one_step_columns.Columns,
     initial_observations: tf.Tensor,
 ) -> types.FloatArray:
   """Returns l of the target policy, from some of the states, [A, D]."""
@@ -373,7 +284,8 @@ def _score(
 
 
 def _habit(
-    columns: Columns, log: _Log, num_actions: int) -> types.FloatArray:
+    columns: one_step_columns.Columns, log: _Log, num_actions: int,
+) -> types.FloatArray:
   """Returns l of the behaviour policy, [A, D]."""
   sums = np.zeros([num_actions, len(columns.groups.own)])
   for part in log.parts():
@@ -384,7 +296,7 @@ def _habit(
 
 
 def _asked(
-    problem: bellman.Problem, columns: Columns,
+    problem: bellman.Problem, columns: one_step_columns.Columns,
     initial_observations: tf.Tensor, score: types.FloatArray,
     habit: types.FloatArray, bent: bool, means: types.FloatArray | None,
 ) -> action_ridge.Coefficients:
@@ -400,7 +312,7 @@ def _asked(
     means: of g over the rows of the log, if these are the initial states.
   """
   count, own, extra = len(initial_observations), np.zeros(score.shape), 0.
-  shared = np.zeros(len(columns.groups.shared) - _EXTRA + 1)
+  shared = np.zeros(len(columns.groups.shared) - one_step_columns.EXTRA + 1)
   rows = max(1, _AT_ONCE // problem.num_actions)
   for start in range(0, count, rows):
     raw = initial_observations[start:start + rows]
@@ -414,7 +326,7 @@ def _asked(
       extra += float(np.sum(probabilities * action_scores.bend(h @ score.T)))
   own /= count
   if means is not None:
-    shared = np.append(means[:-_EXTRA], means[-1])
+    shared = np.append(means[:-one_step_columns.EXTRA], means[-1])
   return action_ridge.Coefficients(
       np.concatenate([
           shared[:-1], [extra / count], [np.sum(own * score)],

@@ -15,7 +15,13 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features, one_step_lstd, table_lstd
+from dfiv_ope.agents import (
+  base,
+  fixed_features,
+  one_step_columns,
+  one_step_lstd,
+  table_lstd,
+)
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, inference, interval_settings
 from dfiv_ope.iv import just_identified, ridge
@@ -156,7 +162,7 @@ class Influence:
   def size(self) -> int:
     """Number of random features: in all, or for each action."""
     if self.one_step:
-      return one_step_lstd.shared_features(self.features)
+      return one_step_columns.shared_features(self.features)
     return (self.features.joint_features if self.together
             else self.features.random_features)
 
@@ -251,7 +257,7 @@ def _one_step(
       agent.fitted is not None):
     return agent.fitted
   return one_step_lstd.fit(
-      problem, one_step_lstd.Columns(problem, features, seed=0), parts,
+      problem, one_step_columns.Columns(problem, features, seed=0), parts,
       initial_observations)
 
 

@@ -13,6 +13,7 @@ from dfiv_ope.agents import (
   kiv,
   lstd,
   memory,
+  one_step_columns,
   one_step_lstd,
 )
 from dfiv_ope.evaluation import runs
@@ -172,7 +173,7 @@ def test_many_columns_leave_each_action_its_level():
   settings = lstd.Config().settings
 
   def own(actions):
-    return len(one_step_lstd.Columns(
+    return len(one_step_columns.Columns(
         dataclasses.replace(problem, num_actions=actions), settings,
         seed=0).groups.own)
 
