@@ -231,13 +231,14 @@ def fit(
         own, part.action, part.outcome)
 
   chosen = log.take(action_ridge.some_rows(log.action, _CHOICE_ROWS))
-  chosen = chosen._replace(
-      action=np.unique(chosen.action, return_inverse=True)[1])
+  straight, curved = (
+      action_ridge.numbered(rows(chosen, bent)) for bent in (False, True))
   groups = columns.groups
-  values, error = action_ridge.choose(rows(chosen, False), groups, _START)
+  values, error = action_ridge.choose(straight, groups, _START)
+  others, bent_error = action_ridge.choose(curved, groups, values)
+  bent = bent_error < (1. - _BEND_GAIN) * error
+  values = others if bent else values
   penalties = groups.penalties(values)
-  bent = action_ridge.held_out_error(
-      rows(chosen, True), penalties) < (1. - _BEND_GAIN) * error
   total = action_ridge.sums(
       (rows(part, bent) for part in log.parts()), num_actions)
   system = action_ridge.System(total, penalties)

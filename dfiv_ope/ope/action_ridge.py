@@ -114,6 +114,12 @@ class Penalties(NamedTuple):
   own: types.FloatArray
 
 
+def numbered(rows: Rows) -> Rows:
+  """Returns rows whose actions are numbered without gaps."""
+  return rows._replace(
+      action=np.unique(rows.action, return_inverse=True)[1])
+
+
 def sums(parts: Iterable[Rows], num_actions: int) -> Sums:
   """Returns the sums over parts of a log.
 
@@ -187,19 +193,16 @@ class System:
         found + np.einsum('pn,pn->n', half, half), _MOST_LEVERAGE)
 
 
-def held_out_error(
-    rows: Rows, penalties: Penalties, total: Sums | None = None) -> float:
+def held_out_error(rows: Rows, penalties: Penalties, total: Sums) -> float:
   """Returns the mean squared error of each row by the fit to all others.
 
   An error is e / (1 - leverage), in closed form.
 
   Args:
-    rows: actions are numbered without gaps.
+    rows: all that were summed.
     penalties: of g and h.
-    total: sums of the rows; None to make them.
+    total: sums of the rows.
   """
-  if total is None:
-    total = sums([rows], int(rows.action[-1]) + 1)
   system = System(total, penalties)
   error = rows.outcome - system.solve(total.moments).predict(rows)
   return float(np.mean(np.square(error / (1. - system.leverage(rows)))))

@@ -81,8 +81,15 @@ def test_held_out_error_is_that_of_fits_without_each_row(monkeypatch):
         psi[rest].T @ psi[rest] + np.diag(penalty),
         psi[rest].T @ rows.outcome[rest])
     errors.append(rows.outcome[row] - psi[row] @ fitted)
-  assert action_ridge.held_out_error(rows, _PENALTIES) == pytest.approx(
-      np.mean(np.square(errors)), rel=1e-9)
+  total = action_ridge.sums([rows], _ACTIONS)
+  assert action_ridge.held_out_error(
+      rows, _PENALTIES, total) == pytest.approx(
+          np.mean(np.square(errors)), rel=1e-9)
+
+
+def test_numbered_actions_have_no_gaps():
+  rows = _rows(3)._replace(action=np.array([2, 7, 7]))
+  np.testing.assert_array_equal(action_ridge.numbered(rows).action, [0, 1, 1])
 
 
 def test_penalties_are_near_the_ratio_of_the_variances():
