@@ -43,6 +43,13 @@ class Agent(tf.Module):
   """
   config: Config
 
+  def start(self, initial_observations: tf.Tensor) -> None:
+    """Told once, before all else, what states the value is one of.
+
+    Args:
+      initial_observations: raw observations that episodes start from, [E, D].
+    """
+
   def update(
       self, first: types.IVBatch, second: types.IVBatch,
   ) -> Mapping[str, tf.Tensor]:
@@ -116,6 +123,8 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     self._checks = tf.Variable(0, dtype=tf.int64, trainable=False)
     self._history = tf.Variable('{}', trainable=False)  # as JSON
     self._divergence = tf.Variable('', trainable=False)
+    self._initial_values: types.FloatArray | None = None
+    agent.start(initial_observations)
 
   @property
   def done(self) -> bool:
@@ -140,8 +149,17 @@ class OPELearner(acme.Learner, savers.TFSaveable):
 
   def evaluate(self) -> float:
     """Returns the estimated value of the policy as it stands."""
-    return values.initial_value(
-        self.q_function, self._initial_observations)
+    self._initial_values = self.q_function.expected(
+        self._initial_observations).numpy()
+    return float(np.mean(self._initial_values))
+
+  @property
+  def initial_values(self) -> types.FloatArray:
+    """E_pi Q(s0, .) of each episode at the last evaluation point, [E]."""
+    if self._initial_values is None:  # The run was restored.
+      self.evaluate()
+    assert self._initial_values is not None
+    return self._initial_values
 
   def step(self) -> None:
     """Makes the updates up to the next evaluation point, and evaluates."""
@@ -210,6 +228,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     """Goes on from what `save` returned."""
     for variable, value in zip(self._variables(), state, strict=True):
       variable.assign(value)
+    self._initial_values = None
 
   def _variables(self) -> list[tf.Variable]:
     """Returns all variables of the state, those of generators included."""

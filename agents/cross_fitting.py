@@ -81,6 +81,7 @@ def values(
   """
   log, problem = task.log, task.problem
   agent = lstd.make(config, problem, seed=seed)
+  agent.start(task.initial_observations)
   sums: list[ridge.Sums] = []
   if isinstance(agent, lstd.LSTD):
     sums = [agent.sums(parts(task, each.rows)) for each in held_out]

@@ -3,13 +3,14 @@
 Two-stage least squares with fixed features of which each is its own
 instrument: u = (psi'(psi - gamma d psi'))^-1 psi'r. One pass over the log, no
 training: the check on all other agents. Where states are names, the features
-are the cells of a table (`table_lstd`).
+are the cells of a table (`table_lstd`); where episodes have one step and
+actions are many, each has a regression of its own (`one_step_lstd`).
 """
 
 from collections.abc import Mapping
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features, table_lstd
+from dfiv_ope.agents import base, fixed_features, one_step_lstd, table_lstd
 from dfiv_ope.agents.entries import lstd as entry
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman
@@ -40,10 +41,12 @@ class LSTD(fixed_features.Linear):
 
 def make(
     config: Config, problem: bellman.Problem, *, seed: types.Seed,
-) -> LSTD | table_lstd.TableLSTD:
+) -> LSTD | table_lstd.TableLSTD | one_step_lstd.OneStepLSTD:
   """Returns the agent of a problem; refuses one that does not fit memory."""
   if table_lstd.fits(problem, config.settings):
     return table_lstd.TableLSTD(config, problem)
+  if one_step_lstd.fits(problem, config.settings):
+    return one_step_lstd.OneStepLSTD(config, problem, seed=seed)
   config.require(problem.num_actions)
   return LSTD('lstd', config, fixed_features.make(
       problem, config.settings, seed=seed))

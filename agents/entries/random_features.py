@@ -22,8 +22,8 @@ PENALTY, PRIOR_ROWS = 1e-8, 1.
 
 
 # How features depend on the action, and what is known of a state.
-AUTO, PER_ACTION, TOGETHER, TABLE = KINDS = (
-    'auto', 'per_action', 'together', 'table')
+AUTO, PER_ACTION, TOGETHER, TABLE, ONE_STEP = KINDS = (
+    'auto', 'per_action', 'together', 'table', 'one_step')
 # Up to as many actions each has features of its own: 5 x 301 columns take 0.4
 # GB in LSTD-Q and 0.9 in KIV.
 _FEW_ACTIONS = 5
@@ -52,18 +52,22 @@ class Settings:
   prior_rows: float
   reduced: bool = False
 
-  def kind(self, *, num_actions: int, tabular: bool) -> str:
+  def kind(
+      self, *, num_actions: int, tabular: bool, one_step: bool = False) -> str:
     """Returns which of the kinds fits a problem.
 
     Args:
       num_actions: A; 0 for vectors.
       tabular: whether all columns of a state are categorical.
+      one_step: whether every step of the log ends its episode.
     """
     if self.features != AUTO:
       return self.features
     if tabular and num_actions:
       return TABLE
-    return PER_ACTION if 0 < num_actions <= _FEW_ACTIONS else TOGETHER
+    if 0 < num_actions <= _FEW_ACTIONS:
+      return PER_ACTION
+    return ONE_STEP if one_step and num_actions else TOGETHER
 
   def dense(
       self, *, num_actions: int, cells: int | None) -> str:
@@ -77,7 +81,7 @@ class Settings:
     if found == TABLE and (
         cells is None or (cells + 1) * num_actions > _TABLE_COLUMNS):
       return TOGETHER
-    return found
+    return TOGETHER if found == ONE_STEP else found
 
 
 def affordable(num_actions: int, *, matrices: int = LSTD_MATRICES) -> int:
@@ -119,8 +123,10 @@ class Config(base.Config):
     features: 'per_action' for random Fourier features of the state for each
       action, 'together' for those of state and action, of a size that does not
       grow with the actions, 'table' for one indicator for each state and
-      action; 'auto' takes a table where all observations are categorical,
-      features for each of up to five actions, and 'together' elsewhere.
+      action, 'one_step' for a ridge regression of each action that is drawn to
+      a common one, on logs whose episodes have one step; 'auto' takes a table
+      where all observations are categorical, features for each of up to five
+      actions, 'one_step' for more on such logs, and 'together' elsewhere.
     random_features: random Fourier features of the state for each action.
     joint_features: random Fourier features of state and action, in all.
     bandwidth_scale: multiplies the median distance between observations.

@@ -15,7 +15,13 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features, table_lstd
+from dfiv_ope.agents import (
+  base,
+  fixed_features,
+  one_step_columns,
+  one_step_lstd,
+  table_lstd,
+)
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, inference, interval_settings
 from dfiv_ope.iv import just_identified, ridge
@@ -50,9 +56,11 @@ class Influence:
     columns: how many unknowns were solved for.
     cells: of a table of states; 0 if the features are random.
     weights: w of every transition, [N].
-    first_stage: what states and actions tell of the values that follow.
+    first_stage: what states and actions tell of the values that follow; None
+      of one-step logs with many actions, where nothing does.
     extrapolation: of a table, what actions that the log does not have in a
-      state may change; 0 elsewhere, where it is not known.
+      state may change; of one-step logs with many actions, what actions may
+      differ by that the log has seldom; 0 elsewhere, where it is not known.
   """
 
   def __init__(
@@ -63,6 +71,7 @@ class Influence:
       episodes: types.FloatArray,
       initial_observations: tf.Tensor,
       features: random_features.Settings,
+      agent: base.Agent | None = None,
   ):
     """Solves for the weights.
 
@@ -72,6 +81,8 @@ class Influence:
       episodes: index of the episode of each transition, [N].
       initial_observations: raw, [E, D].
       features: of `settings`.
+      agent: that has learned from the same log with these features, so that
+        they need not be fitted again.
     """
     self.features = features
     self.cells = (
@@ -82,6 +93,17 @@ class Influence:
     self._initial_observations = initial_observations
     self._kept: list[decisions.Decision] | None = None
     self.extrapolation = 0.
+    self._held_out: types.FloatArray | float = 1.
+    self.first_stage: first_stage.LogFirstStage | None = None
+    if one_step_lstd.fits(problem, features):
+      fit = _one_step(problem, parts, initial_observations, features, agent)
+      self.kind = random_features.ONE_STEP
+      # As many as the fit has degrees of freedom.
+      self.columns = int(np.sum(fit.leverage))
+      self.weights = fit.weights
+      self.extrapolation = problem.value_scale * fit.extrapolation
+      self._held_out = 1. / (1. - fit.leverage)
+      return
     sizes = [len(rows.outcome) for rows in parts()]
     used = _pairs(range(len(sizes)), len(episodes), interval_settings.DUAL_ROWS)
     looked_at = _pairs(used, sum(sizes[index] for index in used),
@@ -132,8 +154,15 @@ class Influence:
     return self.kind == random_features.TOGETHER
 
   @property
+  def one_step(self) -> bool:
+    """Whether each action has a regression of its own."""
+    return self.kind == random_features.ONE_STEP
+
+  @property
   def size(self) -> int:
     """Number of random features: in all, or for each action."""
+    if self.one_step:
+      return one_step_columns.shared_features(self.features)
     return (self.features.joint_features if self.together
             else self.features.random_features)
 
@@ -163,26 +192,32 @@ class Influence:
     self._kept = list(parts)
     return self._kept
 
-  def measure(self, agent: base.Agent) -> Effect:
+  def measure(
+      self, agent: base.Agent,
+      initial_values: types.FloatArray | None = None) -> Effect:
     """Returns what the episodes do to an agent's estimate.
 
     Args:
       agent: a method that has learned.
+      initial_values: what it expects of each episode, [E], on the raw scale;
+        None to ask it.
     """
     @tf.function(reduce_retracing=True)
     def errors(rows: types.IVBatch) -> tf.Tensor:
-      fitted = bellman.difference(agent.predict, rows.treatment)
+      # Of one-step logs nothing is to be asked of what follows.
+      fitted = (agent.predict(rows.treatment.now) if self._problem.one_step
+                else bellman.difference(agent.predict, rows.treatment))
       return tf.cast(rows.outcome, fitted.dtype) - fitted
 
     scale = self._problem.value_scale
     weighted = scale * self.weights * np.concatenate(
         [errors(rows)[:, 0] for rows in self._parts()])
+    if initial_values is None:
+      initial_values = scale * np.concatenate(
+          [agent.predict(each).numpy()[:, 0] for each in self._initial()])
     added = inference.contributions(
-        scale * np.concatenate(
-            [agent.predict(each).numpy()[:, 0] for each in self._initial()]),
-        weighted, self._episodes)
+        initial_values, weighted * self._held_out, self._episodes)
     return Effect(added, float(np.sum(weighted)))
-
 
   def draw_error(self, agent: base.Agent) -> float:
     """Returns the standard error that draws of actions leave in an estimate.
@@ -210,6 +245,20 @@ class Influence:
                if self._problem.target.is_drawn(first) else 0.)
     return self._problem.value_scale * float(np.sqrt(
         total * start / max(seen, 1.) + initial))
+
+
+def _one_step(
+    problem: bellman.Problem, parts: base.Parts,
+    initial_observations: tf.Tensor, features: random_features.Settings,
+    agent: base.Agent | None,
+) -> one_step_lstd.Fit:
+  """Returns the fit of a one-step log with many actions, of seed 0."""
+  if isinstance(agent, one_step_lstd.OneStepLSTD) and agent.seed == 0 and (
+      agent.fitted is not None):
+    return agent.fitted
+  return one_step_lstd.fit(
+      problem, one_step_columns.Columns(problem, features, seed=0), parts,
+      initial_observations)
 
 
 def _variance(

@@ -36,7 +36,7 @@ def describe(log: episodes.Episodes, policy: str) -> dict[str, Any]:
               share, features=influence.size,
               bandwidth_scale=features.bandwidth_scale,
               reduced=features.reduced, cells=influence.cells,
-              together=influence.together),
+              together=influence.together, one_step=influence.one_step),
           *found.warnings(log.action_labels)]}
 
 

@@ -87,11 +87,13 @@ class Evaluator:
         logger=_Reporter(progress, config.updates))
 
   def influence(
-      self, config: base.Config | None = None) -> influence.Influence:
+      self, config: base.Config | None = None,
+      agent: base.Agent | None = None) -> influence.Influence:
     """Returns the episodes' influence; found out when first asked for.
 
     Args:
       config: of the method whose features it has; None for the default ones.
+      agent: a method of this config that has learned from the whole log.
     """
     task = self.task
     features = interval_settings.settings(
@@ -100,7 +102,7 @@ class Evaluator:
       self._influences[features] = influence.Influence(
           task.problem,
           memory.InMemory(task.rows, batch_size=1, seed=0).parts,
-          episodes=task.log.episodes, features=features,
+          episodes=task.log.episodes, features=features, agent=agent,
           initial_observations=task.initial_observations)
     return self._influences[features]
 
@@ -205,8 +207,8 @@ class Evaluator:
     if failure:
       return Run(seed=seed, metrics={}, curves=curves, resamples=np.zeros(0),
                  failure=failure, cpu_seconds=cpu_seconds)
-    found = self.influence(learner.agent.config)
-    effect = found.measure(learner.agent)
+    found = self.influence(learner.agent.config, learner.agent)
+    effect = found.measure(learner.agent, learner.initial_values)
     draw_error = found.draw_error(learner.agent)
     resamples = _widened(
         inference.resample(effect.added),
@@ -224,13 +226,15 @@ class Evaluator:
         'overlap_cells': found.cells,
         'overlap_features': found.size,
         'overlap_joint': float(found.together),
+        'overlap_one_step': float(found.one_step),
         'overlap_bandwidth_scale': found.features.bandwidth_scale,
         'overlap_reduced': float(found.features.reduced),
         **({'extrapolation': found.extrapolation}
            if found.extrapolation else {}),
         **({'draws': float(targets.DRAWS), 'draw_error': draw_error}
            if draw_error else {}),
-        **found.first_stage.measure(learner.agent)}
+        **({} if found.first_stage is None
+           else found.first_stage.measure(learner.agent))}
     return Run(seed=seed, metrics=metrics, curves=curves, resamples=resamples,
                failure='', cpu_seconds=cpu_seconds)
 

@@ -142,7 +142,8 @@ def share_words(metrics: Mapping[str, float]) -> list[str]:
       bandwidth_scale=metrics['overlap_bandwidth_scale'],
       reduced=bool(metrics['overlap_reduced']),
       cells=metrics.get('overlap_cells', 0),
-      together=bool(metrics.get('overlap_joint', 0.)))]
+      together=bool(metrics.get('overlap_joint', 0.)),
+      one_step=bool(metrics.get('overlap_one_step', 0.)))]
 
 
 def grade(metrics: Mapping[str, float], support: Support | None) -> str:

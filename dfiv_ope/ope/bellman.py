@@ -97,6 +97,7 @@ class Problem:
     continuous: what an action is, if it is a vector; else None.
     vectors: encodes actions that are vectors; None if they are not.
     action_distance: median distance between expanded action vectors.
+    one_step: whether every step of the log ends its episode.
   """
   policy: types.Policy | types.ContinuousPolicy
   discount: float
@@ -111,6 +112,7 @@ class Problem:
   continuous: actions_lib.Continuous | None = None
   vectors: encoding.Encoding | None = None
   action_distance: float = 1.
+  one_step: bool = False
 
   @property
   def num_observations(self) -> int:
@@ -265,7 +267,8 @@ def pose(
       highest=float(max(rewards.max(), rewards.max() * horizon)),
       continuous=continuous, vectors=vectors,
       action_distance=1. if vectors is None else features.median_distance(
-          vectors.apply(features.some_rows(transitions.action)).numpy()))
+          vectors.apply(features.some_rows(transitions.action)).numpy()),
+      one_step=not np.any(transitions.discount))
   mean, scale = _value_scale(raw, transitions)
   return dataclasses.replace(
       raw, value_scale=unit * scale, value_mean=mean / scale)
@@ -316,7 +319,9 @@ def _value_scale(
       columns.append(decisions.weights(decision, spaces.num_actions)[:, 1:])
     return differentiable.append_intercept(tf.concat(columns, axis=1))
 
-  parts = [problem.rows(types.Transition(*(
+  # What follows the steps of a one-step log does not matter.
+  make = problem.log_rows if problem.one_step else problem.rows
+  parts = [make(types.Transition(*(
       each[start:start + targets.PART] for each in transitions)))
            for start in range(0, len(transitions.action), targets.PART)]
   fitted = ridge.solve_cross(ridge.merge(*(

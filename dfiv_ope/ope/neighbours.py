@@ -41,7 +41,8 @@ class Coverage:
 
 
 def coverage(
-    target: types.FloatArray, actions: np.ndarray, episodes: np.ndarray,
+    target: Callable[[np.ndarray], types.FloatArray], num_actions: int,
+    actions: np.ndarray, episodes: np.ndarray,
     observations: types.FloatArray, *, seed: types.Seed, names: int = 0,
 ) -> Coverage:
   """Returns how much of a policy's decisions has near neighbours.
@@ -55,7 +56,9 @@ def coverage(
   little. A log of one episode has its other steps for neighbours.
 
   Args:
-    target: the policy's probabilities in the log's states, [N, A].
+    target: returns the policy's probabilities in some states of the log, [Q]
+      to [Q, A].
+    num_actions: A.
     actions: logged actions, [N].
     episodes: to which episode each step belongs, [N].
     observations: logged states, encoded compactly, [N, D].
@@ -68,10 +71,10 @@ def coverage(
   asked = order[:_QUERIES]
   squares = _squared_distances(
       x[:_QUERIES], x, actions[order], owners,
-      num_actions=target.shape[1], names=names)  # [Q, A]
+      num_actions=num_actions, names=names)  # [Q, A]
   near = _near(taken(squares, actions[asked]))
   covered = squares <= near + _ROUNDING
-  share = np.mean(np.sum(target[asked] * covered, axis=1))
+  share = np.mean(np.sum(target(asked) * covered, axis=1))
   return Coverage(
       share=float(min(share, 1.)), near=float(np.sqrt(near)),
       queries=len(asked), references=len(order))

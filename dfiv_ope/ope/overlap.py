@@ -9,9 +9,10 @@ actions are vectors, b and pi are densities, and a similar action will do.
     found.verdict, found.warnings()
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -153,7 +154,7 @@ def worst(*grades: str) -> str:
 
 def share_words(
     share: float, *, features: float, bandwidth_scale: float, reduced: bool,
-    cells: float = 0, together: bool = False,
+    cells: float = 0, together: bool = False, one_step: bool = False,
 ) -> str:
   """Returns an effective sample size and the features it was found with.
 
@@ -166,10 +167,14 @@ def share_words(
       features; 0 if there is none.
     together: whether features are of state and action, not of the state for
       each action.
+    one_step: whether each action has a ridge regression beside features of
+      the state.
   """
   low = ': the policy goes to states that the log seldom shows'
   made_of = (
       f'a table of {cells:,.0f} states' if cells else
+      f'a ridge regression for each action beside {features:,g} random '
+      'features of the state' if one_step else
       f'{features:,g} random features '
       f'{"of state and action" if together else "per action"}'
       f'{", as many as rows allow" if reduced else ""}, bandwidth '
@@ -179,8 +184,31 @@ def share_words(
       f'with {made_of}{low if share_grade(share) != "good" else ""}.')
 
 
+class Asked(NamedTuple):
+  """What a policy does in the N states of a log, without all of it at once.
+
+  Attributes:
+    taken: probability of the logged action, [N].
+    mean: mean probability of each action, [A].
+    at: returns the probabilities in some of the states, [Q] to [Q, A].
+  """
+  taken: types.FloatArray
+  mean: types.FloatArray
+  at: Callable[[np.ndarray], types.FloatArray]
+
+  @classmethod
+  def of(
+      cls, target: 'types.FloatArray | Asked', actions: np.ndarray) -> 'Asked':
+    """Returns the same of probabilities [N, A] and logged actions [N]."""
+    if isinstance(target, Asked):
+      return target
+    return cls(neighbours.taken(target, actions),
+               np.mean(target, axis=0, dtype=np.float64),
+               lambda rows: target[rows])
+
+
 def measure(
-    target: types.FloatArray, actions: np.ndarray, episodes: np.ndarray,
+    target: types.FloatArray | Asked, actions: np.ndarray, episodes: np.ndarray,
     observations: types.FloatArray, *, names: int = 0,
     behaviour: types.FloatArray | None = None, estimated: bool = False,
     seed: types.Seed = 0,
@@ -188,7 +216,8 @@ def measure(
   """Returns the overlap of a policy and a log of N steps.
 
   Args:
-    target: the policy's probabilities in the log's states, [N, A].
+    target: the policy's probabilities in the log's states, [N, A], or what
+      is asked of them.
     actions: logged actions, [N].
     episodes: to which episode each step belongs, [N].
     observations: logged states, encoded compactly, [N, D].
@@ -201,16 +230,17 @@ def measure(
   Raises:
     ValueError: a probability in `behaviour` is impossible.
   """
-  weights = None
+  asked, weights = Asked.of(target, actions), None
   if behaviour is not None:
     weights = importance.summarise(
-        importance.step_weights(neighbours.taken(target, actions), behaviour),
-        episodes, estimated=estimated)
+        importance.step_weights(asked.taken, behaviour), episodes,
+        estimated=estimated)
   return Overlap(
-      steps=len(actions), agreement=agreement(target, actions),
-      unseen=unseen(target, actions), weights=weights,
+      steps=len(actions), agreement=_agreement(asked),
+      unseen=_unseen(asked, actions), weights=weights,
       coverage=neighbours.coverage(
-          target, actions, episodes, observations, seed=seed, names=names))
+          asked.at, len(asked.mean), actions, episodes, observations,
+          seed=seed, names=names))
 
 
 def measure_vectors(
@@ -248,11 +278,13 @@ def measure_vectors(
           taken, intended, episodes, observations, seed=seed, names=names))
 
 
-def glance(target: types.FloatArray, actions: np.ndarray) -> Overlap:
+def glance(
+    target: types.FloatArray | Asked, actions: np.ndarray) -> Overlap:
   """Returns the part of the overlap that takes no time; as in `measure`."""
+  asked = Asked.of(target, actions)
   return Overlap(
-      steps=len(actions), agreement=agreement(target, actions),
-      unseen=unseen(target, actions))
+      steps=len(actions), agreement=_agreement(asked),
+      unseen=_unseen(asked, actions))
 
 
 def glance_vectors(steps: int) -> Overlap:
@@ -260,14 +292,13 @@ def glance_vectors(steps: int) -> Overlap:
   return Overlap(steps=steps, agreement=math.nan, unseen={})
 
 
-def agreement(target: types.FloatArray, actions: np.ndarray) -> float:
+def _agreement(asked: Asked) -> float:
   """Returns how likely the policy takes the logged action, on average."""
-  return float(np.mean(neighbours.taken(target, actions), dtype=np.float64))
+  return float(np.mean(asked.taken, dtype=np.float64))
 
 
-def unseen(target: types.FloatArray, actions: np.ndarray) -> dict[int, float]:
+def _unseen(asked: Asked, actions: np.ndarray) -> dict[int, float]:
   """Returns the policy's mean probability of actions that are not logged."""
-  mean = np.mean(target, axis=0, dtype=np.float64)
-  never = np.bincount(actions, minlength=len(mean)) == 0
-  return {int(action): float(mean[action])
-          for action in np.flatnonzero(never & (mean > 0.))}
+  never = np.bincount(actions, minlength=len(asked.mean)) == 0
+  return {int(action): float(asked.mean[action])
+          for action in np.flatnonzero(never & (asked.mean > 0.))}

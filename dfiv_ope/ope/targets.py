@@ -22,6 +22,8 @@ DRAWS = 16
 _MOST_PROBABILITIES = 25_000_000
 # Rows of a part, where something is asked of many states.
 PART = 4_096
+# Probabilities of a part, and rows that it has in any case.
+_MOST_AT_ONCE, _FEWEST_ROWS = 1_000_000, 256
 # Inverse distribution functions are infinite at 0 and 1.
 _EDGE = 1e-6
 
@@ -61,7 +63,7 @@ class Target:
     vectors = self.spaces.vectors
     if vectors is None:
       probabilities, count = (
-          self._probabilities(observation), self.spaces.num_actions)
+          self.probabilities(observation), self.spaces.num_actions)
       if support is None or support >= count:
         actions = tf.repeat(
             tf.range(count)[None], tf.shape(probabilities)[0], axis=0)
@@ -78,10 +80,17 @@ class Target:
         tf.fill(shape, 1. / self.draws))
 
   def in_parts(
-      self, observation: tf.Tensor) -> Iterator[decisions.Decision]:
+      self, observation: tf.Tensor, *, rows: int = PART,
+  ) -> Iterator[decisions.Decision]:
     """Yields `decide` of some thousand rows at a time."""
-    for part, start in enumerate(range(0, len(observation), PART)):
-      yield self.decide(observation[start:start + PART], seed=part)
+    for part, start in enumerate(range(0, len(observation), rows)):
+      yield self.decide(observation[start:start + rows], seed=part)
+
+  @property
+  def rows_at_once(self) -> int:
+    """Rows whose decisions take little memory; vectors keep their draws."""
+    return max(_FEWEST_ROWS, min(PART, _MOST_AT_ONCE // max(
+        1, self.spaces.num_actions)))
 
   def of_log(self, observation: tf.Tensor) -> decisions.Decision:
     """Returns `decide` of all next states of a log, in what memory it has."""
@@ -97,7 +106,7 @@ class Target:
     """Returns the largest number of actions taken at any of the states."""
     return max(
         int(tf.reduce_max(tf.math.count_nonzero(
-            self._probabilities(observation[start:start + PART]), axis=1)))
+            self.probabilities(observation[start:start + PART]), axis=1)))
         for start in range(0, len(observation), PART))
 
   def is_drawn(self, decision: decisions.Decision) -> bool:
@@ -107,7 +116,7 @@ class Target:
         draws == DRAWS and np.all(
             decision.probabilities == np.float32(1. / draws))))
 
-  def _probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+  def probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns pi(.|s), [B, A]; the policy sees raw float64 observations."""
     assert isinstance(self.policy, types.Policy)
     return self.policy.action_probabilities(tf.cast(observation, tf.float64))

@@ -21,7 +21,7 @@ from dfiv_ope.ope import bellman, episodes, importance, overlap, propensities
 from dfiv_ope.policies import cloning, density_cloning, foreign, resolve
 
 # Entries of a matrix of probabilities that are asked for at a time.
-_BLOCK = 4_000_000
+_BLOCK = 1_000_000
 
 
 Propensities = propensities.Propensities
@@ -81,8 +81,10 @@ class EvaluationTask:
     return self.problem.log_rows(self.transitions)
 
   @functools.cached_property
-  def target_probabilities(self) -> types.FloatArray:
-    """Probabilities of all actions in the target policy, [N, A].
+  def target_probabilities(self) -> overlap.Asked:
+    """What the target policy does in the states of the log.
+
+    All of it, [N, A], is never held at once.
 
     Raises:
       ValueError: actions are vectors.
@@ -92,14 +94,19 @@ class EvaluationTask:
       raise ValueError(
           'The actions of the log are vectors, so they have densities and no '
           'probabilities.')
-    if not self._parts[1:]:
-      return np.asarray(
-          policy.action_probabilities(self.transitions.observation))
-    result = np.empty((len(self.log), self.log.num_actions), np.float32)
+    actions = np.asarray(self.log.transitions.action)
+
+    def ask(rows: np.ndarray | slice) -> types.FloatArray:
+      return np.asarray(policy.action_probabilities(
+          tf.constant(self.log.transitions.observation[rows])))
+
+    taken, total = [], np.zeros(self.log.num_actions)
     for part in self._parts:
-      result[part] = policy.action_probabilities(
-          self.transitions.observation[part])
-    return result
+      found = ask(part)
+      taken.append(found[np.arange(len(found)), actions[part]])
+      total += np.sum(found, axis=0, dtype=np.float64)
+    return overlap.Asked(
+        np.concatenate(taken), total / len(actions), ask)
 
   @functools.cached_property
   def behaviour(self) -> Propensities:

@@ -51,9 +51,11 @@ class QFunction:
       ValueError: a value is no category of its column.
     """
     self._problem.observations.require_known(observation)
+    target = self._problem.target
     return tf.concat([
         self._raw(self._function(decision))[:, 0]
-        for decision in self._problem.target.in_parts(observation)], axis=0)
+        for decision in target.in_parts(
+            observation, rows=target.rows_at_once)], axis=0)
 
   def _states(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns raw observations encoded; refuses unknown categories."""

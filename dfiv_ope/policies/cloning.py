@@ -20,6 +20,8 @@ from dfiv_ope.nn import encoding, layers, networks
 from dfiv_ope.policies import clone_config, clone_training, table_cloning
 
 Config = clone_config.Config  # Known before this module is loaded.
+# Probabilities that are made at a time of held-out rows.
+_AT_ONCE = 2_000_000
 
 
 class ClonedPolicy(tf.Module):
@@ -104,6 +106,7 @@ def clone(
       states=states, frequencies=frequencies, floor=config.floor)
   s, a = states.compact(observations), tf.constant(actions)
   held_s, held_a = observations[held_out], actions[held_out]
+  rows = max(1, _AT_ONCE // num_actions)
 
   def batch_loss(rows: tf.Tensor) -> tf.Tensor:
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
@@ -111,8 +114,10 @@ def clone(
         policy.encoded_logits(states.expand(tf.gather(s, rows)))))
 
   def held_out_loss() -> tf.Tensor:
-    return _log_loss(tf.gather(
-        policy.action_probabilities(held_s), held_a, batch_dims=1))
+    return _log_loss(tf.concat([
+        tf.gather(policy.action_probabilities(held_s[start:start + rows]),
+                  held_a[start:start + rows], batch_dims=1)
+        for start in range(0, len(held_a), rows)], axis=0))
 
   return clone_training.fit(
       policy, loss=batch_loss, held_out=held_out_loss,

@@ -1,0 +1,334 @@
+"""LSTD-Q of one-step logs with many actions (`ope.action_ridge`).
+
+    q(s, a) = g(s)'theta + k bend(score(s, a)) + h(s)'beta_a
+
+g are random Fourier features of the state, h its numbers and categories, and
+waves of its own where actions are few enough.
+"""
+
+from collections.abc import Iterator, Mapping
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.agents import base, one_step_columns
+from dfiv_ope.agents.entries import lstd as entry
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.ope import action_ridge, action_scores, bellman, decisions
+
+# Rows that the penalties are chosen by, and states that the score of the
+# target policy is projected in; probabilities asked for at once.
+_CHOICE_ROWS, _SCORE_STATES, _AT_ONCE = 6_000, 2_048, 1_000_000
+# Rows of a part.
+_PART = 4_096
+# The reward bends with the score where that makes the held-out error smaller by
+# this share: elsewhere it only makes the value rough.
+_BEND_GAIN = 0.01
+# Where the search of penalties starts, by the groups of columns.
+_START = (1., 10., 1., 3.)
+
+
+class Form(NamedTuple):
+  """A function of state and action, g'x + bent bend(h'l_a) + h'y_a.
+
+  Attributes:
+    shared: x, [P].
+    own: y, [A, D].
+    bent: how much more it rises with high scores.
+  """
+  shared: types.FloatArray
+  own: types.FloatArray
+  bent: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fit:
+  """The regression of a log, and the weights of its rows.
+
+  Attributes:
+    values: q.
+    score: l of the target policy, [A, D].
+    weights: w of each row: the value is the sum of w r, [N].
+    leverage: how far the fit of each row follows its own reward, [N].
+    extrapolation: standard error that comes with drawing actions together.
+    penalties: of the groups of columns.
+  """
+  values: Form
+  score: types.FloatArray
+  weights: types.FloatArray
+  leverage: types.FloatArray
+  extrapolation: float
+  penalties: dict[str, float]
+
+
+class OneStepLSTD(base.Agent):
+  """Least squares with coefficients of each action's own.
+
+  Attributes:
+    fitted: what `solve` found; None before.
+    seed: of the features.
+  """
+  config: entry.Config
+
+  def __init__(
+      self, config: entry.Config, problem: bellman.Problem, *,
+      seed: types.Seed):
+    """Initialises the agent with values of zero."""
+    super().__init__('lstd')
+    self.config = config
+    self.seed = seed
+    self.fitted: Fit | None = None
+    self._problem = problem
+    self._columns = one_step_columns.Columns(
+        problem, config.settings, seed=seed)
+    self._initial_observations: tf.Tensor | None = None
+    groups = self._columns.groups
+    size = [problem.num_actions, len(groups.own)]
+    shared = len(groups.shared) - one_step_columns.EXTRA + 1
+    self._shared = tf.Variable(
+        tf.zeros([shared], tf.float64), trainable=False)
+    self._own = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
+    self._score = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
+    self._bent = tf.Variable(tf.zeros([], tf.float64), trainable=False)
+
+  def start(self, initial_observations: tf.Tensor) -> None:
+    """Keeps what the value is one of."""
+    self._initial_observations = initial_observations
+
+  def solve(self, parts: base.Parts) -> Mapping[str, float]:
+    """Solves for all coefficients on the whole log."""
+    assert self._initial_observations is not None, 'The agent was not started.'
+    self.fitted = fit(
+        self._problem, self._columns, parts, self._initial_observations)
+    self._shared.assign(self.fitted.values.shared)
+    self._own.assign(self.fitted.values.own)
+    self._score.assign(self.fitted.score)
+    self._bent.assign(self.fitted.values.bent)
+    return self.fitted.penalties
+
+  def predict(self, decision: decisions.Decision) -> tf.Tensor:
+    """Returns the expectation of q over the actions, [B, 1]."""
+    own = self._columns.own(decision.observation)
+    shared = tf.linalg.matvec(
+        self._columns.shared(decision.observation), self._shared)
+    probabilities = tf.cast(decision.probabilities, tf.float64)
+
+    def expect(coefficients: tf.Variable, bent: bool) -> tf.Tensor:
+      if decision.actions.shape[1] == 1:
+        each = tf.reduce_sum(own * tf.gather(
+            coefficients, decision.actions[:, 0]), axis=1, keepdims=True)
+      else:
+        each = _of_actions(tf.matmul(
+            own, coefficients, transpose_b=True), decision.actions)
+      if bent:
+        each = tf.nn.relu(each - action_scores.KNOT)
+      return tf.reduce_sum(each * probabilities, axis=1)
+
+    value = shared + expect(self._own, False) + tf.cond(
+        self._bent != 0., lambda: self._bent * expect(self._score, True),
+        lambda: tf.zeros_like(shared))
+    return value[:, None]
+
+
+def _of_actions(values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+  """Returns entries [B, K] of values [B, A]; all in order cost nothing."""
+
+  def gather() -> tf.Tensor:
+    return tf.gather(values, actions, batch_dims=1)
+
+  count = values.shape[1]
+  if actions.shape[1] != count:
+    return gather()
+  return tf.cond(
+      tf.reduce_all(actions == tf.range(count)), lambda: values, gather)
+
+
+def fits(
+    problem: bellman.Problem, settings: random_features.Settings) -> bool:
+  """Returns whether values are those of one-step logs with many actions.
+
+  Raises:
+    ValueError: they are wanted, but steps follow each other, or actions are
+      vectors.
+  """
+  wanted = settings.kind(
+      num_actions=problem.num_actions, one_step=problem.one_step,
+      tabular=problem.observations.cells is not None)
+  if wanted == random_features.ONE_STEP and not (
+      problem.one_step and problem.num_actions):
+    raise ValueError(
+        f'features={random_features.ONE_STEP} needs a log whose episodes all '
+        'have one step, and actions that are not vectors. Leave the features '
+        'auto.')
+  return wanted == random_features.ONE_STEP
+
+
+class _Log(NamedTuple):
+  """The rows of a log in the order of their actions.
+
+  Attributes:
+    states: encoded compactly, float32 [N, K].
+    action: rising, [N].
+    outcome: [N].
+    order: where each was in the log, [N].
+  """
+  states: types.FloatArray
+  action: np.ndarray
+  outcome: types.FloatArray
+  order: np.ndarray
+
+  def take(self, rows: np.ndarray | slice) -> '_Log':
+    """Returns some of the rows."""
+    return _Log(*(each[rows] for each in self))
+
+  def parts(self) -> Iterator['_Log']:
+    """Yields the rows in parts."""
+    for start in range(0, len(self.action), _PART):
+      yield self.take(slice(start, start + _PART))
+
+
+def _sorted(parts: base.Parts) -> _Log:
+  """Returns the rows of a log in the order of their actions."""
+  states, actions, outcomes = zip(*(
+      (rows.instrument.observation.numpy(),
+       rows.instrument.actions.numpy()[:, 0], rows.outcome.numpy()[:, 0])
+      for rows in parts()), strict=True)
+  action = np.concatenate(actions)
+  order = np.argsort(action, kind='stable')
+  return _Log(
+      np.concatenate(states)[order], action[order],
+      np.concatenate(outcomes)[order].astype(np.float64), order)
+
+
+def fit(
+    problem: bellman.Problem, columns: one_step_columns.Columns,
+    parts: base.Parts, initial_observations: tf.Tensor,
+) -> Fit:
+  """Fits the rewards of a log.
+
+  Args:
+    problem: what is asked of the log.
+    columns: g and h.
+    parts: gives the log.
+    initial_observations: raw, [E, D].
+  """
+  log, num_actions = _sorted(parts), problem.num_actions
+  score = _score(problem, columns, initial_observations)
+  habit = _habit(columns, log, num_actions)
+
+  def rows(part: _Log, bent: bool) -> action_ridge.Rows:
+    own = columns.own(part.states).numpy()
+    scores = [np.einsum('nd,nd->n', own, each[part.action])
+              for each in (score, habit)]
+    extra = action_scores.bend(scores[0]) if bent else np.zeros(len(own))
+    shared = columns.shared(part.states).numpy()
+    return action_ridge.Rows(
+        np.concatenate([shared[:, :-1], extra[:, None], *(
+            each[:, None] for each in scores), shared[:, -1:]], axis=1),
+        own, part.action, part.outcome)
+
+  chosen = log.take(action_ridge.some_rows(log.action, _CHOICE_ROWS))
+  straight, curved = (
+      action_ridge.numbered(rows(chosen, bent)) for bent in (False, True))
+  groups = columns.groups
+  values, error = action_ridge.choose(straight, groups, _START)
+  others, bent_error = action_ridge.choose(curved, groups, values)
+  bent = bent_error < (1. - _BEND_GAIN) * error
+  values = others if bent else values
+  penalties = groups.penalties(values)
+  total = action_ridge.sums(
+      (rows(part, bent) for part in log.parts()), num_actions)
+  system = action_ridge.System(total, penalties)
+  q = system.solve(total.moments)
+  # The last column is a constant, so that this is the sum of all.
+  means = total.shared[-1] / len(log.action)
+  del total
+  asked = _asked(
+      problem, columns, initial_observations, score, habit, bent,
+      means if len(initial_observations) == len(log.action) else None)
+  dual = system.solve(asked)
+  weights, leverage, errors = (
+      np.concatenate(each) for each in zip(*(
+          (dual.predict(part), system.leverage(part),
+           part.outcome - q.predict(part))
+          for part in (rows(part, bent) for part in log.parts())),
+          strict=True))
+  back = np.argsort(log.order)
+  extra, *multiples = q.shared[-one_step_columns.EXTRA:-1]
+  return Fit(
+      values=Form(
+          np.append(q.shared[:-one_step_columns.EXTRA], q.shared[-1]),
+          q.own + multiples[0] * score + multiples[1] * habit, float(extra)),
+      score=score, weights=weights[back], leverage=leverage[back],
+      extrapolation=action_ridge.shrinkage_error(
+          system, penalties, asked.own,
+          float(np.mean(np.square(errors) / (1. - leverage)))),
+      penalties=dict(zip(
+          ('penalty_level', 'penalty_slope', 'penalty_shared',
+           'penalty_waves'), values, strict=True)))
+
+
+def _score(
+    problem: bellman.Problem, columns: one_step_columns.Columns,
+    initial_observations: tf.Tensor,
+) -> types.FloatArray:
+  """Returns l of the target policy, from some of the states, [A, D]."""
+  most = min(_SCORE_STATES, max(
+      len(columns.groups.own), _AT_ONCE // problem.num_actions))
+  some = initial_observations[::-(-len(initial_observations) // most)]
+  return action_scores.of_target(
+      problem.target.probabilities(some).numpy(),
+      columns.own(problem.observations.compact(some)).numpy())
+
+
+def _habit(
+    columns: one_step_columns.Columns, log: _Log, num_actions: int,
+) -> types.FloatArray:
+  """Returns l of the behaviour policy, [A, D]."""
+  sums = np.zeros([num_actions, len(columns.groups.own)])
+  for part in log.parts():
+    names, starts = np.unique(part.action, return_index=True)
+    sums[names] += np.add.reduceat(columns.own(part.states).numpy(), starts)
+  return action_scores.of_behaviour(
+      sums, np.bincount(log.action, minlength=num_actions))
+
+
+def _asked(
+    problem: bellman.Problem, columns: one_step_columns.Columns,
+    initial_observations: tf.Tensor, score: types.FloatArray,
+    habit: types.FloatArray, bent: bool, means: types.FloatArray | None,
+) -> action_ridge.Coefficients:
+  """Returns E sum_a pi(a|s) g and E pi(a|s) h over the initial states.
+
+  Args:
+    problem: with the target policy.
+    columns: g and h.
+    initial_observations: raw, [E, D].
+    score: l of the target policy, [A, D].
+    habit: l of the behaviour policy, [A, D].
+    bent: whether the reward bends with the score.
+    means: of g over the rows of the log, if these are the initial states.
+  """
+  count, own, extra = len(initial_observations), np.zeros(score.shape), 0.
+  shared = np.zeros(len(columns.groups.shared) - one_step_columns.EXTRA + 1)
+  rows = max(1, _AT_ONCE // problem.num_actions)
+  for start in range(0, count, rows):
+    raw = initial_observations[start:start + rows]
+    states = problem.observations.compact(raw)
+    probabilities = problem.target.probabilities(raw).numpy()
+    h = columns.own(states).numpy()
+    own += probabilities.T @ h
+    if means is None:
+      shared += np.sum(columns.shared(states), axis=0) / count
+    if bent:
+      extra += float(np.sum(probabilities * action_scores.bend(h @ score.T)))
+  own /= count
+  if means is not None:
+    shared = np.append(means[:-one_step_columns.EXTRA], means[-1])
+  return action_ridge.Coefficients(
+      np.concatenate([
+          shared[:-1], [extra / count], [np.sum(own * score)],
+          [np.sum(own * habit)], shared[-1:]]), own)

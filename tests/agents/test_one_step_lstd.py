@@ -1,0 +1,195 @@
+"""One-step logs of many actions: known values, weights, kinds."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import dfiv_ope
+from dfiv_ope.agents import (
+  base,
+  fixed_features,
+  kiv,
+  lstd,
+  memory,
+  one_step_columns,
+  one_step_lstd,
+)
+from dfiv_ope.evaluation import runs
+from dfiv_ope.ope import decisions
+from dfiv_ope.ope import task as task_lib
+
+
+def _softmax(scores):
+  scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+  return scores / scores.sum(axis=1, keepdims=True)
+
+
+class _Bandit:
+  """A log whose rewards are linear in the state, for each action."""
+
+  def __init__(self, rows=3_000, actions=40, columns=3, seed=0, **known):
+    generator = np.random.default_rng(seed)
+    self._slopes = generator.normal(size=(columns, actions))
+    self._levels = generator.normal(size=actions)
+    states = generator.normal(size=(rows, columns))
+    taken = generator.integers(actions, size=rows)
+    means = states @ self._slopes + self._levels
+    self.average = np.mean(means)
+    self.truth = np.mean(np.sum(self.policy(states) * means, axis=1))
+    self.log = dfiv_ope.Log.bandit(
+        states, taken,
+        means[np.arange(rows), taken] + generator.normal(size=rows),
+        num_actions=actions, **known)
+
+  def policy(self, states):
+    return _softmax(
+        states @ self._slopes + self._levels).astype(np.float32)
+
+  @property
+  def task(self):
+    target = task_lib.find_policy(self.policy, self.log)
+    return task_lib.EvaluationTask(self.log, target.policy)
+
+
+@pytest.fixture(scope='module')
+def bandit():
+  return _Bandit()
+
+
+@pytest.fixture(scope='module')
+def learner(bandit):
+  task = bandit.task
+  found = base.OPELearner(
+      lstd.make(lstd.Config(random_features=60), task.problem, seed=0),
+      task.problem, memory.InMemory(task.rows, batch_size=1, seed=0),
+      initial_observations=task.initial_observations)
+  found.run()
+  return found
+
+
+def test_the_value_of_a_known_bandit_is_found(bandit, learner):
+  assert isinstance(learner.agent, one_step_lstd.OneStepLSTD)
+  assert bandit.truth - bandit.average > 1.5
+  assert learner.evaluate() == pytest.approx(bandit.truth, abs=0.1)
+  assert {'penalty_level', 'penalty_slope'} <= set(learner.history)
+
+
+def test_weights_times_rewards_are_the_value(bandit, learner):
+  rewards = bandit.log.transitions.reward
+  assert learner.agent.fitted.weights @ rewards == pytest.approx(
+      learner.evaluate(), rel=1e-4)
+
+
+def test_an_expectation_is_the_sum_over_actions(learner):
+  observation = learner.problem.observations.compact(
+      np.random.default_rng(1).normal(size=(4, 3)))
+  each = np.concatenate([
+      learner.agent.predict(decisions.taken(
+          observation, tf.fill([4], action))).numpy()
+      for action in range(40)], axis=1)
+  generator = np.random.default_rng(2)
+  for actions in (np.tile(np.arange(40), (4, 1)),
+                  generator.integers(40, size=(4, 40)),
+                  generator.integers(40, size=(4, 3))):
+    probabilities = generator.dirichlet(np.ones(actions.shape[1]), size=4)
+    found = learner.agent.predict(decisions.Decision(
+        observation, tf.constant(actions, tf.int32),
+        tf.constant(probabilities, tf.float32)))
+    np.testing.assert_allclose(
+        found[:, 0], np.sum(probabilities * np.take_along_axis(
+            each, actions, axis=1), axis=1), rtol=1e-5)
+
+
+def test_the_interval_holds_and_no_first_stage_is_measured(bandit):
+  found = dfiv_ope.evaluate(
+      bandit.log, bandit.policy, methods='lstd', seeds=1,
+      configs={'lstd': {'random_features': 60}})
+  low, high = found.interval(0.95)
+  assert low < bandit.truth < high
+  assert 0.05 < high - low < 0.5
+  metrics = found.estimates['lstd'].metrics
+  assert metrics['overlap_one_step'] == 1.
+  assert not [name for name in metrics if name.startswith('first_stage')]
+  assert any('a ridge regression for each action beside 40 random features '
+             'of the state' in words for words in found.warnings)
+
+
+def test_an_influence_of_its_own_has_the_weights_of_the_agent(
+    bandit, learner):
+  evaluator = runs.Evaluator(bandit.task)
+  own = evaluator.influence(learner.agent.config)
+  np.testing.assert_allclose(
+      own.weights, learner.agent.fitted.weights, atol=1e-8)
+  assert own.extrapolation == pytest.approx(
+      learner.problem.value_scale * learner.agent.fitted.extrapolation)
+
+
+def test_actions_that_the_log_never_shows_widen_the_interval(bandit):
+  seen = np.flatnonzero(bandit.log.transitions.action < 20)
+  log = dfiv_ope.Log.bandit(*(
+      np.asarray(each)[seen] for each in bandit.log.transitions[:3]),
+      num_actions=40)
+  errors = []
+  for each in (bandit.log, log):
+    task = task_lib.EvaluationTask(
+        each, task_lib.find_policy(bandit.policy, each).policy)
+    errors.append(runs.Evaluator(task).influence(
+        lstd.Config(random_features=60)).extrapolation)
+  assert errors[1] > 3. * errors[0] > 0.
+
+
+def test_thousand_actions_of_few_rows():
+  bandit = _Bandit(rows=4_000, actions=1_000, columns=2)
+  found = dfiv_ope.evaluate(
+      bandit.log, bandit.policy, methods='lstd', seeds=1)
+  low, high = found.interval(0.95)
+  assert low < bandit.truth < high
+  assert found.value == pytest.approx(bandit.truth, abs=0.3)
+
+
+def test_features_overrule_what_is_taken_by_itself(bandit):
+  problem = bandit.task.problem
+  assert problem.one_step
+  together = lstd.make(
+      lstd.Config(features='together', joint_features=10), problem, seed=0)
+  assert isinstance(together, fixed_features.Linear)
+  assert isinstance(kiv.make(
+      kiv.Config(joint_features=10), problem, seed=0), fixed_features.Linear)
+  few = dataclasses.replace(problem, num_actions=5)
+  assert isinstance(lstd.make(lstd.Config(), few, seed=0), lstd.LSTD)
+  assert isinstance(lstd.make(
+      lstd.Config(features='one_step'), few, seed=0),
+      one_step_lstd.OneStepLSTD)
+  with pytest.raises(ValueError, match='features=one_step needs a log whose'):
+    lstd.make(
+        lstd.Config(features='one_step'),
+        dataclasses.replace(problem, one_step=False), seed=0)
+
+
+def test_many_columns_leave_each_action_its_level():
+  problem = _Bandit(rows=200, actions=8, columns=3).task.problem
+  settings = lstd.Config().settings
+
+  def own(actions):
+    return len(one_step_columns.Columns(
+        dataclasses.replace(problem, num_actions=actions), settings,
+        seed=0).groups.own)
+
+  assert own(8) == 104  # Waves, three numbers, a constant.
+  assert own(1_000) == 4
+  assert own(100_000) == 1
+
+
+def test_categories_have_slopes_of_each_action():
+  bandit = _Bandit(rows=500, actions=8, columns=3)
+  states = np.array(bandit.log.transitions.observation)
+  states[:, 0] = np.abs(np.round(states[:, 0]))
+  log = dfiv_ope.Log.bandit(
+      states, bandit.log.transitions.action, bandit.log.transitions.reward,
+      num_actions=8, categorical=[0])
+  found = dfiv_ope.evaluate(
+      log, bandit.policy, methods='lstd', seeds=1,
+      configs={'lstd': {'random_features': 20}})
+  assert found.value == pytest.approx(bandit.truth, abs=0.5)
