@@ -12,6 +12,8 @@ from dfiv_ope.evaluation import inference
 from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.ope import overlap
 
+# Weights of episodes average one if they are right, and if none is missing.
+_MEAN_WEIGHTS = (0.8, 1.25)
 # Of the range of returns: what an estimate may lie beyond it by rounding.
 _SLACK = 0.01
 
@@ -65,6 +67,9 @@ def collect(
       *filter(None, (
           few_effective(name, answer.metrics)
           for name, answer in answers.items() if not answer.missing)),
+      *filter(None, (
+          mean_weight(name, answer.metrics)
+          for name, answer in answers.items())),
       *_differences(answers, support, level), *_overlap(answers, support),
       *filter(None, (
           heavy(name, answer.metrics.get('heavy_share', 0.))
@@ -131,6 +136,23 @@ def few_effective(name: str, metrics: Mapping[str, float]) -> str:
       f'{name} rests on the equivalent of {effective:.2g} episodes (effective '
       'sample size of their weights): its interval is not to be trusted. '
       'Compare lstd, kiv or fqe, which weigh no episodes.')
+
+
+def mean_weight(name: str, metrics: Mapping[str, float]) -> str:
+  """Returns that weights of episodes do not average one; empty if they do.
+
+  Args:
+    name: of the method.
+    metrics: with the mean weight, if it weighs episodes.
+  """
+  mean = metrics.get('mean_weight', 1.)
+  low, high = _MEAN_WEIGHTS
+  if low <= mean <= high:
+    return ''
+  return (
+      f'The weights of episodes in {name} average {mean:.2g} instead of 1: '
+      'episodes that the target policy would often have are missing from the '
+      'log, or the probabilities are wrong. No interval shows that.')
 
 
 def share_words(metrics: Mapping[str, float]) -> list[str]:

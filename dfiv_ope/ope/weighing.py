@@ -67,8 +67,8 @@ class Weighed(NamedTuple):
     value: the estimate.
     added: what each episode adds to it, of mean zero, [E].
     effective_episodes: (sum w)^2 / sum w^2. Where each step has weights of its
-      own, the mean over steps by how much of the value they carry.
-    largest_share: share of the largest weight in all, averaged alike.
+      own, the harmonic mean over steps by how much of the value they carry.
+    largest_share: share of the largest weight in all, averaged likewise.
     mean_weight: of whole episodes; one if the probabilities are right.
   """
   value: float
@@ -238,7 +238,7 @@ def of_steps(
   return Weighed(
       value,
       added + (base - np.mean(base)) / count,
-      float(carried @ np.nan_to_num(sizes)),
+      _harmonic(np.nan_to_num(sizes), carried),
       float(carried @ np.nan_to_num(heaviest)), _mean(logs[where.ends]))
 
 
@@ -303,6 +303,15 @@ def _by_step(
   with np.errstate(divide='ignore'):
     return shift + np.log(np.bincount(
         step, weights=np.exp(logs - shift[step]), minlength=count))
+
+
+def _harmonic(
+    sizes: types.FloatArray, shares: types.FloatArray) -> float:
+  """Returns the harmonic mean: variances are as 1 / size; 0 if one is 0."""
+  some = shares > 0.
+  if np.any(sizes[some] <= 0.):
+    return 0.
+  return float(1. / np.sum(shares[some] / sizes[some]))
 
 
 def _largest(logs: types.FloatArray) -> float:

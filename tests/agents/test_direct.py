@@ -281,6 +281,10 @@ def test_few_effective_episodes_are_said():
   assert said.startswith('tis rests on the equivalent of 7.3 episodes')
   assert not verdict.few_effective('tis', {'effective_episodes': 20.})
   assert not verdict.few_effective('lstd', {})
+  missing = verdict.mean_weight('tis', {'mean_weight': 0.62})
+  assert missing.startswith('The weights of episodes in tis average 0.62 inst')
+  assert not verdict.mean_weight('tis', {'mean_weight': 0.9})
+  assert not verdict.mean_weight('lstd', {})
   answers = {'tis': verdict.Answer({'effective_episodes': 7.31})}
   assert said in verdict.collect(answers, support=None, level=0.95)
   assert inference.too_few(100, 1_000, 0, 1.9) and not inference.too_few(

@@ -212,7 +212,7 @@ def test_a_divergence_is_recorded_and_in_no_average(
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (('--method', 'magic'), "no method 'magic'. Choose from lstd, kiv"),
+    (('--method', 'sorcery'), "no method 'sorcery'. Choose from lstd, kiv"),
     (('--method', 'lstd', '--config', 'best'), "no config 'best'"),
     (('--method', 'all', '--set', 'updates=1'), 'config of one method'),
     (('--method', 'lstd', '--set', 'depth=3'), "no setting 'depth'"),

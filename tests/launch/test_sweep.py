@@ -276,7 +276,7 @@ def test_one_run_directory_serves_one_sweep(command, grid, tmp_path):
 @pytest.mark.parametrize('text, words', [
     ('tasks: [catch', 'is not YAML'),
     ('- catch', 'should hold names and values'),
-    ('methods: magic', "no method 'magic'. Choose from lstd, kiv"),
+    ('methods: sorcery', "no method 'sorcery'. Choose from lstd, kiv"),
     ('speed: 3', 'no speed (did you mean seeds?). The keys are: tasks, noises'),
 ])
 def test_a_file_that_is_no_grid_is_refused(command, tmp_path, text, words):
@@ -288,7 +288,7 @@ def test_a_file_that_is_no_grid_is_refused(command, tmp_path, text, words):
 
 @pytest.mark.parametrize('arguments, words', [
     (('no.yaml',), 'No such file'),
-    (('--methods', 'magic'), "no method 'magic'"),
+    (('--methods', 'sorcery'), "no method 'sorcery'"),
     (('--noises', 'much'), 'noises should be numbers'),
     (('--ray', 'somewhere'), 'host:port'),
     (('--ray', '127.0.0.1:9'), 'No Ray cluster answers at 127.0.0.1:9'),

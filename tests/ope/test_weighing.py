@@ -219,6 +219,16 @@ def test_weighing_may_end_before_the_last_step():
   ).value == pytest.approx(1.5)
 
 
+def test_effective_episodes_are_a_harmonic_mean_over_steps():
+  # Weights 2, 1/2 at the first step and 1, 1/2 at the second; the steps carry
+  # (2 + 1) / 2.5 = 1.2 and 2 / 1.5 of the value.
+  first, second = 2.5 ** 2 / 4.25, 1.5 ** 2 / 1.25
+  carried = np.array([1.2, 4. / 3.])
+  carried /= carried.sum()
+  assert _steps(normalised=True).effective_episodes == pytest.approx(
+      1. / (carried[0] / first + carried[1] / second))
+
+
 def test_what_remains_falls_from_one_to_nothing():
   logs = weighing.cumulative(_RATIOS, _WHERE)
   # Steps have 2/2.5 + 0.5/2.5 = 1, and half of 1/1.5.

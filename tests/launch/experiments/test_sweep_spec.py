@@ -51,11 +51,11 @@ def test_a_quick_budget_shortens_training_but_not_what_was_set():
 @pytest.mark.parametrize('data, words', [
     ({'method': 'dfiv'},
      r'no method \(did you mean methods\?\). The keys are: tasks, noises'),
-    ({'methods': 'magic'}, "no method 'magic'. Choose from lstd, kiv"),
+    ({'methods': 'sorcery'}, "no method 'sorcery'. Choose from lstd, kiv"),
     ({'tasks': 'chess'}, "no task 'chess'. Choose from catch"),
     ({'configs': 'best'}, "no config 'best'. Choose from default, paper"),
     ({'budget': 'fast'}, "no budget 'fast'. Choose from quick, full."),
-    ({'settings': {'magic': {}}}, "no method 'magic'. Choose from"),
+    ({'settings': {'sorcery': {}}}, "no method 'sorcery'. Choose from"),
     ({'methods': 'kiv', 'settings': {'lstd': {}}}, 'only kiv'),
     ({'settings': 3}, 'settings should hold names and values, got 3'),
     ({'seeds': 'many'}, "seeds should be a whole number, got 'many'"),
