@@ -196,7 +196,7 @@ def main():
   if options.table:
     development = options.table == 'development'
     table(DEVELOPMENT if development else HELD_OUT, options.logs,
-          first=0 if development else 1_000)
+          first=0 if development else 2_000)
     return
   problem = Problem(options.seed, **{
       **_DEFAULT, 'rows': options.rows, 'actions': options.actions,
