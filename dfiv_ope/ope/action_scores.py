@@ -15,8 +15,9 @@ import numpy as np
 
 from dfiv_ope import types
 
-# Probabilities below this share of 1 / A are as good as none.
-_FLOOR = 0.01
+# Probabilities below this share of 1 / A are as good as none. A floor that many
+# fall below bends the score, and with it the value.
+_FLOOR = 1e-8
 # Of the projection, for each row: columns may depend on each other.
 _PENALTY = 1e-6
 # From this score on the reward may rise by another slope.

@@ -7,7 +7,8 @@ The reward of action a in state s is w_a's + b_a with noise; the behaviour
 policy prefers actions at random, the target those of a larger reward. The true
 value is that of the target in the logged states. The tables have other laws of
 rewards, behaviour and target policies: 'development' those that the method was
-chosen on, 'held_out' those that were looked at once, after that.
+chosen on, 'held_out' other shapes and seeds, 'imperfect' targets that are no
+softmax of the true rewards.
 """
 
 import argparse
@@ -65,9 +66,25 @@ HELD_OUT = {
     '800 actions, target close': {
         'rows': 16_000, 'actions': 800, 'columns': 15, 'target': 'close'},
 }
+# Targets whose log probabilities are not linear in the true rewards.
+IMPERFECT = {
+    'guess': {'target': 'guess'},
+    'guess, 10 rows per action': {
+        'actions': 1_000, 'columns': 20, 'target': 'guess'},
+    'guess, 100 rows per action': {
+        'rows': 30_000, 'target': 'guess'},
+    'warped': {'target': 'warped'},
+    'warped, 10 rows per action': {
+        'actions': 1_000, 'columns': 20, 'target': 'warped'},
+    'warped, 100 rows per action': {
+        'rows': 30_000, 'target': 'warped'},
+}
 _DEFAULT = {
     'rows': 10_000, 'actions': 300, 'columns': 10, 'reward': 'linear',
     'target': 'softmax', 'sharpness': 1., 'skew': 0., 'categories': 0}
+# Tables and the seed of their first log.
+_TABLES = {'development': (DEVELOPMENT, 0), 'held_out': (HELD_OUT, 3_000),
+           'imperfect': (IMPERFECT, 4_000)}
 
 
 def softmax(scores):
@@ -143,6 +160,11 @@ class Problem:
     if self._target == 'close':
       return softmax(
           self._behaviour(states) + 0.3 * linear).astype(np.float32)
+    if self._target == 'guess':
+      return softmax(
+          0.7 * linear + states @ self._other).astype(np.float32)
+    if self._target == 'warped':
+      return softmax(3. * np.tanh(linear)).astype(np.float32)
     # Greedy for a rough guess of the rewards in nine of ten decisions.
     guess = self._mean(states) + 0.5 * (states @ self._other)
     found = np.full(guess.shape, 0.1 / guess.shape[1], np.float32)
@@ -190,13 +212,12 @@ def main():
   parser.add_argument('--columns', type=int, default=20)
   parser.add_argument('--seed', type=int, default=0)
   parser.add_argument('--methods', default='lstd')
-  parser.add_argument('--table', choices=['development', 'held_out'])
+  parser.add_argument('--table', choices=[*_TABLES])
   parser.add_argument('--logs', type=int, default=3)
   options = parser.parse_args()
   if options.table:
-    development = options.table == 'development'
-    table(DEVELOPMENT if development else HELD_OUT, options.logs,
-          first=0 if development else 1_000)
+    variants, first = _TABLES[options.table]
+    table(variants, options.logs, first)
     return
   problem = Problem(options.seed, **{
       **_DEFAULT, 'rows': options.rows, 'actions': options.actions,
