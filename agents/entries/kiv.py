@@ -37,7 +37,7 @@ CONFIGS = {
         stage2_penalties=(1e-5,)),
 }
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS, tiny={'random_features': 10},
+    version=2, configs=CONFIGS, tiny={'random_features': 10},
     style=methods.ENTRIES['kiv'].style,
     when=(
         'As a check on LSTD-Q: a closed form on the same features, with two '
