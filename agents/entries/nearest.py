@@ -30,6 +30,7 @@ ENTRY = registry.Entry(
     style=registry.Style(
         label='Nearest', family=registry.MODEL, color='#00657c', marker='h'),
     when=(
-        'Beside any other, as a check that shares nothing with it: the target '
-        'policy is rolled out in the log\'s own steps. Says how far the policy '
-        'leaves the log.'))
+        'Beside any other, as a check that shares nothing with its value: the '
+        "target policy is rolled out in the log's own steps. It says how far "
+        'the policy leaves the log. For smooth dynamics in a few columns, and '
+        'for tables.'))

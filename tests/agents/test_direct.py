@@ -276,6 +276,15 @@ def test_weights_on_one_episode_give_no_interval():
         'No interval: the weights of 30 episodes are worth 1.0.')
 
 
+def test_a_policy_that_leaves_the_log_is_told():
+  said = verdict.far('nearest', {'beyond_share': 0.514})
+  assert said.startswith('51 % of the states and actions')
+  assert not verdict.far('nearest', {'beyond_share': 0.28})
+  assert not verdict.far('lstd', {})
+  answers = {'nearest': verdict.Answer({'beyond_share': 0.514})}
+  assert said in verdict.collect(answers, support=None, level=0.95)
+
+
 def test_few_effective_episodes_are_said():
   said = verdict.few_effective('tis', {'effective_episodes': 7.31})
   assert said.startswith('tis rests on the equivalent of 7.3 episodes')
