@@ -252,9 +252,12 @@ def fit(
       problem, columns, initial_observations, score, habit, bent,
       means if len(initial_observations) == len(log.action) else None)
   # Where scores explain nearly all, actions are drawn to them hard, and what
-  # they leave out would not be seen: weights draw no harder than without.
-  dual = action_ridge.System(total, groups.penalties(
-      np.minimum(values, _START))).solve(asked)
+  # they leave out would not be seen: the interval trusts them no more than so.
+  weak = groups.penalties(np.minimum(values, _START))
+  doubting = action_ridge.System(total, weak)
+  dual = doubting.solve(asked)
+  unseen = action_ridge.shrinkage_error(doubting, weak, asked.own, 1.)
+  del doubting
   system = action_ridge.System(total, penalties)
   q = system.solve(total.moments)
   del total
@@ -272,9 +275,8 @@ def fit(
           q.own + multiples[0] * score + multiples[1] * habit, float(extra)),
       score=score, value=asked.dot(q), weights=weights[back],
       leverage=leverage[back],
-      extrapolation=action_ridge.shrinkage_error(
-          system, penalties, asked.own,
-          float(np.mean(np.square(errors) / (1. - leverage)))),
+      extrapolation=unseen * float(np.sqrt(
+          np.mean(np.square(errors) / (1. - leverage)))),
       penalties=dict(zip(
           ('penalty_level', 'penalty_slope', 'penalty_shared',
            'penalty_waves'), values, strict=True)))
