@@ -27,7 +27,8 @@ _PART = 4_096
 # The reward bends with the score where that makes the held-out error smaller by
 # this share: elsewhere it only makes the value rough.
 _BEND_GAIN = 0.01
-# Where the search of penalties starts, by the groups of columns.
+# Where the search of penalties starts, by the groups of columns; those of
+# weights are no larger.
 _START = (1., 10., 1., 3.)
 
 
@@ -51,13 +52,17 @@ class Fit:
   Attributes:
     values: q.
     score: l of the target policy, [A, D].
-    weights: w of each row: the value is the sum of w r, [N].
+    value: of the target policy, on the scale of the problem.
+    weights: w of each row, [N]. With the penalties of q the value would be the
+      sum of w r; theirs are no larger than where their search starts, so that
+      the sum of w e tells what q leaves out.
     leverage: how far the fit of each row follows its own reward, [N].
     extrapolation: standard error that comes with drawing actions together.
     penalties: of the groups of columns.
   """
   values: Form
   score: types.FloatArray
+  value: float
   weights: types.FloatArray
   leverage: types.FloatArray
   extrapolation: float
@@ -241,15 +246,21 @@ def fit(
   penalties = groups.penalties(values)
   total = action_ridge.sums(
       (rows(part, bent) for part in log.parts()), num_actions)
-  system = action_ridge.System(total, penalties)
-  q = system.solve(total.moments)
   # The last column is a constant, so that this is the sum of all.
   means = total.shared[-1] / len(log.action)
-  del total
   asked = _asked(
       problem, columns, initial_observations, score, habit, bent,
       means if len(initial_observations) == len(log.action) else None)
-  dual = system.solve(asked)
+  # Where scores explain nearly all, actions are drawn to them hard, and what
+  # they leave out would not be seen: the interval trusts them no more than so.
+  weak = groups.penalties(np.minimum(values, _START))
+  doubting = action_ridge.System(total, weak)
+  dual = doubting.solve(asked)
+  unseen = action_ridge.shrinkage_error(doubting, weak, asked.own, 1.)
+  del doubting
+  system = action_ridge.System(total, penalties)
+  q = system.solve(total.moments)
+  del total
   weights, leverage, errors = (
       np.concatenate(each) for each in zip(*(
           (dual.predict(part), system.leverage(part),
@@ -262,10 +273,10 @@ def fit(
       values=Form(
           np.append(q.shared[:-one_step_columns.EXTRA], q.shared[-1]),
           q.own + multiples[0] * score + multiples[1] * habit, float(extra)),
-      score=score, weights=weights[back], leverage=leverage[back],
-      extrapolation=action_ridge.shrinkage_error(
-          system, penalties, asked.own,
-          float(np.mean(np.square(errors) / (1. - leverage)))),
+      score=score, value=asked.dot(q), weights=weights[back],
+      leverage=leverage[back],
+      extrapolation=unseen * float(np.sqrt(
+          np.mean(np.square(errors) / (1. - leverage)))),
       penalties=dict(zip(
           ('penalty_level', 'penalty_slope', 'penalty_shared',
            'penalty_waves'), values, strict=True)))

@@ -214,10 +214,12 @@ def main():
   parser.add_argument('--methods', default='lstd')
   parser.add_argument('--table', choices=[*_TABLES])
   parser.add_argument('--logs', type=int, default=3)
+  parser.add_argument('--first', type=int, help='seed of the first log')
   options = parser.parse_args()
   if options.table:
     variants, first = _TABLES[options.table]
-    table(variants, options.logs, first)
+    table(variants, options.logs, first if options.first is None
+          else options.first)
     return
   problem = Problem(options.seed, **{
       **_DEFAULT, 'rows': options.rows, 'actions': options.actions,

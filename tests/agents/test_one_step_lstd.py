@@ -76,10 +76,23 @@ def test_the_value_of_a_known_bandit_is_found(bandit, learner):
   assert {'penalty_level', 'penalty_slope'} <= set(learner.history)
 
 
-def test_weights_times_rewards_are_the_value(bandit, learner):
+def test_the_closed_form_is_the_mean_over_states_and_actions(learner):
+  assert learner.problem.value_scale * learner.agent.fitted.value == (
+      pytest.approx(learner.evaluate(), rel=1e-5))
+
+
+def test_weights_times_rewards_are_the_value_and_the_correction(
+    bandit, learner):
+  found = runs.Evaluator(bandit.task).influence(
+      learner.agent.config, learner.agent)
+  effect = found.measure(learner.agent, learner.initial_values)
   rewards = bandit.log.transitions.reward
-  assert learner.agent.fitted.weights @ rewards == pytest.approx(
-      learner.evaluate(), rel=1e-4)
+  # The value of q by the weights, and the correction for what q leaves out.
+  fitted = learner.q_function.value(
+      bandit.log.transitions.observation, bandit.log.transitions.action)
+  assert effect.correction == pytest.approx(
+      found.weights @ (rewards - fitted.numpy()), abs=1e-4)
+  assert found.weights @ rewards == pytest.approx(bandit.truth, abs=0.1)
 
 
 def test_an_expectation_is_the_sum_over_actions(learner):
