@@ -253,7 +253,8 @@ def fit(
       means if len(initial_observations) == len(log.action) else None)
   # Where scores explain nearly all, actions are drawn to them hard, and what
   # they leave out would not be seen: the interval trusts them no more than so.
-  weak = groups.penalties(np.minimum(values, _START))
+  weak = groups.penalties([
+      min(pair) for pair in zip(values, _START, strict=True)])
   doubting = action_ridge.System(total, weak)
   dual = doubting.solve(asked)
   unseen = action_ridge.shrinkage_error(doubting, weak, asked.own, 1.)
