@@ -28,7 +28,7 @@ def estimate(
   found = visitation.weights(
       config, task, held_out, seed=seed,
       penalties=(config.weight_prior_rows
-                 if visitation.is_table(config, task)
+                 if cross_fitting.is_table(config, task)
                  else config.weight_penalties))
   return cross_fitting.answer(task, values, found.rows, {
       'weight_penalty': found.penalty,

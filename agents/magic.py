@@ -14,7 +14,12 @@ as far as the model is what goes on after j.
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import direct, doubly_robust, visitation
+from dfiv_ope.agents import (
+  cross_fitting,
+  direct,
+  doubly_robust,
+  visitation,
+)
 from dfiv_ope.agents.entries import magic as entry
 from dfiv_ope.ope import blending, weighing
 from dfiv_ope.ope import task as task_lib
@@ -58,7 +63,7 @@ def estimate(
 
 def _penalty(config: Config, task: task_lib.EvaluationTask) -> float:
   """Returns that of LSTD-Q itself."""
-  return (config.prior_rows if visitation.is_table(config, task)
+  return (config.prior_rows if cross_fitting.is_table(config, task)
           else config.penalty)
 
 

@@ -18,8 +18,6 @@ from dfiv_ope.iv import ridge
 from dfiv_ope.ope import marginal, tables
 from dfiv_ope.ope import task as task_lib
 
-is_table = cross_fitting.is_table
-
 
 class Visitation(NamedTuple):
   """How often the target visits what the log shows.
@@ -46,7 +44,7 @@ def weights(
     seed: of random features.
     penalties: candidates: rows of the prior of a table, else ridge penalties.
   """
-  fit = (_Table if is_table(config, task) else _Dense)(
+  fit = (_Table if cross_fitting.is_table(config, task) else _Dense)(
       config, task, held_out, seed)
   best, least = None, np.inf
   for penalty in penalties:

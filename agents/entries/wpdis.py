@@ -12,5 +12,5 @@ ENTRY = registry.Entry(
         label='WPDIS', family=registry.IMPORTANCE_SAMPLING,
         color='#811aff', marker='D'),
     when=(
-        'The steadiest of the four without a model: weights per decision, '
-        'divided by their sum at each step.'))
+        'In place of PDIS where its weights vary: they are divided by their '
+        'sum at each step. Where rewards come at the end, WIS is better.'))

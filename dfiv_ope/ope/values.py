@@ -1,8 +1,7 @@
-"""A regression's answer as a Q-function, and the value of its policy."""
+"""A regression's answer as a Q-function."""
 
 import tensorflow as tf
 
-from dfiv_ope import types
 from dfiv_ope.ope import bellman, decisions
 
 
@@ -64,17 +63,3 @@ class QFunction:
 
   def _raw(self, value: tf.Tensor) -> tf.Tensor:
     return self._problem.value_scale * tf.cast(value, tf.float64)
-
-
-def initial_value(
-    q_function: types.QFunction, initial_observations: tf.Tensor) -> float:
-  """Returns E Q(s0, pi) over initial states and the policy's actions.
-
-  The expectation over actions is exact, the one over states the mean over
-  those given.
-
-  Args:
-    q_function: values of the policy.
-    initial_observations: raw observations [E, D].
-  """
-  return float(tf.reduce_mean(q_function.expected(initial_observations)))
