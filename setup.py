@@ -43,6 +43,7 @@ setuptools.setup(
     package_dir={f'dfiv_ope.{name}': name for name in _MAPPED},
     package_data={
         'dfiv_ope': ['py.typed'],
+        'dfiv_ope.evaluation': ['*.csv'],
         'dfiv_ope.launch.reporting': ['templates/*'],
     },
     install_requires=[
@@ -59,6 +60,7 @@ setuptools.setup(
         'protobuf<5',
         'scipy',
         'scikit-learn',
+        'formulaic',
         'matplotlib',
         'jinja2',
         'pyyaml',
@@ -71,6 +73,7 @@ setuptools.setup(
             'pytest-xdist',
             'hypothesis',
             'linearmodels',
+            'ivmodels==0.10.0',
             'ray',
             'rliable',
             'ruff',

@@ -206,13 +206,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     for name, value in metrics.items():
       history.setdefault(name, []).append(value)
     self._history.assign(json.dumps(history))
-    broken = [name for name, value in metrics.items() if not np.isfinite(value)]
-    if broken:
-      self._divergence.assign(f'{", ".join(broken)} not finite')
-    elif not self.problem.allows(metrics['estimate']):
-      self._divergence.assign(
-          f'estimate {metrics["estimate"]:.4g} outside '
-          f'[{self.problem.lowest:.4g}, {self.problem.highest:.4g}]')
+    self._divergence.assign(divergence(self.problem, metrics))
 
   def get_variables(self, names: Sequence[str]) -> list[list[np.ndarray]]:
     """Returns the agent's variables; the only name is 'agent'."""
@@ -246,6 +240,23 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     if isinstance(self._data, tf.Module):
       state['data'] = self._data
     return state
+
+
+def divergence(
+    problem: bellman.Problem, metrics: Mapping[str, float]) -> str:
+  """Returns why a run has diverged, empty if it has not.
+
+  Args:
+    problem: says what values are possible.
+    metrics: at an evaluation point: the estimate, and losses.
+  """
+  broken = [name for name, value in metrics.items() if not np.isfinite(value)]
+  if broken:
+    return f'{", ".join(broken)} not finite'
+  if not problem.allows(metrics['estimate']):
+    return (f'estimate {metrics["estimate"]:.4g} outside '
+            f'[{problem.lowest:.4g}, {problem.highest:.4g}]')
+  return ''
 
 
 def half_sums(

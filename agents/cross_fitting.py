@@ -86,7 +86,6 @@ def values(
   if isinstance(agent, lstd.LSTD):
     sums = [agent.sums(parts(task, each.rows)) for each in held_out]
 
-  @tf.function(reduce_retracing=True)
   def errors(rows: types.IVBatch) -> tf.Tensor:
     fitted = bellman.difference(agent.predict, rows.treatment)
     return tf.cast(rows.outcome, fitted.dtype) - fitted

@@ -29,6 +29,16 @@ class Linear(base.Agent):
     self._weights = tf.Variable(
         tf.zeros([features_.output_size, 1], tf.float64), trainable=False)
 
+  @property
+  def features(self) -> Features:
+    """Those that values are linear in, psi."""
+    return self._features
+
+  @property
+  def weights(self) -> types.FloatArray:
+    """Of the features, u, [D, 1]."""
+    return self._weights.numpy()
+
   def predict(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns u'psi, [B, 1]."""
     return self._features.dot(decision, self._weights)
@@ -87,7 +97,8 @@ def summing(
 ) -> Callable[[types.IVBatch], ridge.Sums]:
   """Returns the function that gives the sums of `half_sums` of a part."""
 
-  @tf.function(reduce_retracing=True)
+  # Not a graph: making one takes longer than the sums of a short log, and their
+  # few large products gain nothing by it.
   def sums(rows: types.IVBatch) -> ridge.Sums:
     if isinstance(function, decisions.Outer):
       return _sums(function, rows)

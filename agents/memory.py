@@ -4,6 +4,7 @@ What `base.Data` asks for; `datasets.sampling` does the same from a server.
 """
 
 from collections.abc import Callable, Iterator
+import itertools
 import operator
 from typing import Any
 
@@ -43,10 +44,14 @@ class InMemory(tf.Module):
 
   def parts(self) -> Iterator[types.Nest]:
     """Yields all rows in order, in an even number of about equal parts."""
-    count = 2 * -(-self._size // (2 * _PART_ROWS))
-    marks = [self._size * mark // count for mark in range(count + 1)]
-    for start, end in zip(marks[:-1], marks[1:], strict=True):
+    for start, end in itertools.pairwise(marks(self._size)):
       yield _map(operator.itemgetter(slice(start, end)), self._rows)
+
+
+def marks(size: int) -> list[int]:
+  """Returns where the parts of so many rows begin, and the end of the last."""
+  count = 2 * -(-size // (2 * _PART_ROWS))
+  return [size * mark // count for mark in range(count + 1)]
 
 
 def take(rows: types.Nest, index: Any) -> Any:

@@ -33,9 +33,10 @@ def estimate(
 ) -> direct.Direct:
   """Returns the estimate."""
   log = task.log
-  starts = _starts(log.initial_observations, config.rollouts)
-  found = nearest_model.Model(log, seed=seed).roll(
-      task.policy, starts, steps=steps(log.discount, log.longest), seed=seed)
+  initial = starts(log.initial_observations, config.rollouts)
+  found = nearest_model.Model(
+      log, seed=seed, dropped=task.dropped).roll(
+      task.policy, initial, steps=steps(log.discount, log.longest), seed=seed)
   values = cross_fitting.values(
       lstd.Config(), task,
       cross_fitting.folds(task, config.folds, seed=seed), seed=seed)
@@ -44,10 +45,10 @@ def estimate(
           'beyond_share': float(np.nanmax(found.beyond)),
           'left_share': found.left},
       value=float(np.mean(found.returns)))._replace(
-          draw_error=_error(found.returns, log.num_episodes))
+          draw_error=error(found.returns, log.num_episodes))
 
 
-def _error(returns: types.FloatArray, episodes: int) -> float:
+def error(returns: types.FloatArray, episodes: int) -> float:
   """Returns the standard error of rollouts' mean.
 
   What starts add to it is in the interval already, where each has several.
@@ -71,7 +72,7 @@ def steps(discount: float, longest: int) -> int:
   return math.ceil(math.log(_TAIL) / math.log(discount))
 
 
-def _starts(
+def starts(
     initial: types.FloatArray, rollouts: int) -> types.FloatArray:
   """Returns as many initial states, or a few more: all as often, [K, D]."""
   if len(initial) > rollouts:

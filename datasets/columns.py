@@ -48,6 +48,8 @@ class Columns:
     ends: how episodes end in a log without the column `terminated`.
     discount: the environment's own discount of the step, in [0, 1].
     bandit: whether every row is an episode of one step.
+    transitions: whether rows are transitions without episodes, with columns of
+      the next observation (`transition_logs`).
     time_feature: whether the number of the step, from 0, becomes the last
       observation, which policies do not see.
     horizon: episodes of as many steps are complete: they terminated.
@@ -71,6 +73,7 @@ class Columns:
   ends: str | None = None
   discount: str | None = None
   bandit: bool = False
+  transitions: bool = False
   time_feature: bool = False
   horizon: int | None = None
   continuous: bool = False
@@ -86,6 +89,8 @@ class Columns:
           'have it already. Leave one of them out.')
     if self.bandit:
       self._check_bandit()
+    if self.transitions:
+      self._check_transitions()
     if not self.observations:
       raise ValueError('observations must name at least one column.')
     if self.ends not in (None, TERMINATED, TRUNCATED):
@@ -105,6 +110,20 @@ class Columns:
     """Whether something besides the columns says that actions are vectors."""
     return bool(
         self.continuous or self.bounds is not None or self.categorical_actions)
+
+  def _check_transitions(self) -> None:
+    """Refuses what transitions without episodes cannot have."""
+    given = [name for name in ('step', 'truncated', 'ends', 'horizon')
+             if getattr(self, name) is not None]
+    given += [name for name in ('bandit', 'time_feature')
+              if getattr(self, name)]
+    if self.episode != Columns.episode:
+      given.append('episode')
+    if given:
+      raise ValueError(
+          'Transitions without episodes have no beginning and no number of a '
+          f'step, so {", ".join(given)} cannot go with them. Leave out '
+          'transitions, or the rest.')
 
   def _check_bandit(self) -> None:
     """Refuses what only episodes of several steps have."""
@@ -140,7 +159,7 @@ def parse(data: Mapping[str, Any]) -> Columns:
       values[name] = _list(name, value)
     elif name == 'bounds':
       values[name] = bounds_lib.parse(value)
-    elif name in ('bandit', 'time_feature', 'continuous'):
+    elif name in ('bandit', 'transitions', 'time_feature', 'continuous'):
       values[name] = _flag(name, value)
     elif name == 'horizon':
       if type(value) is not int:

@@ -35,6 +35,7 @@ class Layout(NamedTuple):
   categorical: tuple[str, ...] = ()
   discount: str | None = None
   bandit: bool = False
+  transitions: bool = False
   time_feature: bool = False
   horizon: int | None = None
   continuous: bool = False
@@ -63,9 +64,10 @@ class Layout(NamedTuple):
         for name, value in self._asdict().items() if name != 'target_labels'}
     if len(self.action) == 1:
       result['action'] = self.action[0]
-    for name in ('continuous', 'bounds', 'categorical_actions'):
+    for name in (
+        'continuous', 'bounds', 'categorical_actions', 'transitions'):
       if not result[name]:
-        del result[name]  # What is said of vectors only.
+        del result[name]  # What is said of few logs only.
     return result
 
 
@@ -119,7 +121,8 @@ def resolve(
       target_probabilities=targets, target_labels=labels,
       ends=_ends(columns, found['terminated'], available, file),
       categorical=_categorical(columns, observations, file),
-      bandit=columns.bandit, time_feature=columns.time_feature,
+      bandit=columns.bandit, transitions=columns.transitions,
+      time_feature=columns.time_feature,
       horizon=columns.horizon, continuous=vectors, bounds=columns.bounds,
       categorical_actions=columns.categorical_actions)
   columns_lib.no_repetition('the mapping', layout.names)

@@ -19,19 +19,27 @@ import numpy as np
 from dfiv_ope import actions as actions_lib
 from dfiv_ope import types
 from dfiv_ope.datasets import bounds as bounds_lib
-from dfiv_ope.datasets import column_notes, log_arrays, logs, reading
+from dfiv_ope.datasets import (
+  column_notes,
+  log_arrays,
+  logs,
+  reading,
+  start_states,
+  transition_logs,
+)
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets.formats import in_memory, source
-from dfiv_ope.ope import episodes
+from dfiv_ope.ope import episodes, log_notes
 from dfiv_ope.policies import rollout
 
 # What is known of a log of one-step episodes.
 _OF_BANDITS = (
     'behaviour_probabilities', 'num_actions', 'categorical', 'continuous',
     'bounds', 'categorical_actions', 'name')
+_OF_TRANSITIONS = (*_OF_BANDITS, 'discounts')
 _ADVICE = 'Correct it, or leave the episode out.'
 
 
@@ -68,6 +76,7 @@ class Log(episodes.Episodes):
       discounts: Any = None,
       time_feature: bool = False,
       horizon: int | None = None,
+      initial_observations: Any = None,
       name: str = 'log',
   ) -> Self:
     """Returns the log of arrays, one entry a step, in order.
@@ -102,6 +111,8 @@ class Log(episodes.Episodes):
         list of d pairs; None in a pair where there is none.
       categorical_actions: entries of continuous actions whose values are names
         though they are numbers; text is so without.
+      initial_observations: states that the value is the mean over, [M, D], if
+        not those that episodes start from (`starting_from`).
       name: what to call the log.
 
     Raises:
@@ -136,9 +147,11 @@ class Log(episodes.Episodes):
     rows = np.arange(len(arrays[source.ACTION]))
     if 'next_observation' in arrays:
       arrays, rows = log_arrays.with_final(arrays, rows)
-    return cls._read(
+    log = cls._read(
         in_memory.InMemory(arrays, rows=rows, actions=labels), columns,
         discount=discount, name=name)
+    return (log if initial_observations is None
+            else log.starting_from(initial_observations))
 
   @classmethod
   def bandit(
@@ -166,6 +179,50 @@ class Log(episodes.Episodes):
     return cls.from_arrays(
         observations, actions, rewards, np.ones(np.shape(rewards), bool),
         discount=discount, **known)
+
+  @classmethod
+  def from_transitions(
+      cls, observations: Any, actions: Any, rewards: Any,
+      next_observations: Any, terminals: Any, *, initial_observations: Any,
+      discount: float, **known: Any) -> Self:
+    """Returns a log of transitions that do not say their episodes.
+
+    Rows whose next observation is the observation of the next row chain to
+    pieces. Intervals resample pieces: they are too narrow where pieces of one
+    trajectory depend on each other.
+
+    Args:
+      observations: [N, D].
+      actions: as in `from_arrays`, [N].
+      rewards: [N].
+      next_observations: [N, D].
+      terminals: whether the action ended its episode for good, [N].
+      initial_observations: states that the value is the mean over, [M, D]; or
+        which rows episodes start with, boolean [N].
+      discount: of the value that will be asked for, in [0, 1].
+      **known: what `bandit` takes, and discounts, of `from_arrays`.
+
+    Raises:
+      ValueError: the arrays do not fit each other or are no log.
+    """
+    for given in known:
+      if given not in _OF_TRANSITIONS:
+        raise ValueError(
+            f'Transitions without episodes have no {given}. Beside the arrays '
+            f'they may have {", ".join(_OF_TRANSITIONS)}.')
+    pieces = transition_logs.as_episodes({
+        source.OBSERVATION: observations, 'next_observation': next_observations,
+        source.ACTION: actions, source.TERMINATED: terminals})
+    log = cls.from_arrays(
+        observations, actions, rewards, terminals, discount=discount,
+        next_observations=next_observations, **pieces, **known)
+    starts = np.asarray(initial_observations)
+    if starts.dtype == bool and starts.shape == (len(log),):
+      starts = log.transitions.observation[starts]
+    return dataclasses.replace(
+        log, transitions_only=True, notes=(
+            log_notes.Note(kind=log_notes.TRANSITIONS), *log.notes),
+    ).starting_from(starts)
 
   @classmethod
   def from_frame(
@@ -225,12 +282,15 @@ class Log(episodes.Episodes):
   @classmethod
   def open(
       cls, directory: str | pathlib.Path, *,
-      discount: float | None = None) -> Self:
+      discount: float | None = None,
+      initial: str | pathlib.Path | None = None) -> Self:
     """Returns the log of a directory that `dfiv-ope dataset` wrote.
 
     Args:
       directory: of `dfiv-ope dataset import` or `dfiv-ope dataset make`.
       discount: of the value that will be asked for; None for the recorded one.
+      initial: a file of start states (`start_states`); None for those of the
+        episodes.
 
     Raises:
       FileNotFoundError: it holds no dataset.
@@ -241,15 +301,26 @@ class Log(episodes.Episodes):
     profile = column_notes.Profile(
         metadata.observations, categorical=metadata.categories)
     profile.add(dataset.steps)
-    return cls._make(
-        dataset.steps, dataset.annotations,
+    only = spec_lib.is_transitions(metadata)
+    log = cls._make(
+        dataset.steps, dataset.annotations, transitions_only=only,
         num_actions=metadata.num_actions, name=metadata.spec.id,
         discount=metadata.spec.discount if discount is None else discount,
         digest=metadata.digest, action_labels=metadata.action_labels,
         observation_names=metadata.observations,
-        categorical=tuple(metadata.categories), notes=tuple(profile.notes()),
+        categorical=tuple(metadata.categories), notes=(
+            *([log_notes.Note(kind=log_notes.TRANSITIONS)] if only else []),
+            *profile.notes()),
         time_feature=metadata.time_feature, continuous=metadata.continuous,
         metadata=metadata)
+    if initial is None:
+      return log
+    names = metadata.observations or tuple(
+        f'{source.OBSERVATION}[{place}]' for place in range(
+            log.num_observations))
+    return log.starting_from(start_states.read(
+        pathlib.Path(initial).expanduser(),
+        names[:len(names) - log.time_feature], metadata.categories))
 
   @classmethod
   def from_episodes(
@@ -298,7 +369,8 @@ class Log(episodes.Episodes):
             actions.continuous),
         action_labels=actions.recorded, observation_names=names,
         categorical=tuple(categories), notes=tuple(reader.all_notes()),
-        time_feature=columns.time_feature, continuous=actions.continuous)
+        time_feature=columns.time_feature, continuous=actions.continuous,
+        transitions_only=columns.transitions)
 
   @classmethod
   def _make(

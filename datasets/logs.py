@@ -12,6 +12,7 @@ from dfiv_ope.datasets import (
   formats,
   labels,
   one_step,
+  transition_logs,
   vectors,
 )
 from dfiv_ope.datasets import categories as categories_lib
@@ -63,6 +64,10 @@ class LogReader:
       self._source = log
     if columns.bandit:
       self._source = one_step.OneStep(self._source)
+    if columns.transitions:
+      self._source = transition_logs.Transitions(
+          self._source, file=self.file, observations=columns.observations,
+          terminated=columns.terminated or source.TERMINATED)
     self._advice = advice
     self._layout = layout_lib.resolve(
         columns, self._source.columns, file=self.file)
@@ -227,7 +232,9 @@ class LogReader:
 
   def all_notes(self) -> list[log_notes.Note]:
     """Returns the notes with their doubts."""
-    result = []
+    result: list[log_notes.Note] = []
+    if self._layout.transitions and self._assembler:
+      result.append(log_notes.Note(kind=log_notes.TRANSITIONS))
     for kind, count in (
         (log_notes.CUT, self._assembler.cut if self._assembler else 0),
         (log_notes.EMPTY, self._assembler.empty if self._assembler else 0)):
@@ -252,6 +259,7 @@ def open_mapped(
     mapping: pathlib.Path | None = None, assignments: list[str] | None = None,
     actions: str | None = None, ends: str | None = None,
     categorical: list[str] | None = None, bandit: bool | None = None,
+    transitions: bool | None = None,
     time_feature: bool | None = None, horizon: int | None = None,
     continuous: bool | None = None, bounds: str | None = None,
 ) -> LogReader:
@@ -266,6 +274,7 @@ def open_mapped(
     ends: how episodes end.
     categorical: names of observations whose values are labels.
     bandit: whether every row is an episode of one step.
+    transitions: whether rows are transitions without episodes.
     time_feature: whether the number of the step becomes an observation.
     horizon: episodes of as many steps terminated.
     continuous: whether actions are vectors.
@@ -287,6 +296,7 @@ def open_mapped(
     data[name.strip()] = value
   for name, option in (
       ('actions', actions), ('ends', ends), ('bandit', bandit),
+      ('transitions', transitions),
       ('time_feature', time_feature), ('horizon', horizon),
       ('continuous', continuous), ('bounds', bounds),
       ('categorical', ','.join(categorical) if categorical else None)):

@@ -271,3 +271,9 @@ def first(
         if wanted(read_metadata(file.parent)):
           return file.parent
   return None
+
+
+def is_transitions(metadata: Metadata) -> bool:
+  """Returns whether a dataset is of transitions without episodes."""
+  return isinstance(metadata.spec, Log) and bool(
+      metadata.spec.mapping.get('transitions'))

@@ -1,5 +1,6 @@
 """How much may be asked for at once; more is refused before any work."""
 
+from collections.abc import Sequence
 import math
 
 # Far more than anyone needs, and still less than a machine breaks down at.
@@ -84,3 +85,23 @@ def _shown(number: int) -> str:
     return f'{number:,}'
   # The text of a huge number takes minutes, and Python refuses to make it.
   return f'a number of about {math.floor(math.log10(abs(number)))} digits'
+
+
+def not_empty(arguments: Sequence[str]) -> None:
+  """Refuses empty arguments: a path without a name is the current directory.
+
+  Args:
+    arguments: of a command line.
+
+  Raises:
+    ValueError: an argument or the value of an option is empty.
+  """
+  for place, argument in enumerate(arguments):
+    name, equals, value = argument.partition('=')
+    if not argument:
+      before = f' after {arguments[place - 1]}' if place else ''
+      raise ValueError(
+          f'The argument{before} is empty. Is a variable of the shell not set?')
+    if name.startswith('--') and equals and not value:
+      raise ValueError(
+          f'{name} is empty. Is a variable of the shell not set?')

@@ -2,15 +2,12 @@
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dfiv_ope import agents, hints, limits
 from dfiv_ope.launch import completion, console, options, runtime
-
-if TYPE_CHECKING:
-  from dfiv_ope.agents import costs
 
 
 def invariance(
@@ -73,19 +70,5 @@ def learners(
     console.say_json(json.dumps(
         [dataclasses.asdict(cost) for cost in measured], indent=2))
   else:
-    _print_table(measured, batch_size)
-
-
-def _print_table(measured: list['costs.Cost'], batch_size: int) -> None:
-  table = console.Table(
-      f'CPU time on one thread, batches of {batch_size}')
-  for column in (
-      'learner', 'unit', 'one graph', 'a call each', 'bare products', 'Mflop'):
-    table.add_column(
-        column, justify='left' if column in ('learner', 'unit') else 'right')
-  for cost in measured:
-    table.add_row(
-        cost.learner, cost.unit, f'{cost.one_graph:.2f}',
-        '-' if cost.call_each is None else f'{cost.call_each:.2f}',
-        f'{cost.bare_products:.2f}', f'{cost.megaflop:.1f}')
-  table.show()
+    from dfiv_ope.launch.reporting import cost_table
+    cost_table.show(measured, batch_size)

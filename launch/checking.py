@@ -2,15 +2,12 @@
 
 import json
 import pathlib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dfiv_ope.datasets import finding
 from dfiv_ope.launch import completion, console, options, runtime
-
-if TYPE_CHECKING:
-  from dfiv_ope.datasets import log_check
 
 
 def check(
@@ -43,6 +40,7 @@ def check(
         'logs.')
   runtime.start()
   from dfiv_ope.datasets import log_check, logs
+  from dfiv_ope.launch.reporting import check_answer
   reader = logs.open_mapped(path, **columns.given) if is_log else None
   try:
     report = (
@@ -53,9 +51,9 @@ def check(
       raise
     report = log_check.unreadable(path, str(error))
   if not as_json:
-    _show(report)
+    check_answer.show(report)
     if policy is not None:
-      _show_overlap(_overlap(path, policy))
+      check_answer.show_overlap(_overlap(path, policy))
     return
   record = report.record()
   if policy is not None and report.sound:
@@ -65,31 +63,9 @@ def check(
     raise typer.Exit(2)
 
 
-def _show(report: 'log_check.Report') -> None:
-  """Prints what is there and what is wrong with it.
-
-  Raises:
-    ValueError: something is wrong.
-  """
-  if report.summary is not None:
-    console.card(f'{report.kind} {report.path}', report.summary.rows())
-  for sentence in [*report.sentences, *report.notes]:
-    console.say(sentence)
-  if not report.sound:
-    raise ValueError(report.verdict)
-  console.say(report.verdict)
-
-
 def _overlap(path: pathlib.Path, policy: str) -> dict[str, Any]:
   """Returns how far the log tells what the policy would do."""
   from dfiv_ope.datasets import log as log_lib
   from dfiv_ope.evaluation import policy_overlap
   with console.progress('Comparing the policy with the log'):
     return policy_overlap.describe(log_lib.Log.open(path), policy)
-
-
-def _show_overlap(found: dict[str, Any]) -> None:
-  from dfiv_ope.evaluation import policy_overlap
-  console.card('Overlap', policy_overlap.card(found))
-  for words in found['sentences']:
-    console.say(words)

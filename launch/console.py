@@ -15,6 +15,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Literal
 
+from dfiv_ope import visible_text
+
 if TYPE_CHECKING:
   from rich import console as rich_console
   from rich import text as rich_text
@@ -28,12 +30,6 @@ _quiet = False
 
 # How often a log without a terminal hears of long work.
 _LOG_LINES = 5
-# Characters of a text that anyone reads.
-_LONGEST = 2_000
-# C0, C1, ends of lines, what turns the direction of text, lone surrogates.
-_CONTROL = re.compile(
-    '[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069'
-    '\ud800-\udfff]')
 
 
 def be_quiet(quiet: bool = True) -> None:
@@ -65,39 +61,15 @@ def accept_all_characters() -> None:
       stream.reconfigure(errors='backslashreplace')
 
 
-def visible(text: object) -> str:
-  """Returns a text as it may be printed: one line without control characters.
-
-  Args:
-    text: anything; what is longer than 2,000 characters is cut in the middle.
-  """
-  words = str(text)
-  if len(words) > _LONGEST:
-    half = _LONGEST // 2
-    words = (f'{words[:half]} [... {len(words) - 2 * half:,} characters ...] '
-             f'{words[-half:]}')
-  return _CONTROL.sub(_escape, words)
-
-
-def visible_lines(text: str) -> str:
-  """Returns a whole file's text with its lines, else as `visible` does."""
-  return _CONTROL.sub(
-      lambda found: found[0] if found[0] in '\n\t' else _escape(found), text)
-
-
-def _escape(found: re.Match[str]) -> str:
-  return found[0].encode('unicode_escape', 'surrogatepass').decode()
-
-
 def say(text: object) -> None:
   """Prints a line of the result."""
-  _print(_output(), visible(text))
+  _print(_output(), visible_text.line(text))
 
 
 def note(text: object) -> None:
   """Prints a line about the work, unless it shall be quiet."""
   if not _quiet:
-    _print(_notes(), visible(text))
+    _print(_notes(), visible_text.line(text))
 
 
 def _print(
@@ -117,14 +89,14 @@ def say_json(text: str) -> None:
 
 def say_lines(text: str) -> None:
   """Prints many lines of a result, whole, so that programs can read them."""
-  _output().file.write(visible_lines(text))
+  _output().file.write(visible_text.lines(text))
 
 
 def fail(sentence: object, *, details: Iterable[object] = ()) -> None:
   """Says what went wrong, on one line, after a line for each detail."""
   for detail in details:
-    print(visible(detail), file=sys.stderr)
-  words = visible(' '.join(str(sentence).split()))
+    print(visible_text.line(detail), file=sys.stderr)
+  words = visible_text.line(' '.join(str(sentence).split()))
   if _NOTES is None and not sys.stderr.isatty():
     print(f'Error: {words}', file=sys.stderr)  # at once, and without colours
     return
@@ -158,14 +130,15 @@ class Table:
     """Adds a column."""
     from rich import text as rich_text
     self._table.add_column(
-        rich_text.Text(visible(name)), justify=justify, no_wrap=no_wrap,
-        min_width=min_width,
+        rich_text.Text(visible_text.line(name)), justify=justify,
+        no_wrap=no_wrap, min_width=min_width,
         overflow='fold')  # half of a number is another number
 
   def add_row(self, *cells: str) -> None:
     """Adds a row, a cell for each column."""
     from rich import text as rich_text
-    self._table.add_row(*(rich_text.Text(visible(cell)) for cell in cells))
+    self._table.add_row(*(
+        rich_text.Text(visible_text.line(cell)) for cell in cells))
 
   def show(self) -> None:
     """Prints the table as a result."""
@@ -178,7 +151,7 @@ def _lines(text: str, style: str) -> 'rich_text.Text | None':
     return None
   from rich import text as rich_text
   return rich_text.Text(
-      '\n'.join(visible(line) for line in text.split('\n')), style=style)
+      '\n'.join(map(visible_text.line, text.split('\n'))), style=style)
 
 
 def card(title: str, rows: list[tuple[str, str]]) -> None:
@@ -191,7 +164,8 @@ def card(title: str, rows: list[tuple[str, str]]) -> None:
   table.add_column(style='bold', no_wrap=True)
   table.add_column(overflow='fold')
   for name, value in rows:
-    table.add_row(*(rich_text.Text(visible(each)) for each in (name, value)))
+    table.add_row(*(
+        rich_text.Text(visible_text.line(each)) for each in (name, value)))
   _output().print(table, highlight=False)
 
 
@@ -224,9 +198,9 @@ def progress(
       rich_progress.TimeRemainingColumn(),
       rich_progress.TextColumn('{task.fields[note]}', markup=False),
       console=_notes()) as bar:
-    task = bar.add_task(visible(title), total=total, note='')
+    task = bar.add_task(visible_text.line(title), total=total, note='')
     yield lambda done, note='': bar.update(
-        task, completed=done, note=visible(note))
+        task, completed=done, note=visible_text.line(note))
     bar.update(task, total=total or 1., completed=total or 1.)
 
 

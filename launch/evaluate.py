@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,20 +17,25 @@ if TYPE_CHECKING:
 
 # What runs without a --method: the closed forms and FQE, in about a minute.
 _DEFAULT = ('lstd', 'kiv', 'fqe')
-_DEFAULT_OUT = pathlib.Path('runs')
 # What auto chooses from. DeepIV takes as long as all others together.
 _CANDIDATES = tuple(name for name in agents.LEARNERS if name != 'deepiv')
 
 
 def evaluate(
     dataset: options.Dataset,
-    out: options.Out = _DEFAULT_OUT,
+    out: options.Out = options.DEFAULT_OUT,
     method: options.Methods = None,
     seeds: options.Seeds = 3,
     config: options.Preset = 'default',
     settings: options.Settings = None,
     policy: options.Policies = None,
+    truth: options.Truths = None,
+    initial: options.Initial = None,
     trust_policy: options.TrustPolicy = False,
+    all_columns: Annotated[bool, typer.Option(
+        '--all-columns', help='Keep observations that neither the policy nor '
+        'the steps of the log depend on; they are left out otherwise, and the '
+        'answer says which.')] = False,
     level: options.Level = 0.95,
     target_epsilon: Annotated[float, typer.Option(
         help='Evaluate the policy of the dataset with this probability of a '
@@ -64,13 +69,14 @@ def evaluate(
   from dfiv_ope.datasets import finding
   from dfiv_ope.policies import naming
   policies = naming.named(policy or [])
+  truths = naming.truths(truth or [], list(policies))
   if policies and target_epsilon:
-    raise ValueError(
-        '--target-epsilon changes the policy of a dataset, so it cannot go '
-        'with --policy.')
+    raise ValueError('--target-epsilon changes the policy of a dataset, so it '
+                     'cannot go with --policy.')
+  if initial and not policies:
+    raise ValueError('--initial goes with --policy: name the target policy.')
   finding.require(dataset)
-  for spec in policies.values():
-    naming.check(spec)
+  naming.check(*policies.values())
   wanted = [configured.configure(each.method, config, each.settings)
             for each in asked]
   from dfiv_ope.evaluation import selection
@@ -78,7 +84,7 @@ def evaluate(
   from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.launch.experiments import plan as plan_lib
   from dfiv_ope.launch.experiments import store as store_lib
-  from dfiv_ope.results import rows as rows_lib
+  from dfiv_ope.launch.reporting import summary_table
   where = runner.executor(running.workers or 1, running.ray)
   if not method:
     console.note(
@@ -92,8 +98,9 @@ def evaluate(
       console.note(left_out)
   problems = _problems(
       dataset.resolve() if running.ray else dataset, policies, wanted,
-      trust_policy=trust_policy, target_epsilon=target_epsilon,
-      truth_episodes=truth_episodes)
+      trust_policy=trust_policy, all_columns=all_columns,
+      target_epsilon=target_epsilon, truth_episodes=truth_episodes,
+      initial=initial)
   have = store_lib.Store(store_lib.Places(out))
   with have.exclusive():
     planned, choices = [], []
@@ -104,14 +111,14 @@ def evaluate(
         choices.append(scores)
       planned += plan_lib.evaluation(problem, chosen, seeds=seeds)
     finished = runner.run(planned, have, where, title='Evaluating')
-  # Rows may have been written when the same policy was called otherwise.
-  called = {each.target: each.name for each in problems
-            if isinstance(each, inputs.OnLog) and each.name}
-  finished = dataclasses.replace(
-      finished, rows=rows_lib.renamed(finished.rows, called))
+    finished = dataclasses.replace(finished, rows=have.told(planned, {
+        name: each for name, each in zip(policies, problems, strict=False)
+        if isinstance(each, inputs.OnLog)}, truths))
   runner.answer(
-      finished, out, show=lambda found: _show(found, choices, level),
-      data=lambda found: _data(found, choices, level), as_json=running.as_json)
+      finished, out, show=lambda found: summary_table.print_table(
+          found, level=level, choices=choices),
+      data=lambda found: summary_table.data(
+          found, level=level, choices=choices), as_json=running.as_json)
 
 
 def _methods(
@@ -135,7 +142,8 @@ def _methods(
 def _problems(
     dataset: pathlib.Path, policies: dict[str, str],
     wanted: list[configured.Configured], *, trust_policy: bool,
-    target_epsilon: float, truth_episodes: int,
+    all_columns: bool, target_epsilon: float, truth_episodes: int,
+    initial: pathlib.Path | None,
 ) -> list['inputs.Simulated | inputs.OnLog']:
   """Returns what is asked of the dataset.
 
@@ -146,26 +154,23 @@ def _problems(
   from dfiv_ope.datasets import spec as spec_lib
   from dfiv_ope.evaluation import interval_settings
   from dfiv_ope.launch.experiments import inputs
-  from dfiv_ope.policies import identity, naming
+  from dfiv_ope.policies import naming
   metadata = spec_lib.read_metadata(dataset)
-  for each in wanted:
-    interval_settings.settings(
-        each.config, metadata.num_actions, rows=metadata.transitions)
-  if not policies:
-    if metadata.policy is None or metadata.truth is None:
-      raise ValueError(
-          f'{dataset} is an imported log without a target policy. Name one '
-          f'with --policy. {naming.CHOICES}')
-    return [inputs.Simulated(
-        dataset=dataset, target_epsilon=target_epsilon,
-        truth_episodes=truth_episodes, trust_policy=trust_policy)]
-  return [
-      inputs.OnLog(
-          dataset=dataset, policy=spec, name='' if name == spec else name,
-          target=identity.identify(
-              spec, **inputs.open_log(dataset).for_policies()).digest,
-          trust_policy=trust_policy, directory=pathlib.Path.cwd())
-      for name, spec in policies.items()]
+  interval_settings.require(
+      [each.config for each in wanted], metadata.num_actions,
+      rows=metadata.transitions)
+  if policies:
+    return list(inputs.on_log(
+        dataset, policies, trust_policy=trust_policy, initial=initial,
+        all_columns=all_columns))
+  if metadata.policy is None or metadata.truth is None:
+    raise ValueError(
+        f'{dataset} is an imported log without a target policy. Name one '
+        f'with --policy. {naming.CHOICES}')
+  return [inputs.Simulated(
+      dataset=dataset, target_epsilon=target_epsilon,
+      truth_episodes=truth_episodes, trust_policy=trust_policy,
+      all_columns=all_columns)]
 
 
 def _choose(
@@ -187,24 +192,3 @@ def _choose(
   best = next(row for row in finished.rows if row.metrics.get('chosen'))
   return [each for each in wanted if (best.method, best.config) == (
       each.method, each.encoded)], finished.rows
-
-
-def _show(
-    found: list['rows.Row'], choices: list[list['rows.Row']], level: float,
-) -> None:
-  """Prints what was chosen, and the answers."""
-  from dfiv_ope.launch.reporting import summary_table
-  if choices:  # The module waits for matplotlib.
-    from dfiv_ope.launch.reporting import selection_table
-    for each in choices:
-      selection_table.show(each)
-  summary_table.print_table(found, level=level)
-
-
-def _data(
-    found: list['rows.Row'], choices: list[list['rows.Row']], level: float,
-) -> dict[str, Any]:
-  """Returns what `_show` prints as JSON data."""
-  from dfiv_ope.launch.reporting import selection_table, summary_table
-  return {**summary_table.data(found, level=level),
-          'selections': [selection_table.data(each) for each in choices]}

@@ -62,5 +62,4 @@ def export_log(
     exporting.export(dataset, out, format_name=found)
   for note in exporting.csv_notes(dataset) if found == 'csv' else ():
     console.note(note)
-  console.say(
-      f'Wrote {dataset.metadata.transitions:,} transitions to {out}.')
+  console.say(f'Wrote {dataset.metadata.transitions:,} transitions to {out}.')

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import pathlib
+import types
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from dfiv_ope.launch import console, options
 if TYPE_CHECKING:
   from dfiv_ope.benchmarks import trials
 
+PARTS = ('development', 'set-aside')
 FIGURES = ('ate', 'cate', 'joint', 'mse')
 
 Sizes = Annotated[list[int] | None, typer.Option(
@@ -139,6 +141,41 @@ def mnist(
        settings=settings, watch=watch)
 
 
+def suite(
+    out: options.Out,
+    method: options.IVMethods = None,
+    design: Annotated[list[str] | None, typer.Option(
+        help='Only these designs, such as sin or demand; may be repeated.',
+    )] = None,
+    part: Annotated[str | None, typer.Option(
+        help='development: those that defaults were chosen on; set-aside: the '
+             'others.', **options.one_of('part', PARTS))] = None,
+    seeds: options.Seeds = 3,
+    first_seed: Annotated[int, typer.Option(
+        help='The first of the seeds.', min=0)] = 0,
+    settings: options.Settings = None,
+    running: options.Running = options.RUNNING,
+) -> None:
+  """Runs methods on designs of many kinds: does one default do for all?
+
+  Beside them are a constant, plain regression, which takes no instrument, and
+  an oracle that regresses outcomes without confounding.
+
+      dfiv-ope iv suite --method kiv --method sieve --out runs
+  """
+  from dfiv_ope.benchmarks import baselines
+  from dfiv_ope.benchmarks import suite as suite_lib
+  from dfiv_ope.launch.reporting import suite_table
+  designs = suite_lib.named(design) if design else suite_lib.designs(
+      set_aside=None if part is None else part == PARTS[1])
+  named = method or ['two_sls', 'sieve', 'kiv']
+  trained = {'dfiv', 'all'}.intersection(each.split(':')[0] for each in named)
+  _run(designs, named, out, running, seeds=seeds, paper=False,
+       settings=settings, first_seed=first_seed, table=suite_table,
+       references=[name for name in baselines.NAMES
+                   if trained or name != baselines.PLAIN_DFIV])
+
+
 def _sizes(
     wanted: list[int] | None, otherwise: int, *, most: int = limits.SAMPLE,
 ) -> list[int]:
@@ -158,6 +195,9 @@ def _run(
     paper: bool,
     settings: list[str] | None,
     watch: bool = False,
+    first_seed: int = 0,
+    references: Sequence[str] = (),
+    table: types.ModuleType | None = None,
 ) -> None:
   """Runs what is asked for and prints the errors."""
   wanted = overrides.methods(method, methods.NAMES, settings or [])
@@ -166,8 +206,9 @@ def _run(
   from dfiv_ope.launch.reporting import design_table
   where = runner.executor(running.workers or 1, running.ray)
   asked = plan.designs(
-      designs, wanted, seeds=seeds, watch=watch,
-      preset='paper' if paper else 'default')
+      designs, wanted, seeds=seeds, watch=watch, first_seed=first_seed,
+      references=references, preset='paper' if paper else 'default')
+  table = table or design_table
   runner.answer(
       runner.carry_out(asked, out, where, title='Runs'), out,
-      show=design_table.show, data=design_table.data, as_json=running.as_json)
+      show=table.show, data=table.data, as_json=running.as_json)

@@ -5,7 +5,6 @@ help and errors in arguments are instant.
 """
 
 from collections.abc import Callable
-import errno
 import os
 import sys
 from typing import Annotated
@@ -13,10 +12,11 @@ from typing import Annotated
 import typer
 
 import dfiv_ope
-from dfiv_ope import interrupts
+from dfiv_ope import error_sentences, interrupts, limits
 from dfiv_ope.launch import (
   benchmark,
   checking,
+  compare,
   console,
   coverage,
   dataset,
@@ -70,8 +70,10 @@ def _add_group(
 
 
 app.command()(evaluate.evaluate)
+app.command()(compare.compare)
 app.command()(sweep.sweep)
 app.command()(methods.methods)
+app.command()(methods.guide)
 _add_group('policy', 'Train target policies.', {'train': policy.train})
 _add_group('dataset', 'Make and inspect offline datasets.', {
     'import': importing.import_log, 'export': importing.export_log,
@@ -82,11 +84,11 @@ _add_group(
     'Instrumental-variable regression, on your table and on benchmarks.', {
         'fit': iv_fit.fit, 'predict': iv_fit.predict, 'demand': iv.demand,
         'dsprites': iv.dsprites, 'demand-mnist': iv.demand_mnist,
-        'mnist': iv.mnist})
+        'mnist': iv.mnist, 'suite': iv.suite})
 app.command()(report.report)
 _add_group('reproduce', 'Run the experiments of the paper.', {
     'ope': reproduce.ope, 'control': reproduce.control,
-    'dsprites': reproduce.dsprites,
+    'suite': reproduce.suite, 'dsprites': reproduce.dsprites,
     'demand-mnist': reproduce.demand_mnist, 'mnist': reproduce.mnist,
     'instability': reproduce.instability})
 _add_group(
@@ -98,7 +100,6 @@ once.require(app)
 # Set to see where an error comes from.
 _DEBUG = 'DFIV_OPE_DEBUG'
 _INTERRUPTED = 130
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _HELP_WAS_SHOWN = 'NoArgsIsHelpError'
 
 
@@ -108,12 +109,12 @@ def main() -> None:
   console.accept_all_characters()
   interrupts.tell_apart()
   try:
-    _refuse_empty(sys.argv[1:])
+    limits.not_empty(sys.argv[1:])
     code = app(prog_name=_NAME, standalone_mode=False)
   except Exception as error:
     if type(error).__name__ == _HELP_WAS_SHOWN:
       sys.exit(2)
-    sentence = _sentence(error)
+    sentence = error_sentences.of(error, program=_NAME)
     if sentence is None or os.environ.get(_DEBUG):
       raise
     console.fail(sentence, details=getattr(error, '__notes__', ()))
@@ -121,45 +122,3 @@ def main() -> None:
   if code == _INTERRUPTED:  # Typer makes this of Ctrl-C.
     console.fail('Interrupted. The same command goes on where it stopped.')
   sys.exit(code)
-
-
-def _refuse_empty(arguments: list[str]) -> None:
-  """Refuses empty arguments: a path without a name is the current directory.
-
-  Raises:
-    ValueError: an argument or the value of an option is empty.
-  """
-  for place, argument in enumerate(arguments):
-    name, equals, value = argument.partition('=')
-    if not argument:
-      before = f' after {arguments[place - 1]}' if place else ''
-      raise ValueError(
-          f'The argument{before} is empty. Is a variable of the shell not set?')
-    if name.startswith('--') and equals and not value:
-      raise ValueError(
-          f'{name} is empty. Is a variable of the shell not set?')
-
-
-def _sentence(error: Exception) -> str | None:
-  """Returns what to tell the user, or None if the error is a bug of ours."""
-  words = str(error) or f'{type(error).__name__}, of which no more is known'
-  if hasattr(error, 'format_message'):  # Typer's, about options
-    context = getattr(error, 'ctx', None)
-    path = context.command_path if context else _NAME
-    return f'{error.format_message().rstrip(".")}. See: {path} --help'
-  if (isinstance(error, OSError) and error.errno in _FULL
-      or 'No space left on device' in words):
-    return (
-        f'The disk is full ({words}). Result rows and datasets that were '
-        'complete are kept; make room and give the same command again.')
-  if isinstance(error, MemoryError) or (
-      type(error).__name__ == 'ResourceExhaustedError'):  # TensorFlow's
-    return (f'There is not enough memory: {words}. Ask for less at once: '
-            'fewer rows, features or units.')
-  if isinstance(error, RecursionError):
-    return f'A file or an argument is nested too deeply to be read: {words}.'
-  if isinstance(error, UnicodeDecodeError):
-    return f'A file is not UTF-8 text: {words}.'
-  if isinstance(error, OSError | ValueError):
-    return words
-  return None

@@ -24,6 +24,7 @@ from dfiv_ope.launch import completion
 PRESETS, BUDGETS = registry.PRESETS, registry.BUDGETS
 ALL = 'all'
 AUTO = 'auto'
+DEFAULT_OUT = pathlib.Path('runs')
 
 
 def _checked(check: Callable[[Any], None]) -> Callable[[Any], Any]:
@@ -87,6 +88,14 @@ Policies = Annotated[list[str] | None, typer.Option(
     'repeated, and NAME=SPEC says what tables call it. Without it the target '
     'policy of the dataset.', metavar='[NAME=]SPEC',
     autocompletion=completion.policy)]
+
+Truths = Annotated[list[str] | None, typer.Option(
+    '--truth', help='Known value of a policy, for errors and ranks; may be '
+    'repeated. VALUE alone is for one policy.', metavar='[NAME=]VALUE')]
+
+Initial = Annotated[pathlib.Path | None, typer.Option(
+    '--initial', help='Start states, in a CSV, Parquet or npz with the columns '
+    'of the observations: the value is the mean over them.', metavar='FILE')]
 
 TrustPolicy = Annotated[bool, typer.Option(
     '--trust-policy', help='Load a SavedModel even if its operations may do '
@@ -226,6 +235,9 @@ class OfLog:
   bandit: Annotated[bool | None, typer.Option(
       '--bandit', help='Every row is an episode of one step: a context, an '
       'action, its reward.', show_default=False)] = None
+  transitions: Annotated[bool | None, typer.Option(
+      '--transitions', help='Rows are transitions without episodes, with '
+      'columns next_* of the next observation.', show_default=False)] = None
   time_feature: Annotated[bool | None, typer.Option(
       '--time-feature', help='Add the number of the step as the last '
       'observation; policies do not see it.', show_default=False)] = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dfiv_ope import envs, overrides
+from dfiv_ope import envs, limits, overrides
 from dfiv_ope.benchmarks import reproduction
 from dfiv_ope.launch import options
 
@@ -37,8 +37,9 @@ def ope(
 
       dfiv-ope reproduce ope --budget quick --out runs
   """
+  from dfiv_ope.evaluation import sweep_spec
   from dfiv_ope.launch import runner
-  from dfiv_ope.launch.experiments import plan, sweep_spec
+  from dfiv_ope.launch.experiments import plan
   spec = sweep_spec.SweepSpec(
       configs=('default', 'paper'), budget=budget, **reproduction.OPE[budget])
   runner.sweep(
@@ -59,13 +60,47 @@ def control(
 
       dfiv-ope reproduce control --out runs
   """
+  from dfiv_ope.evaluation import sweep_spec
   from dfiv_ope.launch import runner
-  from dfiv_ope.launch.experiments import plan, sweep_spec
+  from dfiv_ope.launch.experiments import plan
   envs.make(envs.CONTROL[0], seed=0)  # Refuses if DM Control is missing.
   spec = sweep_spec.SweepSpec(
       tasks=envs.CONTROL, budget=budget, **reproduction.CONTROL[budget])
   runner.sweep(
       plan.sweep(spec), out, sweeping, title='Reproducing', report=True)
+
+
+def suite(
+    out: Out,
+    methods: options.MethodList = None,
+    cases: Annotated[str, typer.Option(
+        help='quick: one of each half of each family; all; or how their names '
+        'begin, such as a family.')] = 'quick',
+    logs: Annotated[int, typer.Option(help='Logs of a case.', min=1)] = 1,
+    seeds: options.Seeds = 1,
+    budget: options.Budget = 'quick',
+    sweeping: options.Sweeping = options.SWEEPING,
+) -> None:
+  """Logs whose answers are known: errors, coverage and costs of all methods.
+
+  The report has a table for each fact of the cases, and all of them in
+  suite.md, suite.csv and suite_answers.csv. A killed run goes on when the same
+  command is given again.
+
+      dfiv-ope reproduce suite --methods lstd,wis,dr --cases all --out runs
+  """
+  from dfiv_ope.cases import suite as suite_lib
+  from dfiv_ope.evaluation import sweep_spec
+  from dfiv_ope.launch import console, runner
+  from dfiv_ope.launch.experiments import plan
+  spec = sweep_spec.parse({'methods': methods or 'all', 'budget': budget})
+  limits.count('--logs', logs, most=limits.LOGS)
+  names, notes = suite_lib.select(cases)
+  for note in notes:
+    console.note(note)
+  planned = plan.suite(
+      names, list(spec.wanted()), logs=logs, seeds=seeds, level=0.95)
+  runner.sweep(planned, out, sweeping, title='Suite', report=True)
 
 
 def _benchmark(name: str, pictures: Any, words: str) -> Callable[..., None]:

@@ -4,26 +4,20 @@ from collections.abc import Callable, Iterable, Sequence
 import dataclasses
 import functools
 import json
-import os
 import pathlib
-import resource
 from typing import Any
 
 import typer
 
-from dfiv_ope.launch import console, options, plans
+from dfiv_ope.launch import console, options, plans, runtime
 from dfiv_ope.launch.experiments import jobs, scheduler, store
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
-# What a sweep that has no other wish runs at the same time.
-_CORES = len(os.sched_getaffinity(0))
 # Makes what runs jobs in a run directory, as a context.
 Executor = Callable[[store.Places], Any]
 # What a wrong file or policy raises.
 _INPUT_ERRORS = ('ValueError', 'FileNotFoundError', 'OSError')
-# More problems than this are for a report, not for a terminal.
-_TABLES = 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,14 +108,17 @@ def sweep(
   Raises:
     typer.Exit: a job failed.
   """
-  where = executor(sweeping.workers or _CORES, sweeping.ray)
+  where = executor(sweeping.workers or runtime.CORES, sweeping.ray)
   have = store.Store(store.Places(out, tuple(datasets)))
   if sweeping.dry_run:
     plans.show(plan, have)
     return
   with have.exclusive():
     finished = run(plan, have, where, title=title)
-  _print_sweep(finished, out)
+  from dfiv_ope.launch.reporting import finished_work
+  finished_work.show_sweep(
+      finished.rows, finished.summary, _failures(finished.summary, out) if (
+          finished.summary.failed) else '', out)
   if report:
     from dfiv_ope.launch.reporting import publish
     console.say(publish.publish(have.all_rows(), str(out), out / 'report'))
@@ -150,12 +147,14 @@ def answer(
   failed = finished.summary.failed
   if failed and not finished.summary.done:
     _refuse_input(failed.values())
+  from dfiv_ope.launch.reporting import finished_work
   if as_json:
     console.say_json(json.dumps(data(finished.rows), indent=2))
   else:
     show(finished.rows)
   if finished.summary.wall:
-    _account(finished.summary)
+    console.note(finished_work.cpu_time(
+        finished.summary.job_seconds, finished.summary.fit_seconds))
   if failed:
     console.note(_failures(finished.summary, out))
   if failed or any(
@@ -177,37 +176,9 @@ def _refuse_input(failures: Iterable[str]) -> None:
     raise ValueError(sentence)
 
 
-def _account(summary: scheduler.Summary) -> None:
-  """Says where the CPU time of the command went, fits and all else."""
-  used = [resource.getrusage(who) for who in (
-      resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-  total = sum(each.ru_utime + each.ru_stime for each in used)
-  around = max(0., summary.job_seconds - summary.fit_seconds)
-  console.note(
-      f'CPU time {total:.1f} s: fits {summary.fit_seconds:.1f}, opening the '
-      f'data, intervals and diagnostics {around:.1f}, start-up and the rest '
-      f'{max(0., total - summary.job_seconds):.1f}.')
-
-
 def _failures(summary: scheduler.Summary, out: pathlib.Path) -> str:
   """Says how many jobs failed and where to read why."""
   return (
       f'{len(summary.failed)} jobs failed or were skipped; '
       f'{out / scheduler.FAILURES} says why. The same command tries them '
       'again.')
-
-
-def _print_sweep(finished: Finished, out: pathlib.Path) -> None:
-  """Prints the tables of few problems, what was run, and what to do next."""
-  from dfiv_ope.launch.reporting import summary_table
-  if len({row.problem.question for row in finished.rows}) <= _TABLES:
-    summary_table.print_table(finished.rows)
-  summary = finished.summary
-  if summary.wall:
-    diverged = summary.diverged
-    console.say(
-        f'{summary.done} jobs done in {summary.wall:.1f} s'
-        + (f', {diverged} of them diverged' if diverged else '')
-        + f' ({summary.job_seconds:.1f} CPU s of work).')
-  console.say(_failures(summary, out) if summary.failed
-              else f'Look at it with: dfiv-ope report {out} --out REPORT')

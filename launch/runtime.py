@@ -3,18 +3,27 @@
 import os
 import sys
 
+CORES = len(os.sched_getaffinity(0))
+# Whether users leave the number of threads to us.
+_UNSAID = 'OMP_NUM_THREADS' not in os.environ
 
-def start() -> None:
+
+def start(threads: int = 1) -> None:
   """Caps the threads of TensorFlow and numpy, mutes the native libraries.
 
   Commands call this before they import anything heavy. These networks are
   small: more threads cost more than they give, and sweeps run one process a
   core.
+
+  Args:
+    threads: for a command whose one process makes large products.
   """
   mute()
   limit_threads()
+  if _UNSAID:
+    os.environ['OMP_NUM_THREADS'] = str(threads)
   import tensorflow as tf
-  tf.config.threading.set_intra_op_parallelism_threads(1)
+  tf.config.threading.set_intra_op_parallelism_threads(threads)
   tf.config.threading.set_inter_op_parallelism_threads(1)
   # It warns of tracing a function for each of several learners, as it should.
   tf.get_logger().setLevel('ERROR')

@@ -40,7 +40,7 @@ def sweep(
       dfiv-ope sweep grid.yaml --out runs --dry-run
   """
   from dfiv_ope import yaml_files
-  from dfiv_ope.launch.experiments import sweep_spec
+  from dfiv_ope.evaluation import sweep_spec
   given = {
       'tasks': tasks, 'noises': noises, 'methods': methods,
       'configs': configs, 'budget': budget, 'seeds': seeds}

@@ -24,10 +24,12 @@ _ARROWS = {
     'datasets': {'top', 'nn', 'ope', 'policies'},
     'agents': {'top', 'nn', 'iv', 'policies', 'ope'},
     'results': {'top', 'ope'},
-    'evaluation': {'top', 'nn', 'iv', 'policies', 'ope', 'agents', 'results'},
+    'evaluation': {'top', 'nn', 'iv', 'policies', 'ope', 'agents', 'results',
+                   'envs', 'cases'},
     'benchmarks': {'top', 'nn', 'iv', 'results'},
+    'cases': {'top', 'policies', 'ope', 'envs'},
     'launch': {'top', 'nn', 'iv', 'policies', 'ope', 'envs', 'datasets',
-               'agents', 'results', 'evaluation', 'benchmarks'},
+               'agents', 'results', 'evaluation', 'benchmarks', 'cases'},
     # The front door shows what it found as the command line does.
     'front': {'top', 'ope', 'agents', 'results', 'evaluation', 'launch'},
 }
@@ -36,17 +38,19 @@ _ARROWS = {
 # users of closed forms do not wait for it,
 _LIGHT = (
     'dfiv_ope', 'dfiv_ope.iv.estimators', 'dfiv_ope.iv.regressors',
-    *(f'dfiv_ope.iv.methods.{name}' for name in ('two_sls', 'sieve', 'kiv')))
+    *(f'dfiv_ope.iv.methods.{name}' for name in (
+        'two_sls', 'sieve', 'kiv', 'agmm')))
 # and a plan of an evaluation does not either.
 _PLANNING = (
     'dfiv_ope.agents', 'dfiv_ope.iv.methods', 'dfiv_ope.benchmarks.settings',
     'dfiv_ope.evaluation.interval_settings', 'dfiv_ope.policies.identity',
     'dfiv_ope.datasets.spec', 'dfiv_ope.datasets.log',
-    'dfiv_ope.results.files', 'dfiv_ope.evaluation.result_rows',
+    'dfiv_ope.cases.suite', 'dfiv_ope.results.files',
+    'dfiv_ope.evaluation.result_rows', 'dfiv_ope.evaluation.sweep_spec',
     'dfiv_ope.launch.runner', *(
         f'dfiv_ope.launch.experiments.{name}' for name in (
-            'plan', 'store', 'sweep_spec', 'inputs', 'scheduler',
-            'worker')), 'dfiv_ope.launch.reporting.summary_table')
+            'plan', 'store', 'inputs', 'scheduler', 'worker')),
+    'dfiv_ope.launch.reporting.summary_table')
 _HEAVY = {'tensorflow', 'sonnet', 'acme', 'reverb', 'bsuite', 'matplotlib'}
 
 # Heavy or foreign packages that a room must not know.
@@ -61,6 +65,7 @@ _FORBIDDEN = {
                 *_COMMAND_LINE},
     'evaluation': {'bsuite', 'reverb', *_COMMAND_LINE},
     'benchmarks': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
+    'cases': {'bsuite', 'reverb', 'acme', 'tensorflow', *_COMMAND_LINE},
     'envs': {'tensorflow', 'reverb', 'acme', *_COMMAND_LINE},
     'agents': {'bsuite', *_COMMAND_LINE},
     'datasets': {'bsuite', 'acme', *_COMMAND_LINE},

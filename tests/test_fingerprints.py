@@ -63,7 +63,8 @@ _LAYERS = (layers.Dense(8), layers.Dense(4, 'tanh'))
 # Fields of an agent's configs that are changed besides its tiny settings.
 _SMALLER = {'dfiv': {'treatment_net': _LAYERS, 'instrument_net': _LAYERS}}
 # Fields of a method's default config that lead to other branches.
-_BRANCHES = {'kiv': [{'random_features': 10, 'cross_fit': False}]}
+_BRANCHES = {'kiv': [
+    {'random_features': 10, 'folds': 1, 'search_bandwidths': False}]}
 _POLICY = testing.Mixed(np.array([0.3, 0.7]))
 
 

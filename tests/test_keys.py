@@ -22,9 +22,10 @@ from dfiv_ope.evaluation import (
   influence,
   interval_settings,
   selection,
+  sweep_spec,
 )
 from dfiv_ope.iv import methods, ridge
-from dfiv_ope.launch.experiments import inputs, jobs, plan, store, sweep_spec
+from dfiv_ope.launch.experiments import inputs, jobs, plan, store
 from dfiv_ope.nn import descent
 from dfiv_ope.policies import episode_returns
 from dfiv_ope.results import rows

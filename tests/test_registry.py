@@ -8,9 +8,9 @@ import pytest
 from dfiv_ope import agents, registry
 from dfiv_ope.agents.entries import base
 from dfiv_ope.datasets import log as log_lib
-from dfiv_ope.evaluation import result_rows, runs
+from dfiv_ope.evaluation import result_rows, runs, sweep_spec
 from dfiv_ope.iv import methods
-from dfiv_ope.launch.experiments import plan, sweep_spec
+from dfiv_ope.launch.experiments import plan
 from dfiv_ope.launch.reporting import figures, frames
 from dfiv_ope.ope import task
 from dfiv_ope.policies import finite

@@ -145,6 +145,14 @@ class Demand:
     """Draws rows."""
     return sample(self.n, rho=self.rho, seed=seed)
 
+  def truth(
+      self, treatment: types.FloatArray,
+      covariate: types.FloatArray | None = None,
+  ) -> types.FloatArray:
+    """Returns sales without noise, [B, 1]."""
+    assert covariate is not None
+    return structural(treatment, covariate)
+
   def metrics(self, predict: Structural) -> dict[str, float]:
     """Returns the error on the grid."""
     return {'mse': mean_squared_error(predict)}

@@ -54,7 +54,8 @@ _PAPER_TREATMENT = (
 
 def _dsprites_dfiv(parameters: Mapping[str, Any]) -> dfiv.Config:
   del parameters
-  return dfiv.Config(
+  return dataclasses.replace(
+      dfiv.DEMAND,
       treatment_net=_SPRITE_FEATURES, instrument_net=_SMOOTH,
       stage1_penalty=0.1, stage2_penalty=1., instrument_steps=5,
       treatment_learning_rate=2e-3, iterations=100, batch_size=1250,
@@ -71,8 +72,8 @@ def _dsprites_dfiv_paper(parameters: Mapping[str, Any]) -> dfiv.Config:
 
 def _dsprites_kiv(parameters: Mapping[str, Any]) -> kiv.Config:
   del parameters
-  return kiv.Config(
-      random_features=600, treatment_pixels=_SPRITE_PIXELS, slack=1.)
+  return dataclasses.replace(
+      kiv.PICTURES, random_features=600, treatment_pixels=_SPRITE_PIXELS)
 
 
 def _dsprites_kiv_paper(parameters: Mapping[str, Any]) -> kiv.Config:
@@ -136,7 +137,8 @@ def _demand_dfiv(parameters: Mapping[str, Any]) -> dfiv.Config:
   del parameters
   body = (_beside(_SPARSE_DIGIT), Dense(64, 'silu'), Dense(64, 'silu'),
           Dense(32, None))
-  return dfiv.Config(instrument_net=body, covariate_net=body, iterations=100)
+  return dataclasses.replace(
+      dfiv.DEMAND, instrument_net=body, covariate_net=body, iterations=100)
 
 
 def _demand_dfiv_paper(parameters: Mapping[str, Any]) -> dfiv.Config:
@@ -148,9 +150,9 @@ def _demand_dfiv_paper(parameters: Mapping[str, Any]) -> dfiv.Config:
 
 def _demand_kiv(parameters: Mapping[str, Any]) -> kiv.Config:
   del parameters
-  return kiv.Config(
-      random_features=1000, treatment_pixels=_DIGIT_PIXELS,
-      instrument_pixels=_DIGIT_PIXELS, slack=1.)
+  return dataclasses.replace(
+      kiv.PICTURES, random_features=1000, treatment_pixels=_DIGIT_PIXELS,
+      instrument_pixels=_DIGIT_PIXELS)
 
 
 def _demand_kiv_paper(parameters: Mapping[str, Any]) -> kiv.Config:
@@ -205,7 +207,8 @@ def _mnist_nets(
 def _mnist_dfiv(parameters: Mapping[str, Any]) -> dfiv.Config:
   # A number has few features to choose from, a picture has many.
   shown = 'x' in parameters['scenario']
-  return dfiv.Config(
+  return dataclasses.replace(
+      dfiv.DEMAND,
       **_mnist_nets(
           parameters,
           lambda *body: (*body, Dense(16, None), _norm('tanh')),

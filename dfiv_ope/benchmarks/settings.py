@@ -22,8 +22,8 @@ def config(
   Raises:
     ValueError: there is no such setting.
   """
-  if problem.name == 'demand':
-    return _demand(problem.parameters['n'], method, paper)
+  if problem.name in ('demand', 'suite'):
+    return _numbers(problem.parameters['n'], method, paper)
   tables = image_settings.PAPER if paper else image_settings.OURS
   made = tables[problem.name]
   if method not in made:
@@ -34,7 +34,7 @@ def config(
   return made[method](problem.parameters)
 
 
-def _demand(n: int, method: str, paper: bool) -> Any:
+def _numbers(n: int, method: str, paper: bool) -> Any:
   entry = registry.find(method, methods.ENTRIES)
   if not paper:
     return entry.configs['default']

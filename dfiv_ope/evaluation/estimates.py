@@ -56,7 +56,8 @@ class Estimate:
         np.array([run.metrics['estimate'] for run in self.sound]),
         np.array([run.resamples for run in self.sound]),
         np.array([run.metrics.get('correction', 0.) for run in self.sound]),
-        min(run.metrics.get('degrees', math.inf) for run in self.sound))
+        min(run.metrics.get('degrees', math.inf) for run in self.sound),
+        inference.checks(self.sound[0].metrics))
 
   @functools.cached_property
   def metrics(self) -> dict[str, float]:

@@ -13,6 +13,10 @@ for any other Q-function the efficient influence function of Kallus and Uehara
 (2020). The sum of all w e is the `correction`: what the log's Bellman equation
 says is missing from the value. An interval is wide enough to hold it.
 
+Neither shows what all of a method's runs share: bias. So an interval also
+reaches from the estimate to what unrelated estimators say of the same value
+(`evaluation.cross_checks`).
+
 Few episodes tell their own spread poorly, so that Student's t takes the place
 of the normal distribution. Features of more columns than the log has rows fit
 any reward, and the errors that are left say nothing. With too few episodes or
@@ -20,7 +24,7 @@ rows there is no interval: how few was chosen by how often intervals held
 (docs/intervals.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import math
 from typing import NamedTuple
 
@@ -40,6 +44,10 @@ _FEWEST_EFFECTIVE, FEW_EFFECTIVE = 2., 20.
 # than HEAVY of all |w r|: more than on 1,000 ordinary logs of 20 and more
 # episodes (docs/intervals.md).
 _HEAVY_ROWS, HEAVY = 0.001, 0.3
+# Of metrics that are what other estimators say of the same value.
+CHECK = 'check_'
+# Values that differ by less of their standard error are equal.
+_TIE = 1e-4
 # Draws of the training's randomness for each resample.
 _TRAINING_DRAWS = 50
 
@@ -54,6 +62,8 @@ class Interval(NamedTuple):
     data_error: standard error from the episodes that happen to be logged.
     training_error: standard error of the mean over runs; nan for one run.
     correction: the mean over runs.
+    reach: how far the lower and the upper end are moved towards what other
+      estimators say; both 0 or more.
   """
   estimate: float
   low: float
@@ -61,6 +71,7 @@ class Interval(NamedTuple):
   data_error: float
   training_error: float
   correction: float
+  reach: tuple[float, float] = (0., 0.)
 
   @property
   def data_share(self) -> float:
@@ -70,21 +81,25 @@ class Interval(NamedTuple):
 
 
 def contributions(
-    initial_values: types.FloatArray,
+    initial_values: types.FloatArray | None,
     weighted_errors: types.FloatArray,
     episodes: types.FloatArray,
 ) -> types.FloatArray:
   """Returns what each episode adds to the value, [E].
 
   Args:
-    initial_values: Q(s0, pi) of each episode, [E].
+    initial_values: Q(s0, pi) of each episode, [E]; None if start states were
+      given, which no episode brings about.
     weighted_errors: w e of each transition, [N].
     episodes: index of the episode of each transition, [N].
   """
-  count = len(initial_values)
+  count = (int(np.max(episodes)) + 1 if initial_values is None
+           else len(initial_values))
   added = np.bincount(episodes, weights=weighted_errors, minlength=count)
   # A sum of no mean: what all episodes share is no chance.
   added -= added.mean()
+  if initial_values is None:
+    return added
   return added + (initial_values - np.mean(initial_values)) / count
 
 
@@ -190,6 +205,12 @@ def mean_interval(
   return mean - half, mean + half
 
 
+def checks(metrics: Mapping[str, float]) -> dict[str, float]:
+  """Returns what other estimators say of the same value, by name."""
+  return {name.removeprefix(CHECK): value for name, value in metrics.items()
+          if name.startswith(CHECK)}
+
+
 class Draws(NamedTuple):
   """Estimates of S runs, and their changes by B resamples of the episodes.
 
@@ -198,17 +219,20 @@ class Draws(NamedTuple):
     changes: by the same resamples in every run, [S, B].
     corrections: what the Bellman equation says is missing, [S].
     degrees: of freedom, of `degrees`.
+    checks: what other estimators say of the same value, by name; empty if
+      none was asked.
   """
   estimates: types.FloatArray
   changes: types.FloatArray
   corrections: types.FloatArray
   degrees: float
+  checks: Mapping[str, float] = {}  # noqa: RUF012
 
   def interval(self, level: float) -> Interval:
     """Returns the confidence interval of the mean of the runs."""
     return interval(
         self.estimates, self.changes, self.corrections, level=level,
-        degrees=self.degrees)
+        degrees=self.degrees, checks=tuple(self.checks.values()))
 
   def less(self, other: 'Draws') -> 'Draws':
     """Returns the draws of the paired difference to another.
@@ -229,11 +253,17 @@ class Draws(NamedTuple):
       other = Draws(
           np.mean(other.estimates, keepdims=True),
           np.mean(other.changes, axis=0, keepdims=True),
-          np.mean(other.corrections, keepdims=True), other.degrees)
+          np.mean(other.corrections, keepdims=True), other.degrees,
+          other.checks)
+    # Where one has no such check, as the average of the log, nothing is known
+    # of its bias.
+    own, others = (float(np.mean(each.estimates)) for each in (self, other))
     return Draws(
         self.estimates - other.estimates, self.changes - other.changes,
         self.corrections - other.corrections,
-        min(self.degrees, other.degrees))
+        min(self.degrees, other.degrees),
+        {name: self.checks.get(name, own) - other.checks.get(name, others)
+         for name in dict.fromkeys((*self.checks, *other.checks))})
 
 
 def interval(
@@ -243,6 +273,7 @@ def interval(
     *,
     level: float,
     degrees: float = math.inf,
+    checks: Sequence[float] = (),
 ) -> Interval:
   """Returns the interval of the mean of several runs.
 
@@ -257,6 +288,8 @@ def interval(
     level: such as 0.95.
     degrees: of freedom, of `degrees`: with few, resampled changes are
       stretched as much as Student's t is wider than the normal distribution.
+    checks: what other estimators say: the ends are moved by as much as these
+      lie below and above the estimate.
   """
   if not 0. < level < 1.:
     raise ValueError(f'An interval needs a level in (0, 1), got {level:g}.')
@@ -274,12 +307,14 @@ def interval(
     quantiles = (np.arange(_TRAINING_DRAWS) + 0.5) / _TRAINING_DRAWS
     draws = draws + training * stats.t.ppf(quantiles, df=runs - 1)[None, :]
   low, high = np.quantile(draws, [tail, 1. - tail])
+  # The correction is what one more check says.
+  others = (estimate, estimate + correction, *checks)
+  below, above = estimate - min(others), max(others) - estimate
   return Interval(
-      estimate=estimate,
-      low=estimate + float(low) + min(correction, 0.),
-      high=estimate + float(high) + max(correction, 0.),
+      estimate=estimate, low=estimate + float(low) - below,
+      high=estimate + float(high) + above,
       data_error=float(np.std(data)), training_error=training,
-      correction=correction)
+      correction=correction, reach=(below, above))
 
 
 def probability_of_best(
@@ -302,5 +337,7 @@ def probability_of_best(
       error = np.std(each.estimates, ddof=1) / np.sqrt(runs)
       drawn = drawn + error * generator.standard_t(runs - 1, size=len(drawn))
     values.append(drawn)
-  best = np.argmax(values, axis=0)  # [B]
+  # Equal policies differ by rounding; of such the first is taken.
+  slack = _TIE * float(np.max(np.std(values, axis=1)))
+  best = np.argmax(values >= np.max(values, axis=0) - slack, axis=0)  # [B]
   return np.bincount(best, minlength=len(candidates)) / len(best)

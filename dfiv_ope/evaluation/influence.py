@@ -9,6 +9,7 @@ interval is that of its own regression; trained methods share the default ones.
 
 from collections.abc import Iterable, Sequence
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,21 @@ class Effect(NamedTuple):
   correction: float
 
 
+class Weighed(NamedTuple):
+  """Weights that were solved for with those of other policies.
+
+  Attributes:
+    weights: w of every transition, [N].
+    rewards: of every transition, on the scale of the problem, [N].
+    columns: how many unknowns were solved for.
+    first_stage: as in `Influence`.
+  """
+  weights: types.FloatArray
+  rewards: types.FloatArray
+  columns: int
+  first_stage: first_stage.LogFirstStage
+
+
 class Influence:
   """The episodes' influence on values of one policy.
 
@@ -72,6 +88,8 @@ class Influence:
       initial_observations: tf.Tensor,
       features: random_features.Settings,
       agent: base.Agent | None = None,
+      weighed: Weighed | None = None,
+      fixed_starts: bool = False,
   ):
     """Solves for the weights.
 
@@ -83,11 +101,16 @@ class Influence:
       features: of `settings`.
       agent: that has learned from the same log with these features, so that
         they need not be fitted again.
+      weighed: weights of features for each action, if they are known.
+      fixed_starts: whether start states were given, so that they are not those
+        of the episodes.
     """
     self.features = features
     self.cells = (
         table_lstd.cells(problem) if table_lstd.fits(problem, features) else 0)
     self._parts = parts
+    self._weighed = weighed
+    self._fixed_starts = fixed_starts
     self._problem = problem
     self._episodes = episodes
     self._initial_observations = initial_observations
@@ -95,6 +118,11 @@ class Influence:
     self.extrapolation = 0.
     self._held_out: types.FloatArray | float = 1.
     self.first_stage: first_stage.LogFirstStage | None = None
+    if weighed is not None:
+      self.kind = random_features.PER_ACTION
+      self.weights, self.columns = weighed.weights, weighed.columns
+      self.first_stage = weighed.first_stage
+      return
     if one_step_lstd.fits(problem, features):
       fit = _one_step(problem, parts, initial_observations, features, agent)
       self.kind = random_features.ONE_STEP
@@ -105,9 +133,7 @@ class Influence:
       self._held_out = 1. / (1. - fit.leverage)
       return
     sizes = [len(rows.outcome) for rows in parts()]
-    used = _pairs(range(len(sizes)), len(episodes), interval_settings.DUAL_ROWS)
-    looked_at = _pairs(used, sum(sizes[index] for index in used),
-                       first_stage.MOST_ROWS)
+    used, looked_at = thinned(sizes)
     if self.cells:
       features = dataclasses.replace(
           features, joint_features=min(features.joint_features, _TABLE_JOINT))
@@ -175,10 +201,11 @@ class Influence:
     return float(np.sum(self.weights) ** 2 / (
         len(self.weights) * np.sum(np.square(self.weights))))
 
-  @property
+  @functools.cached_property
   def heavy_share(self) -> float:
     """Share of all |w r| that the largest thousandth of rows has."""
-    rewards = np.concatenate([rows.outcome[:, 0] for rows in self._parts()])
+    rewards = self._weighed.rewards if self._weighed else np.concatenate(
+        [rows.outcome[:, 0] for rows in self._parts()])
     return inference.heavy_share(self.weights * rewards)
 
   def _initial(self) -> Iterable[decisions.Decision]:
@@ -212,7 +239,9 @@ class Influence:
     scale = self._problem.value_scale
     weighted = scale * self.weights * np.concatenate(
         [errors(rows)[:, 0] for rows in self._parts()])
-    if initial_values is None:
+    if self._fixed_starts:
+      initial_values = None
+    elif initial_values is None:
       initial_values = scale * np.concatenate(
           [agent.predict(each).numpy()[:, 0] for each in self._initial()])
     added = inference.contributions(
@@ -269,6 +298,17 @@ def _variance(
           decision.observation, decision.actions[:, choice])).numpy()
       for choice in range(decision.actions.shape[1])], axis=1)  # [B, K]
   return np.var(values, axis=1, ddof=1) / values.shape[1]
+
+
+def thinned(sizes: Sequence[int]) -> tuple[list[int], list[int]]:
+  """Returns the parts of a log that weights and the first stage are made of.
+
+  Args:
+    sizes: rows of each part of the log.
+  """
+  used = _pairs(range(len(sizes)), sum(sizes), interval_settings.DUAL_ROWS)
+  return used, _pairs(
+      used, sum(sizes[index] for index in used), first_stage.MOST_ROWS)
 
 
 def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:

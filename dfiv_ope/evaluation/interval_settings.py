@@ -3,6 +3,7 @@
 They are part of the key of a result row, so they are known without TensorFlow.
 """
 
+from collections.abc import Iterable
 import dataclasses
 from typing import Any
 
@@ -11,7 +12,7 @@ from dfiv_ope.agents.entries import base, random_features
 
 # Of the numbers of intervals, in `influence` and `inference`: raised when they
 # change, see `registry.Entry`.
-VERSION = 3
+VERSION = 4
 # A longer log is thinned to about as many rows to solve for the weights.
 DUAL_ROWS = 200_000
 # Draws of the episodes.
@@ -58,3 +59,15 @@ def settings(
           else 'joint_features')
   return dataclasses.replace(
       few, reduced=getattr(few, used) < getattr(default, used))
+
+
+def require(
+    configs_: Iterable[base.MethodConfig], num_actions: int, *, rows: int,
+) -> None:
+  """Refuses configs whose features do not fit the memory; as `settings`.
+
+  Raises:
+    ValueError: there is one.
+  """
+  for config in configs_:
+    settings(config, num_actions, rows=rows)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Result rows of runs: what the command line writes and reports read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def user_log(
       actions=log.num_actions, target=target, transitions=len(log),
       episodes=log.num_episodes, log_return=average.mean,
       log_standard_error=average.standard_error, overlap=task.overlap,
-      policy=policy, action_labels=tuple(log.action_labels), notes=log.notes)
+      policy=policy, action_labels=tuple(log.action_labels), notes=task.notes)
 
 
 def of_run(
@@ -77,6 +78,37 @@ def of_run(
       version=version(method), inference=inference(method),
       # Few digits keep rows small.
       resamples=tuple(float(f'{change:.6g}') for change in run.resamples))
+
+
+def told(
+    found: Iterable[rows.Row], names: Mapping[str, str],
+    truths: Mapping[str, float],
+) -> list[rows.Row]:
+  """Returns rows with what a user says of policies: names and true values.
+
+  Rows may have been written when a policy was called otherwise, or when its
+  value was not known.
+
+  Args:
+    found: rows of any problems.
+    names: what policies of users are called, by digest.
+    truths: their values, by digest.
+  """
+  return [
+      _with_truth(row, truths[row.problem.target])
+      if isinstance(row.problem, problems.UserLog)
+      and row.problem.target in truths else row
+      for row in rows.renamed(found, names)]
+
+
+def _with_truth(row: rows.Row, truth: float) -> rows.Row:
+  assert isinstance(row.problem, problems.OnDataset)
+  kept = {name: value for name, value in row.metrics.items()
+          if name not in ('error', 'relative_error')}
+  return dataclasses.replace(
+      row, problem=dataclasses.replace(
+          row.problem, truth=truth, truth_standard_error=None),
+      metrics={**kept, **errors(kept['estimate'], truth)} if kept else {})
 
 
 def outcome(run: 'runs.Run') -> str:

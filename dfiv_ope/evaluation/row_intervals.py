@@ -38,7 +38,8 @@ def draws(rows: Sequence[rows_lib.Row]) -> inference.Draws:
       np.array([row.metrics['estimate'] for row in rows]),
       np.array([row.resamples for row in rows]),
       np.array([row.metrics.get('correction', 0.) for row in rows]),
-      min(row.metrics.get('degrees', float('inf')) for row in rows))
+      min(row.metrics.get('degrees', float('inf')) for row in rows),
+      inference.checks(rows[0].metrics))
 
 
 def difference(

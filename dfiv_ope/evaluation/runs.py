@@ -21,7 +21,12 @@ from dfiv_ope import agents, types
 from dfiv_ope.agents import base, checkpoints, direct, memory
 from dfiv_ope.agents.entries import base as entry_base
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import inference, influence, interval_settings
+from dfiv_ope.evaluation import (
+  cross_checks,
+  inference,
+  influence,
+  interval_settings,
+)
 from dfiv_ope.ope import targets
 from dfiv_ope.ope import task as task_lib
 
@@ -59,8 +64,16 @@ class Evaluator:
     task: the log and the target policy.
   """
 
-  def __init__(self, task: task_lib.EvaluationTask):
+  def __init__(self, task: task_lib.EvaluationTask, *, checked: bool = True):
+    """Makes what runs share when it is first asked for.
+
+    Args:
+      task: the log and the target policy.
+      checked: whether unrelated estimators are asked, too.
+    """
     self.task = task
+    self._checked = checked
+    self._checks: dict[str, float] | None = None
     self._influences: dict[
         random_features.Settings, influence.Influence] = {}
 
@@ -103,8 +116,15 @@ class Evaluator:
           task.problem,
           memory.InMemory(task.rows, batch_size=1, seed=0).parts,
           episodes=task.log.episodes, features=features, agent=agent,
-          initial_observations=task.initial_observations)
+          initial_observations=task.initial_observations,
+          fixed_starts=task.log.starts is not None)
     return self._influences[features]
+
+  def checks(self) -> Mapping[str, float]:
+    """Returns what unrelated estimators say of the value, as metrics."""
+    if self._checks is None:
+      self._checks = cross_checks.measure(self.task) if self._checked else {}
+    return self._checks
 
   def run(
       self, method: str, config: entry_base.MethodConfig, *, seed: int,
@@ -139,6 +159,7 @@ class Evaluator:
     """Runs an estimator that has no Q-function."""
     started = time.process_time()
     try:
+      _require_episodes(method, self.task)
       found: direct.Direct = agents.load(method).estimate(
           config, self.task, seed=seed)
     except direct.UnanswerableError as error:
@@ -152,7 +173,7 @@ class Evaluator:
     return Run(
         seed=seed, curves={}, resamples=resamples, failure='',
         cpu_seconds=seconds, metrics={
-            **self._returns, 'estimate': found.value,
+            **_returns(self.task), **self.checks(), 'estimate': found.value,
             'correction': found.correction,
             'data_error': float(np.std(resamples)),
             'degrees': inference.degrees(found.added),
@@ -208,43 +229,10 @@ class Evaluator:
       return Run(seed=seed, metrics={}, curves=curves, resamples=np.zeros(0),
                  failure=failure, cpu_seconds=cpu_seconds)
     found = self.influence(learner.agent.config, learner.agent)
-    effect = found.measure(learner.agent, learner.initial_values)
-    draw_error = found.draw_error(learner.agent)
-    resamples = _widened(
-        inference.resample(effect.added),
-        np.hypot(draw_error, found.extrapolation), seed)
-    metrics = {
-        **self._returns,
-        **{name: values[-1] for name, values in curves.items()
-           if name != 'updates'},
-        'correction': effect.correction,
-        'data_error': float(np.std(resamples)),
-        'degrees': inference.degrees(effect.added),
-        'effective_share': found.effective_share,
-        'heavy_share': found.heavy_share,
-        'columns': found.columns,
-        'overlap_cells': found.cells,
-        'overlap_features': found.size,
-        'overlap_joint': float(found.together),
-        'overlap_one_step': float(found.one_step),
-        'overlap_bandwidth_scale': found.features.bandwidth_scale,
-        'overlap_reduced': float(found.features.reduced),
-        **({'extrapolation': found.extrapolation}
-           if found.extrapolation else {}),
-        **({'draws': float(targets.DRAWS), 'draw_error': draw_error}
-           if draw_error else {}),
-        **({} if found.first_stage is None
-           else found.first_stage.measure(learner.agent))}
-    return Run(seed=seed, metrics=metrics, curves=curves, resamples=resamples,
-               failure='', cpu_seconds=cpu_seconds)
-
-  @property
-  def _returns(self) -> dict[str, float]:
-    """What an episode earned tells what is plausible, if none was cut off."""
-    log = self.task.log
-    return {} if log.truncated else {
-        'lowest_return': float(np.min(log.returns)),
-        'highest_return': float(np.max(log.returns))}
+    return summarise(
+        self.task, learner.agent, found,
+        found.measure(learner.agent, learner.initial_values), curves=curves,
+        seed=seed, cpu_seconds=cpu_seconds, checks=self.checks())
 
   def log_average(self) -> Run:
     """Returns the naive estimate: the average return of the log."""
@@ -255,6 +243,78 @@ class Evaluator:
         resamples=inference.resample(added),
         metrics={'estimate': self.task.log.average_return.mean,
                  'degrees': inference.degrees(added)})
+
+
+def summarise(
+    task: task_lib.EvaluationTask, agent: base.Agent,
+    found: influence.Influence,
+    effect: influence.Effect, *, curves: Mapping[str, list[float]],
+    seed: int, cpu_seconds: float, checks: Mapping[str, float],
+) -> Run:
+  """Returns the run of an agent that has learned.
+
+  Args:
+    task: the log and the target policy.
+    agent: the method.
+    found: the influence of the episodes, in its features.
+    effect: what they do to its estimate.
+    curves: the estimate and losses at each evaluation point.
+    seed: of the run.
+    cpu_seconds: that it took.
+    checks: of `Evaluator.checks`.
+  """
+  draw_error = found.draw_error(agent)
+  resamples = _widened(
+      inference.resample(effect.added),
+      np.hypot(draw_error, found.extrapolation), seed)
+  metrics = {
+      **_returns(task), **checks,
+      **{name: values[-1] for name, values in curves.items()
+         if name != 'updates'},
+      'correction': effect.correction,
+      'data_error': float(np.std(resamples)),
+      'degrees': inference.degrees(effect.added),
+      'effective_share': found.effective_share,
+      'heavy_share': found.heavy_share,
+      'columns': found.columns,
+      'overlap_cells': found.cells,
+      'overlap_features': found.size,
+      'overlap_joint': float(found.together),
+      'overlap_one_step': float(found.one_step),
+      'overlap_bandwidth_scale': found.features.bandwidth_scale,
+      'overlap_reduced': float(found.features.reduced),
+      **({'extrapolation': found.extrapolation}
+         if found.extrapolation else {}),
+      **({'draws': float(targets.DRAWS), 'draw_error': draw_error}
+         if draw_error else {}),
+      **({} if found.first_stage is None
+         else found.first_stage.measure(agent))}
+  return Run(seed=seed, metrics=metrics, curves=curves, resamples=resamples,
+             failure='', cpu_seconds=cpu_seconds)
+
+
+def _require_episodes(
+    method: str, task: task_lib.EvaluationTask) -> None:
+  """Refuses logs whose episodes do not begin where the value does.
+
+  Raises:
+    UnanswerableError: the log has only transitions, or start states were given.
+  """
+  if task.log.transitions_only or task.log.starts is not None:
+    raise direct.UnanswerableError(
+        f'{method} weighs whole episodes from their own start states, but '
+        + ('the log is of transitions without episodes' if
+           task.log.transitions_only else 'other start states were given')
+        + '. Use lstd, kiv, fqe or dfiv.')
+
+
+def _returns(task: task_lib.EvaluationTask) -> dict[str, float]:
+  """What an episode earned tells what is plausible, if none was cut off."""
+  log = task.log
+  spread = {'return_spread': float(np.std(log.returns))}
+  return spread if log.truncated or log.starts is not None else {
+      **spread, 'lowest_return': float(np.min(log.returns)),
+      'highest_return': float(np.max(log.returns))}
 
 
 def _widened(

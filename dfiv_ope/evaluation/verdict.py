@@ -29,10 +29,12 @@ class Answer(NamedTuple):
     difference: interval of the value less the behaviour policy's, paired by
       resampled episodes; None if there is none.
     missing: why it has no confidence interval; empty if it has one.
+    interval: of the value; None if there is none.
   """
   metrics: Mapping[str, float]
   difference: inference.Interval | None = None
   missing: str = ''
+  interval: inference.Interval | None = None
 
 
 class Support(NamedTuple):

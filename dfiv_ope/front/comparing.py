@@ -5,11 +5,17 @@ import dataclasses
 import functools
 import html
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dfiv_ope.evaluation import inference
+from dfiv_ope.evaluation import (
+  comparison,
+  estimates,
+  inference,
+  policy_ranking,
+  runs,
+)
 from dfiv_ope.front import evaluating, result
 from dfiv_ope.ope import episodes
 from dfiv_ope.ope import task as task_lib
@@ -63,6 +69,30 @@ class Comparison:
         list(known.values())).tolist(), strict=True))
 
   @property
+  def rank_correlation(self) -> float:
+    """Spearman's, of estimates and known values; nan without two of them."""
+    estimates_, truths = self._known
+    return policy_ranking.rank_correlation(estimates_, truths)
+
+  def regret(self, k: int = 1) -> float:
+    """Returns what the best of the k highest estimates falls short of.
+
+    Args:
+      k: number of policies that could be tried.
+
+    Raises:
+      ValueError: there are not so many policies whose values are known.
+    """
+    return policy_ranking.regret(*self._known, k)
+
+  @property
+  def _known(self) -> tuple[list[float], list[float]]:
+    """Estimates and values of the policies whose value is known."""
+    known = [(each.value, each.truth) for each in self.results.values()
+             if each.truth is not None and not math.isnan(each.value)]
+    return [value for value, _ in known], [truth for _, truth in known]
+
+  @property
   def warnings(self) -> list[str]:
     """What to beware of, with the name of each policy."""
     return [f'{name}: {each}' for name, found in self.results.items()
@@ -95,7 +125,8 @@ class Comparison:
           'best_difference_low': best.interval(level).low,
           'best_difference_high': best.interval(level).high,
           'probability_of_best': self.probability_of_best[name],
-          'overlap': found.overlap.grade})
+          'overlap': found.overlap.grade,
+          **({} if found.truth is None else {'truth': found.truth})})
     return pd.DataFrame(lines).set_index('policy')
 
   def plot(self, axes: 'mpl_axes.Axes | None' = None) -> 'mpl_axes.Axes':
@@ -141,6 +172,8 @@ def compare(
     methods: str | Sequence[str] = 'lstd',
     seeds: int = 3,
     configs: evaluating.Configs | None = None,
+    truths: Mapping[str, float] | None = None,
+    initial_observations: Any = None,
     trust_policy: bool = False,
     verbose: bool = False,
 ) -> Comparison:
@@ -154,6 +187,9 @@ def compare(
     methods: as in `evaluate`; the first one ranks.
     seeds: number of seeds of each.
     configs: as in `evaluate`.
+    truths: known values of policies, by name, for `rank_correlation` and
+      `regret`.
+    initial_observations: as in `evaluate`.
     trust_policy: load SavedModels whatever operations they hold.
     verbose: show a progress bar.
 
@@ -166,19 +202,30 @@ def compare(
         f'{type(policies).__name__}.')
   chosen = evaluating.configs_of(methods, configs or {})
   evaluating.check_seeds(seeds)
+  truths = truths or {}
+  unknown = sorted(set(truths) - set(policies))
+  if unknown:
+    raise ValueError(
+        f'truths has {", ".join(unknown)}, which is not among the policies '
+        f'{", ".join(policies)}.')
+  for name, value in truths.items():
+    evaluating.check_truth(f'The truth of {name}', value)
+  if initial_observations is not None:
+    log = log.starting_from(initial_observations)
   targets = {
       name: task_lib.find_policy(policy, log, trusted=trust_policy)
       for name, policy in policies.items()}
-  found: dict[str, result.Result] = {}
-  first: task_lib.EvaluationTask | None = None
-  each = len(chosen) * seeds
+  asked = comparison.tasks(
+      log, {name: target.policy for name, target in targets.items()})
   with evaluating.progress_bar(
-      verbose, 'Comparing', each * len(targets)) as update:
-    for place, (name, target) in enumerate(targets.items()):
-      task = task_lib.EvaluationTask(log, target.policy, like=first)
-      first = first or task
-      found[name] = evaluating.run(
-          task, name, target.digest, chosen, seeds=seeds,
-          update=lambda done, note, place=place,  # type: ignore[misc]
-          name=name: update(place * each + done, f'{name} {note}'))
-  return Comparison(found)
+      verbose, 'Comparing', len(chosen) * seeds * len(targets)) as update:
+    found = comparison.estimate(asked, chosen, seeds=seeds, progress=update)
+  average = estimates.log_average(runs.Evaluator(next(iter(asked.values()))))
+  for task in asked.values():
+    task.forget()
+  return Comparison({
+      name: result.Result(
+          task=asked[name], policy=name, digest=target.digest,
+          configs=dict(chosen), estimates=found[name], log_average=average,
+          truth=truths.get(name))
+      for name, target in targets.items()})

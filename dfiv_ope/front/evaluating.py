@@ -26,7 +26,10 @@ def evaluate(
     methods: str | Sequence[str] = ('lstd', 'fqe'),
     seeds: int = 3,
     configs: Configs | None = None,
+    truth: float | None = None,
+    initial_observations: Any = None,
     trust_policy: bool = False,
+    all_columns: bool = False,
     verbose: bool = False,
 ) -> result.Result:
   """Estimates the value of a policy from a log, with confidence intervals.
@@ -47,7 +50,14 @@ def evaluate(
     seeds: number of seeds of each.
     configs: changes of the default hyper-parameters by method: a config, or
       values by name, such as {'fqe': {'updates': 2000}}.
+    truth: the policy's value, if it is known: tables and figures show it, and
+      errors; nothing is fitted to it.
+    initial_observations: states that the value is the mean over, [M, D]; None
+      for those that episodes start from.
     trust_policy: load a SavedModel whatever operations it holds.
+    all_columns: keep columns of the observations that neither the policy nor
+      the steps of the log depend on; they are left out otherwise, and
+      `Result.warnings` says which.
     verbose: show a progress bar.
 
   Returns:
@@ -58,11 +68,16 @@ def evaluate(
   """
   chosen = configs_of(methods, configs or {})
   check_seeds(seeds)
+  check_truth('truth', truth)
+  if initial_observations is not None:
+    log = log.starting_from(initial_observations)
   target = task_lib.find_policy(policy, log, trusted=trust_policy)
-  task = task_lib.EvaluationTask(log, target.policy)
+  task = task_lib.EvaluationTask(
+      log, target.policy, dropped=() if all_columns else None)
   with progress_bar(verbose, 'Evaluating', len(chosen) * seeds) as update:
-    return run(task, target.description, target.digest, chosen, seeds=seeds,
-               update=update)
+    found = run(task, target.description, target.digest, chosen, seeds=seeds,
+                update=update)
+  return dataclasses.replace(found, truth=truth)
 
 
 def run(
@@ -135,6 +150,14 @@ def check_seeds(seeds: int) -> None:
   """Refuses a number of seeds that is none."""
   if not isinstance(seeds, int) or isinstance(seeds, bool) or seeds < 1:
     raise ValueError(f'seeds must be a whole number from 1, got {seeds!r}.')
+
+
+def check_truth(name: str, value: float | None) -> None:
+  """Refuses a known value that is no number."""
+  if value is not None and not (
+      isinstance(value, int | float | np.number)
+      and not isinstance(value, bool) and np.isfinite(value)):
+    raise ValueError(f'{name} must be a finite number, got {value!r}.')
 
 
 @contextlib.contextmanager

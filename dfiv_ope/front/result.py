@@ -13,6 +13,7 @@ from dfiv_ope import configs as configs_lib
 from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import estimates as estimates_lib
 from dfiv_ope.evaluation import inference, result_rows, verdict
+from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.ope import overlap
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.results import rows as rows_lib
@@ -57,6 +58,7 @@ class Result:
     configs: hyper-parameters of each method.
     estimates: of each method; the first is the answer.
     log_average: the naive estimate, the average return of the log.
+    truth: the policy's value, if the user knows it; nothing is fitted to it.
   """
   task: task_lib.EvaluationTask
   policy: str
@@ -64,6 +66,7 @@ class Result:
   configs: Mapping[str, base.MethodConfig]
   estimates: Mapping[str, estimates_lib.Estimate]
   log_average: estimates_lib.Estimate
+  truth: float | None = None
 
   @property
   def method(self) -> str:
@@ -107,6 +110,15 @@ class Result:
     return _difference(
         self._of(method), other.estimates[method or self.method])
 
+  def trust(self, *, method: str | None = None) -> trust_lib.Trust:
+    """Returns how far to trust an estimate: a word, and reasons against it.
+
+    Args:
+      method: another than the first.
+    """
+    return trust_lib.judge(
+        self._answer(self._of(method)), verdict.support(self.overlap))
+
   @property
   def overlap(self) -> overlap.Overlap:
     """How far the log holds what the target policy would do."""
@@ -120,13 +132,15 @@ class Result:
         f'{run.failure.rstrip(".")}; excluded from averages.'
         for name, each in self.estimates.items()
         for run in each.runs if run.failure]
-    return failed + verdict.collect(
-        {name: verdict.Answer(
-            each.metrics, each.difference(self.log_average), each.missing)
+    judged = trust_lib.sentences({
+        name: self.trust(method=name)
+        for name, each in self.estimates.items() if each.sound})
+    return failed + judged + verdict.collect(
+        {name: self._answer(each)
          for name, each in self.estimates.items() if each.sound},
         support=verdict.support(self.overlap, self.task.log.action_labels),
         level=0.95,
-        notes=[note.sentence for note in self.task.log.notes])
+        notes=[note.sentence for note in self.task.notes])
 
   def to_frame(self, level: float = 0.95) -> 'pd.DataFrame':
     """Returns a line for each method, the average of the log first.
@@ -149,8 +163,12 @@ class Result:
           'difference': paired.value,
           'difference_low': paired.interval(level).low,
           'difference_high': paired.interval(level).high,
+          'trust': '' if each is self.log_average
+          else self.trust(method=name).grade,
           'effective_share': each.metrics.get('effective_share', math.nan),
-          'cpu_seconds': sum(run.cpu_seconds for run in each.runs)})
+          'cpu_seconds': sum(run.cpu_seconds for run in each.runs),
+          **({} if self.truth is None else {
+              'truth': self.truth, 'error': abs(each.value - self.truth)})})
     return pd.DataFrame(lines).set_index('method')
 
   def rows(self) -> list[rows_lib.Row]:
@@ -167,7 +185,8 @@ class Result:
       made += [
           result_rows.of_run(problem, name, config, run, custom=custom)
           for run in each.runs]
-    return made
+    return result_rows.told(
+        made, {}, {} if self.truth is None else {self.digest: self.truth})
 
   def plot(self, axes: 'mpl_axes.Axes | None' = None) -> 'mpl_axes.Axes':
     """Draws estimates with intervals beside the log's average return.
@@ -199,7 +218,8 @@ class Result:
     low, high = self.interval()
     ends = '' if math.isnan(low) else f' [{low:.4g}, {high:.4g}]'
     return (f'<Result {self.policy} on {self.task.log.name}: '
-            f'{self.value:.4g}{ends} by {self.method}, log average '
+            f'{self.value:.4g}{ends} by {self.method}, '
+            f'{self.trust().grade}, log average '
             f'{self.log_average.value:.4g}>')
 
   def _repr_html_(self) -> str:
@@ -221,6 +241,11 @@ class Result:
     rows = self.rows()
     (found,) = log_results.collect(frames.log(rows), rows)
     return found
+
+  def _answer(self, found: estimates_lib.Estimate) -> verdict.Answer:
+    return verdict.Answer(
+        found.metrics, found.difference(self.log_average), found.missing,
+        found.interval())
 
   def _of(self, method: str | None) -> estimates_lib.Estimate:
     if method is not None and method not in self.estimates:

@@ -82,7 +82,7 @@ def warnings(
       fall, steps = late_fall(losses), getattr(config, parameter)
       found.append(NotConvergedWarning(
           f'The training has not converged: {name} still fell by '
-          f'{100. * fall:.2g} % over the last quarter of {steps} {parameter}, '
-          'so the estimate may be far from what a longer training gives. Try '
-          f'{parameter}={4 * steps}.'))
+          f'{100. * fall:.2g} % over the last quarter of its checks ({steps} '
+          f'{parameter}), so the estimate may be far from what a longer '
+          f'training gives. Try {parameter}={4 * steps}.'))
   return found

@@ -17,9 +17,11 @@ import warnings
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv import effects, estimators, iv_estimator
+from dfiv_ope.iv import effects, estimators, iv_estimator, linear_estimator
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+# Of confidence.
+LEVEL = 0.95
 # A treatment of no more values than this has a level for each of them.
 FEW_VALUES = 5
 # Half of the step of a derivative, in standard deviations of the treatment.
@@ -66,6 +68,8 @@ class TreatmentEffects(NamedTuple):
     curve: values of the treatment, average outcomes and those by plain
       regression, [points, 3]. Of many rows with covariates its shape is that
       of 1,000 drawn rows, its height at the base that of all.
+    band: lower and upper ends of 95 % confidence intervals at each point of
+      the curve, [points, 2]; None for methods that have none.
   """
   treatment: str
   base: float
@@ -73,6 +77,7 @@ class TreatmentEffects(NamedTuple):
   derivative: float
   plain_derivative: float
   curve: types.FloatArray
+  band: types.FloatArray | None = None
 
 
 def plain_regression(
@@ -134,9 +139,27 @@ def measure(
     found.append(_one(
         [_Averages(each, T, X, column, seed) for each in (estimator, plain)],
         T[:, column], name))
+    found[-1] = found[-1]._replace(band=_band(
+        estimator, T, X, column, found[-1].curve[:, 0]))
     if progress is not None:
       progress(column + 1, len(names))
   return found
+
+
+def _band(
+    estimator: effects.Effects, T: types.FloatArray,
+    X: types.FloatArray | None, column: int, values: types.FloatArray,
+) -> types.FloatArray | None:
+  """Returns intervals of a linear fit at values of one treatment."""
+  if not isinstance(estimator, linear_estimator.LinearEstimator) or (
+      estimator.inference_ is None or not estimator.inference_.constant):
+    return None
+  means = np.concatenate([
+      T.mean(axis=0), [] if X is None else X.mean(axis=0), [1.]])
+  contrasts = np.tile(means, (len(values), 1))
+  contrasts[:, column] = values
+  each = estimator.inference_.combine(contrasts, LEVEL)
+  return np.stack([each.low, each.high], axis=1)
 
 
 class _Averages:

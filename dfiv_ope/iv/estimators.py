@@ -1,4 +1,4 @@
-"""The six methods as estimators on arrays, with scikit-learn's habits.
+"""The methods as estimators on arrays, with scikit-learn's habits.
 
     from dfiv_ope import estimators
 
@@ -11,8 +11,8 @@ Hyper-parameters are those of the method's `Config`, keyword-only. Data may be
 arrays, data frames or lists: Y [n], T, Z and X [n] or [n, columns]. Pipelines
 and searches of scikit-learn take `regressors.IVRegressor`.
 
-TwoSLS, SieveIV and KIV are solved with numpy. DeepIV, DeepGMM and DFIV load
-TensorFlow when they are first named.
+TwoSLS, SieveIV, KIV and AGMM are solved with numpy. DeepIV, DeepGMM and DFIV
+load TensorFlow when they are first named.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,29 +21,89 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import types
-from dfiv_ope.iv import identification, iv_estimator, storage
+from dfiv_ope.iv import (
+  identification,
+  iv_estimator,
+  linear_estimator,
+  storage,
+)
+from dfiv_ope.iv.linear import fitting
 
 
-class TwoSLS(iv_estimator.IVEstimator, method='two_sls', dtype=np.float64,
-             most_splits=0):
+class TwoSLS(
+    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
+    most_splits=0, parameters=linear_estimator.PARAMETERS):
   """Linear two-stage least squares."""
 
-  _linear = True
-
   @property
-  def coef_(self) -> types.FloatArray:
-    """Coefficients of T and X on the raw scale, [columns of T, then of X]."""
-    self._check_fitted()
-    scales = [
-        each.scale for each in (self.scales_.treatment, self.scales_.covariate)
-        if each is not None]
-    weights = self.model_.weights[:-1, 0]
-    return weights * self.scales_.outcome.scale / np.concatenate(scales)
+  def _penalised(self) -> bool:
+    default = type(self)()
+    return (self.stage1_penalty > default.stage1_penalty
+            or self.stage2_penalty > default.stage2_penalty)
 
   def _refuses(self, found: identification.Identification) -> bool:
     # A penalty that was asked for picks one of the answers.
     return self.stage2_penalty <= type(self)().stage2_penalty
+
+
+class LIML(
+    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
+    most_splits=0, configurable=False, parameters={
+        **linear_estimator.PARAMETERS, 'fuller': 0.}):
+  """Limited-information maximum likelihood, or Fuller's correction of it.
+
+  Parameters:
+    fuller: 0 for LIML; 1 makes it about unbiased.
+  """
+
+  _estimator = fitting.LIML
+
+  def _own_settings(self) -> dict[str, Any]:
+    return {'fuller': self.fuller}
+
+
+class KClass(
+    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
+    most_splits=0, configurable=False, parameters={
+        **linear_estimator.PARAMETERS, 'kappa': 1.}):
+  """The k-class estimator of a given kappa.
+
+  Parameters:
+    kappa: 0 is ordinary least squares, 1 two-stage least squares.
+  """
+
+  _estimator = fitting.K_CLASS
+
+  def _own_settings(self) -> dict[str, Any]:
+    return {'kappa': self.kappa}
+
+
+class GMM(
+    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
+    most_splits=0, configurable=False, parameters={
+        **linear_estimator.PARAMETERS, 'steps': 2}):
+  """Efficient GMM; its weights are by the covariance of the fit.
+
+  Parameters:
+    steps: how often it is solved, the first time by two-stage least squares.
+  """
+
+  _estimator = fitting.GMM
+
+  def _own_settings(self) -> dict[str, Any]:
+    return {'steps': self.steps}
+
+
+class CrossFitTwoSLS(
+    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
+    most_splits=0, configurable=False,
+    parameters=linear_estimator.PARAMETERS):
+  """Two-stage least squares for many instruments: a jackknife (UJIVE).
+
+  The first-stage fit of each row, or of each cluster, is by the others.
+  """
+
+  _estimator = fitting.CROSS_FIT
 
 
 class SieveIV(iv_estimator.IVEstimator, method='sieve', dtype=np.float64,
@@ -61,9 +121,17 @@ class KIV(iv_estimator.IVEstimator, method='kiv', dtype=np.float64,
   """Kernel instrumental variable regression."""
 
 
+class AGMM(iv_estimator.IVEstimator, method='agmm', dtype=np.float64,
+           most_splits=1):
+  """Adversarial GMM on kernels, in closed form."""
+
+
 _NAMES = {
-    'two_sls': 'TwoSLS', 'sieve': 'SieveIV', 'kiv': 'KIV',
+    'two_sls': 'TwoSLS', 'sieve': 'SieveIV', 'kiv': 'KIV', 'agmm': 'AGMM',
     'deepiv': 'DeepIV', 'deepgmm': 'DeepGMM', 'dfiv': 'DFIV'}
+
+# Linear estimators that are no methods of their own.
+_LINEAR = ('LIML', 'KClass', 'GMM', 'CrossFitTwoSLS')
 
 
 class _Estimators(Mapping[str, type[iv_estimator.IVEstimator]]):
@@ -91,8 +159,8 @@ ESTIMATORS = _Estimators(_NAMES)
 def load(directory: str | pathlib.Path) -> iv_estimator.IVEstimator:
   """Returns the estimator that `save` wrote."""
   return storage.load(
-      pathlib.Path(directory),
-      _Estimators({name: name for name in _NAMES.values()}))
+      pathlib.Path(directory), _Estimators({
+          name: name for name in (*_NAMES.values(), *_LINEAR)}))
 
 
 def __getattr__(name: str) -> Any:

@@ -10,13 +10,21 @@ import numpy as np
 import pandas as pd
 
 from dfiv_ope import configs, types, versions
-from dfiv_ope.iv import effect_table, estimators, iv_estimator, methods, roles
+from dfiv_ope.iv import (
+  effect_table,
+  estimators,
+  iv_estimator,
+  linear_estimator,
+  methods,
+  roles,
+  summary_lines,
+)
 from dfiv_ope.iv.diagnostics import messages, strength, weak_instruments
 
-# Said wherever there is an estimate.
+# Said of methods whose estimates have no intervals.
 NO_INTERVALS = (
-    'Standard errors and confidence intervals are not given yet: the numbers '
-    'are point estimates.')
+    'Standard errors and confidence intervals of this method are not given '
+    'yet: the numbers are point estimates. two_sls has them.')
 # Shares of the work: the fit itself, and plain regression beside it.
 _FIT, _PLAIN = 0.8, 0.9
 
@@ -36,13 +44,18 @@ class Fit(NamedTuple):
 
 
 def settings_type(method: str) -> type:
-  """Returns the dataclass of what can be set: the config, and the splits."""
+  """Returns the dataclass of what can be set: the config, and more."""
   config = methods.load(method).Config
-  if not hasattr(estimators.ESTIMATORS[method](), 'n_splits'):
+  kind = estimators.ESTIMATORS[method]
+  more: list[tuple[str, Any, Any]] = []
+  if hasattr(kind(), 'n_splits'):
+    more.append(('n_splits', int | None, None))
+  if issubclass(kind, linear_estimator.LinearEstimator):
+    more.append(('covariance', str | None, None))
+  if not more:
     return config
   return dataclasses.make_dataclass(
-      config.__name__, [('n_splits', int | None, None)], bases=(config,),
-      frozen=True, kw_only=True)
+      config.__name__, more, bases=(config,), frozen=True, kw_only=True)
 
 
 def fit(
@@ -105,12 +118,12 @@ def fit(
       'splits': {'count': len(estimator.models_),
                  'spread': estimator.split_spread_},
       'coefficients': _coefficients(estimator, plain, columns),
+      **_inference(estimator),
       'effects': [_effects(each) for each in effects],
       'plain_regression': (
           'least squares' if isinstance(plain, estimators.TwoSLS)
           else 'least squares on splines and polynomials'),
       'first_stage': _first_stage(estimator.first_stage_, columns.treatment),
-      'intervals': NO_INTERVALS,
       'warnings': list(dict.fromkeys(
           str(each.message) for each in caught
           if type(each.message).__module__.startswith('dfiv_ope'))),
@@ -150,8 +163,40 @@ def _coefficients(
   pairs = zip(('intercept', *columns.inputs), *(
       [float(each.predict(*zero)[0]), *map(float, each.coef_)]
       for each in (estimator, plain)), strict=True)
-  return [{'name': name, 'value': value, 'plain': other}
-          for name, value, other in pairs]
+  found = [{'name': name, 'value': value, 'plain': other}
+           for name, value, other in pairs]
+  if estimator.inference_ is not None:
+    table = estimator.coef_table(effect_table.LEVEL)
+    for each in found:
+      row = table.loc[str(each['name'])]
+      each.update({name: float(row[name]) for name in (
+          'std_error', 'p_value', 'low', 'high')})
+  return found
+
+
+def _inference(estimator: iv_estimator.IVEstimator) -> dict[str, Any]:
+  """Returns intervals, checks, tests and sets of a linear fit."""
+  if not isinstance(estimator, linear_estimator.LinearEstimator) or (
+      estimator.inference_ is None):
+    return {'intervals': NO_INTERVALS, 'checks': [], 'tests': [],
+            'weak_sets': []}
+  found = estimator.inference_
+  slopes = estimator.coef_table(effect_table.LEVEL).iloc[:found.treatments]
+  share = f'{100. * effect_table.LEVEL:g} %'
+  words = ', '.join(
+      f'{name} {row.coefficient:.4g} [{row.low:.4g}, {row.high:.4g}]'
+      for name, row in slopes.iterrows())
+  return {
+      'intervals': (
+          f'Slope and {share} confidence interval: {words} '
+          f'({found.covariance_kind} standard errors).'),
+      'checks': estimator.checks(),
+      'tests': [each._asdict() for each in found.tests],
+      'weak_sets': [
+          {'treatment': name, 'test': label, 'level': effect_table.LEVEL,
+           'set': found.weak_set(kind, place, effect_table.LEVEL).text()}
+          for place, name in enumerate(slopes.index)
+          for kind, label in summary_lines.set_labels(found)]}
 
 
 def _effects(found: effect_table.TreatmentEffects) -> dict[str, Any]:

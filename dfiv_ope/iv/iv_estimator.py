@@ -1,6 +1,6 @@
 """What the estimators on arrays share: everything but the method."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import contextlib
 import dataclasses
 import inspect
@@ -9,12 +9,13 @@ from typing import Any
 import warnings
 
 import numpy as np
-from sklearn import base
+from sklearn import base, exceptions
 from sklearn.utils import metadata_routing
 
 from dfiv_ope import types
 from dfiv_ope.iv import (
   arrays,
+  conventions,
   convergence,
   effects,
   frames,
@@ -22,16 +23,16 @@ from dfiv_ope.iv import (
   methods,
   splits,
   storage,
+  summary_lines,
 )
 from dfiv_ope.iv.diagnostics import fitted_model, strength, summaries
 
-# Names that a summary has room for.
-_SHOWN = 6
 # Rows at which the predictions of several splits are compared.
 _SPREAD_ROWS = 1000
 
 
-class IVEstimator(effects.Effects, base.BaseEstimator):
+class IVEstimator(
+    effects.Effects, conventions.Conventions, base.BaseEstimator):
   """An instrumental-variable regression with scikit-learn's habits.
 
   `fit(Y, T, Z=Z, X=X)` has the order of econometrics; for pipelines and
@@ -53,10 +54,13 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
   __metadata_request__fit = dict.fromkeys(
       ('T', 'Z', 'progress', 'watch'), metadata_routing.UNUSED)
   __metadata_request__predict = {'T': metadata_routing.UNUSED}
+  __metadata_request__score = dict.fromkeys(
+      ('T', 'Z', 'sample_weight'), metadata_routing.UNUSED)
 
   _method: str
   _dtype: type = np.float32
   _most_splits: int = 1
+  _configurable: bool = True
   _linear: bool = False
 
   def __init_subclass__(
@@ -65,6 +69,8 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
       method: str,
       dtype: type = np.float32,
       most_splits: int = 1,
+      parameters: Mapping[str, Any] | None = None,
+      configurable: bool = True,
       **kwargs: Any,
   ) -> None:
     """Gives the estimator the hyper-parameters of a method's config.
@@ -74,14 +80,18 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
       dtype: of the data that the method sees.
       most_splits: splits that a fit averages by default; 0 for a method whose
         answer does not depend on the split.
+      parameters: more hyper-parameters with their defaults.
+      configurable: whether those of the config are among them.
       **kwargs: of other classes.
     """
     super().__init_subclass__(**kwargs)
     cls._method, cls._dtype, cls._most_splits = method, dtype, most_splits
-    defaults = {
+    cls._configurable = configurable
+    defaults: dict[str, Any] = {
         field.name: field.default
-        for field in dataclasses.fields(methods.load(method).Config)}
-    defaults.update(random_state=0, verbose=False)
+        for field in dataclasses.fields(methods.load(method).Config)
+        if configurable}
+    defaults.update(parameters or {}, random_state=0, verbose=False)
     if most_splits:
       defaults.update(n_splits=None)
 
@@ -133,44 +143,10 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
       TypeError: there is no Z.
       ValueError: the data cannot be used; the message says why.
     """
-    arrays.refuse_swapped(type(self).__name__, Y, T, Z)
-    config = self._config()
-    frames.check_rows({'Y': Y, 'T': T, 'Z': Z, 'X': X})
-    rows = arrays.batch(Y, T, Z, X)
-    self.outcome_is_vector_ = np.ndim(Y) == 1
-    self.n_rows_ = len(rows.outcome)
-    self.covariate_ = rows.covariate
-    self.scales_ = arrays.scales(Y, T, Z, X)
-    self.names_ = types.IVBatch(*(
-        frames.names(name, values) for name, values in (
-            ('T', T), ('Z', Z), ('Y', Y), ('X', X))))
-    count = self._split_count()
-    module = methods.load(self._method)
-    extra = {}
-    if watch is not None:
-      extra['watch'] = self._watcher(module, watch, count)
-    self.underidentified_ = self._identify(
-        rows, checkable=not arrays.has_pictures(T, X))
-    models: list[Any] = []
-    with contextlib.ExitStack() as stack:
-      if self.verbose:
-        progress = stack.enter_context(
-            arrays.progress_bar(type(self).__name__))
-      for split in splits.draw(self.n_rows_, count, self.random_state):
-        halves = [self._standardised(rows, index) for index in split.halves]
-        models.append(module.fit(
-            config, *halves, seed=split.seed,
-            progress=arrays.progress_part(progress, len(models), count),
-            **extra))
-        if len(models) == 1:
-          first = halves
-    self.models_, self.model_ = models, models[0]
-    self.history_ = {
-        name: [float(each) for each in values]
-        for name, values in self.model_.history.items()}
-    self.split_spread_ = self._spread(rows)
-    self.first_stage_ = self._diagnose(*first)
-    for each in self._training_warnings():
+    rows = self._begin(Y, T, Z, X)
+    self._train(rows, progress, watch)
+    self.first_stage_ = self._diagnosed(rows)
+    for each in (*self.first_stage_.warnings(), *self._training_warnings()):
       warnings.warn(each, stacklevel=2)
     return self
 
@@ -185,23 +161,12 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
     first = self.first_stage_
     lines = [
         f'{type(self).__name__} fitted to {self.n_rows_} rows',
-        *(f'{name} columns'.ljust(20)
-          + f'{0 if scale is None else len(scale.mean)}'
-          + frames.shown(names, _SHOWN)
-          for name, scale, names in zip(
-              types.IVBatch._fields, self.scales_, self.names_, strict=True)
-          if name != 'outcome'),
+        *summary_lines.columns(self.scales_, self.names_),
         *(splits.lines(len(self.models_), self.split_spread_)
           if self._most_splits else []),
         *summaries.first_stage(first),
     ]
-    lines += [
-        f'{name:<19} {values[-1]:.6g}'
-        for name, values in self.history_.items() if len(values) == 1]
-    lines += [
-        f'least {name:<13} {min(values):.6g}'
-        for name, values in self.history_.items()
-        if len(values) > 1 and name.endswith('loss')]
+    lines += summary_lines.losses(self.history_)
     lines += [f'Warning: {each}' for each in (
         self.underidentified_, *first.warnings(),
         *self._training_warnings()) if each]
@@ -212,12 +177,69 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
     self._check_fitted()
     storage.save(self, pathlib.Path(directory))
 
+  def _begin(self, Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
+    """Returns the rows of a fit, checked; keeps their names and scales."""
+    arrays.refuse_swapped(type(self).__name__, Y, T, Z)
+    self._config()
+    frames.check_rows({'Y': Y, 'T': T, 'Z': Z, 'X': X})
+    rows = arrays.batch(Y, T, Z, X)
+    self.outcome_is_vector_ = np.ndim(Y) == 1
+    self.n_rows_ = len(rows.outcome)
+    self.covariate_ = rows.covariate
+    self.scales_ = arrays.scales(Y, T, Z, X)
+    self.names_ = types.IVBatch(*(
+        frames.names(name, values) for name, values in (
+            ('T', T), ('Z', Z), ('Y', Y), ('X', X))))
+    self.underidentified_ = self._identify(
+        rows, checkable=not arrays.has_pictures(T, X))
+    return rows
+
+  def _train(
+      self,
+      rows: types.IVBatch,
+      progress: arrays.Progress | None,
+      watch: Callable[['IVEstimator'], None] | None,
+  ) -> None:
+    """Fits the method to each split."""
+    config, module = self._config(), methods.load(self._method)
+    count = self._split_count()
+    extra = {}
+    if watch is not None:
+      extra['watch'] = self._watcher(module, watch, count)
+    models: list[Any] = []
+    with self._reporting(progress) as report:
+      for split in splits.draw(self.n_rows_, count, int(self.random_state)):
+        halves = [self._standardised(rows, index) for index in split.halves]
+        models.append(module.fit(
+            config, *halves, seed=split.seed,
+            progress=arrays.progress_part(report, len(models), count),
+            **extra))
+    self._adopt(models)
+    self.split_spread_ = self._spread(rows)
+
+  def _reporting(
+      self, progress: arrays.Progress | None,
+  ) -> contextlib.AbstractContextManager[arrays.Progress | None]:
+    """Returns what hands out where to tell of progress: a bar if asked."""
+    return (arrays.progress_bar(type(self).__name__) if self.verbose
+            else contextlib.nullcontext(progress))
+
+  def _adopt(self, models: list[Any]) -> None:
+    """Takes fitted models, one for each split."""
+    self.models_, self.model_ = models, models[0]
+    self.history_ = {
+        name: [float(each) for each in values]
+        for name, values in self.model_.history.items()}
+
   def _config(self) -> Any:
-    if type(self.random_state) is not int or self.random_state < 0:
+    if isinstance(self.random_state, bool) or not isinstance(
+        self.random_state, int | np.integer) or self.random_state < 0:
       raise ValueError(
           f'random_state must be a non-negative int, got '
           f'{self.random_state!r}; the same number gives the same fit.')
     config = methods.load(self._method).Config
+    if not self._configurable:
+      return config()
     return config(**{
         field.name: getattr(self, field.name)
         for field in dataclasses.fields(config)})
@@ -230,7 +252,7 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
     count = splits.number(self.n_rows_, self._most_splits)
     if count == 1 and self.n_rows_ < splits.FEW_ROWS:
       warnings.warn(
-          splits.few_rows(self.n_rows_), splits.SplitWarning, stacklevel=3)
+          splits.few_rows(self.n_rows_), splits.SplitWarning, stacklevel=4)
     return count
 
   def _identify(self, rows: types.IVBatch, *, checkable: bool) -> str:
@@ -241,21 +263,27 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
       checkable: whether columns are numbers of their own, not pixels.
     """
     covariate = rows.covariate
-    if covariate is not None and self.scales_.covariate is not None:
-      covariate = self.scales_.covariate.apply(covariate)
     wide = covariate is not None and 2 * covariate.shape[1] > len(covariate)
     # Pixels and wide covariates span anything; only a linear fit is that rich.
     if not self._linear and (wide or not checkable):
       return ''
-    found = identification.check(
-        self.scales_.treatment.apply(rows.treatment),
-        self.scales_.instrument.apply(rows.instrument), covariate)
+    found = self._identification(rows)
     if found.problem and self._refuses(found):
       raise ValueError(found.problem)
     if found.problem:
       warnings.warn(
-          found.problem, identification.UnderidentifiedWarning, stacklevel=3)
+          found.problem, identification.UnderidentifiedWarning, stacklevel=4)
     return found.problem
+
+  def _identification(self, rows: types.IVBatch) -> (
+      identification.Identification):
+    """Returns the order and the rank condition of rows."""
+    covariate = rows.covariate
+    if covariate is not None and self.scales_.covariate is not None:
+      covariate = self.scales_.covariate.apply(covariate)
+    return identification.check(
+        self.scales_.treatment.apply(rows.treatment),
+        self.scales_.instrument.apply(rows.instrument), covariate)
 
   def _refuses(self, found: identification.Identification) -> bool:
     """Returns whether a fit that is not identified is an error."""
@@ -319,15 +347,14 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
       instrument = np.concatenate([instrument, covariate], axis=1)
     return types.IVBatch(treatment, instrument, outcome, covariate)
 
-  def _diagnose(
-      self, stage1: types.IVBatch, stage2: types.IVBatch,
-  ) -> strength.FirstStage:
-    """Returns the first-stage diagnostics; warns of what they show."""
-    result = fitted_model.first_stage(
-        self.model_, stage1, stage2, seed=self.random_state)
-    for warning in result.warnings():
-      warnings.warn(warning, stacklevel=3)
-    return result
+  def _diagnosed(self, rows: types.IVBatch) -> strength.FirstStage:
+    """Returns the first-stage diagnostics of the first split."""
+    (split, *_) = splits.draw(
+        self.n_rows_, len(self.models_), int(self.random_state))
+    return fitted_model.first_stage(
+        self.model_, *(self._standardised(rows, index)
+                       for index in split.halves),
+        seed=int(self.random_state))
 
   def _training_warnings(self) -> list[UserWarning]:
     """Returns what says that the method was trained too short."""
@@ -337,6 +364,6 @@ class IVEstimator(effects.Effects, base.BaseEstimator):
 
   def _check_fitted(self) -> None:
     if not hasattr(self, 'model_'):
-      raise ValueError(
+      raise exceptions.NotFittedError(
           f'This {type(self).__name__} is not fitted. Call fit(Y, T, Z=Z) '
           'first.')

@@ -21,16 +21,11 @@ from dfiv_ope import types
 from dfiv_ope.iv import (
   arrays,
   estimators,
-  features,
   frames,
   iv_estimator,
-  two_stage,
+  linear_estimator,
+  scores,
 )
-from dfiv_ope.nn import scaling
-
-# Random features of the instruments in a score, where rows allow them.
-_FEATURES = 100
-_PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 1., 1.))
 
 
 class IVRegressor(base.RegressorMixin, base.BaseEstimator):
@@ -59,7 +54,9 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
     self.estimator = estimator
     self.treatment = treatment
 
-  def fit(self, X: Any, y: Any, *, Z: Any = None) -> 'IVRegressor':
+  def fit(
+      self, X: Any, y: Any, *, Z: Any = None, sample_weight: Any = None,
+  ) -> 'IVRegressor':
     """Learns the structural function of y in the columns of X.
 
     Args:
@@ -68,12 +65,13 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
       Z: instruments, [n] or [n, columns], without the covariates: those are
         their own instruments. They are required: without them this would be
         ordinary regression.
+      sample_weight: positive weights of rows, [n]; of linear estimators only.
 
     Returns:
       The regressor itself.
 
     Raises:
-      TypeError: there is no Z.
+      TypeError: there is no Z, or weights for an estimator that takes none.
       ValueError: the data cannot be used; the message says why.
     """
     self._require(Z, 'fit')
@@ -84,7 +82,15 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
     treatment, covariate = self._parts(X)
     estimator = (estimators.TwoSLS() if self.estimator is None
                  else base.clone(self.estimator))
-    self.estimator_ = estimator.fit(y, treatment, Z=Z, X=covariate)
+    if isinstance(estimator, linear_estimator.LinearEstimator):
+      self.estimator_ = estimator.fit(
+          y, treatment, Z=Z, X=covariate, sample_weight=sample_weight)
+    elif sample_weight is not None:
+      raise TypeError(
+          f'{type(estimator).__name__} takes no sample_weight; TwoSLS and the '
+          'other linear estimators do. Leave it out.')
+    else:
+      self.estimator_ = estimator.fit(y, treatment, Z=Z, X=covariate)
     return self
 
   def predict(self, X: Any) -> types.FloatArray:
@@ -98,11 +104,8 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
   ) -> float:
     """Returns R2 of the outcome by what Z tells of the prediction, f(X).
 
-    1 - E[(y - E[f(X) | Z])^2] / var(y), the mean by ridge regression on random
-    features of Z and the covariates, each half of the rows by the other. It is
-    largest for the structural function. The usual R2 is not: it is largest for
-    ordinary regression, so a search by it would choose what follows the
-    confounding; ask for it by scoring='r2'.
+    It is largest for the structural function (`scores.projected_r2`). The
+    usual R2 is largest for ordinary regression; ask for it by scoring='r2'.
 
     Args:
       X: treatments and covariates, [n, columns].
@@ -121,12 +124,9 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
     Z = arrays.column_matrix('Z', Z)
     y = validation.column_or_1d(y)
     validation.check_consistent_length(predicted, y, Z)
-    told = _given(predicted, Z if covariate is None
-                  else np.concatenate([Z, covariate], axis=1))
-    error, variance = (
-        np.average(np.square(y - each), weights=sample_weight)
-        for each in (told, np.average(y, weights=sample_weight)))
-    return float(1. - error / variance)
+    return scores.projected_r2(
+        y, predicted, Z if covariate is None
+        else np.concatenate([Z, covariate], axis=1), sample_weight)
 
   @property
   def coef_(self) -> types.FloatArray:
@@ -182,26 +182,3 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
     """Returns treatments and covariates of checked rows."""
     covariates = self._covariates()
     return X[:, self.treatment_], X[:, covariates] if covariates else None
-
-
-def _given(
-    values: types.FloatArray, instruments: types.FloatArray,
-) -> types.FloatArray:
-  """Returns the mean of values [n] given instruments [n, D], out of sample."""
-  columns = scaling.fit_standardiser(instruments).apply(instruments)
-  size = 2 * (min(_FEATURES, len(columns) // 4) // 2)
-  if size:
-    columns = np.concatenate([columns, features.FourierFeatures(
-        features.median_bandwidth(columns), size=size, seed=0)(columns)],
-        axis=1)
-  rows = np.arange(len(values))
-  result = np.zeros(len(values))
-  halves = [types.IVBatch(values[part][:, None], columns[part], None)
-            for part in (rows % 2 == 0, rows % 2 == 1)]
-  for held_out, fitted in ((0, 1), (1, 0)):
-    grid, losses = two_stage.held_out_losses(
-        two_stage.stage1_sums(halves[fitted]),
-        two_stage.stage1_sums(halves[held_out]), _PENALTIES)
-    result[rows % 2 == held_out] = two_stage.predict_treatment(
-        halves[held_out].instrument, grid[int(np.argmin(losses))])[:, 0]
-  return result

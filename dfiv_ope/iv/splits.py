@@ -50,11 +50,12 @@ def checked(count: Any) -> int:
   Raises:
     ValueError: it is none.
   """
-  if type(count) is not int or count < 1:
+  if isinstance(count, bool) or not isinstance(
+      count, int | np.integer) or count < 1:
     raise ValueError(
         'n_splits must be a positive int, or None for a number by the rows, '
         f'got {count!r}.')
-  return count
+  return int(count)
 
 
 def draw(rows: int, count: int, seed: int) -> Iterator[Split]:

@@ -15,11 +15,14 @@ import numpy as np
 from dfiv_ope import configs, types, versions
 from dfiv_ope.iv import bases, methods
 from dfiv_ope.iv.diagnostics import strength
+from dfiv_ope.iv.linear import records
 from dfiv_ope.nn import layers, scaling
 
 # Format 1 has one split and no names; up to 2 closed forms are checkpoints.
 _FORMAT, _READ = 3, (1, 2, 3)
 _RECORD, _ARRAYS, _WEIGHTS = 'estimator.json', 'arrays.npz', 'weights'
+# Begins the names of arrays of a linear fit's inference.
+_INFERENCE = 'inference_'
 _MEMBERS = types.IVBatch._fields
 
 
@@ -43,6 +46,10 @@ def save(estimator: Any, directory: pathlib.Path) -> None:
         arrays[f'{name}_{part}'] = values
   for name, values in estimator.first_stage_._asdict().items():
     arrays[f'first_stage_{name}'] = values
+  inference = getattr(estimator, 'inference_', None)
+  if inference is not None:
+    for name, values in records.arrays(inference).items():
+      arrays[_INFERENCE + name] = values
   np.savez(directory / _ARRAYS, **{
       name: values for name, values in arrays.items() if values is not None})
   for index, model in enumerate(estimator.models_):
@@ -63,6 +70,7 @@ def save(estimator: Any, directory: pathlib.Path) -> None:
       'outcome_is_vector': estimator.outcome_is_vector_,
       'rows': estimator.n_rows_,
       'history': estimator.history_,
+      'inference': None if inference is None else records.record(inference),
       'versions': versions.versions(),
   }, indent=2), encoding='utf-8')
 
@@ -102,6 +110,10 @@ def load(directory: pathlib.Path, classes: Mapping[str, type]) -> Any:
           if f'{name}_{part}' in arrays})  # an older file has no remainder
       if f'{name}_mean' in arrays else None for name in _MEMBERS))
   estimator.first_stage_ = _first_stage(arrays)
+  if record.get('inference') is not None:
+    estimator.inference_ = records.restore(record['inference'], {
+        name.removeprefix(_INFERENCE): values
+        for name, values in arrays.items() if name.startswith(_INFERENCE)})
   estimator.outcome_is_vector_ = record['outcome_is_vector']
   estimator.n_rows_ = record['rows']
   estimator.history_ = record['history']

@@ -88,6 +88,7 @@ def choose(
     *,
     stage1_penalties: Sequence[float],
     stage2_penalties: Sequence[float],
+    slack: float = 0.,
 ) -> Solution:
   """Solves both stages with penalties chosen out of sample (Appendix A).
 
@@ -100,6 +101,7 @@ def choose(
     second: features of the stage-2 rows; disjoint from `first`.
     stage1_penalties: candidates of lambda1.
     stage2_penalties: candidates of lambda2.
+    slack: see `largest_within`.
 
   Returns:
     The solution with the chosen penalties.
@@ -111,12 +113,13 @@ def choose(
   grid, stage2_losses = held_out_losses(
       stage2_sums(second, weights), stage2_sums(first, weights),
       stage2_penalties)
-  chosen2 = int(np.argmin(stage2_losses))
+  penalty = largest_within(
+      stage2_penalties, stage2_losses, slack=slack, rows=float(sums1.count))
   return Solution(
       stage1_weights=weights,
-      stage2_weights=grid[chosen2],
+      stage2_weights=grid[stage2_penalties.index(penalty)],
       stage1_penalty=stage1_penalties[chosen1],
-      stage2_penalty=stage2_penalties[chosen2],
+      stage2_penalty=penalty,
       stage1_losses=tuple(stage1_losses),
       stage2_losses=tuple(stage2_losses))
 

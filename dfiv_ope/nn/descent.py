@@ -171,6 +171,16 @@ def intervals(steps: int, checks: int) -> list[tuple[int, int]]:
   return list(zip(marks[:-1], marks[1:], strict=True))
 
 
+def growing_intervals(steps: int, checks: int) -> list[tuple[int, int]]:
+  """Returns (steps done before, after) for checks at growing distances.
+
+  Each is at sqrt(2) times the steps of the one before; the last is at `steps`.
+  """
+  marks = sorted({max(1, round(steps / 2. ** (check / 2.)))
+                  for check in range(checks)})
+  return list(zip([0, *marks[:-1]], marks, strict=True))
+
+
 class Fold(NamedTuple):
   """Rows to train on and rows to look at."""
   training: types.IVBatch

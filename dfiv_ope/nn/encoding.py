@@ -39,12 +39,15 @@ class Encoding:
     categories: the values of each categorical column, rising.
     cells: keys of all different states of the log, rising, int64 [M], where
       all columns are categorical; else None.
+    dropped: raw columns that are not encoded, with the value that they have
+      where rows are inverted.
   """
   numbers: tuple[int, ...]
   standardiser: scaling.Standardiser
   categories: Mapping[int, tuple[float, ...]] = dataclasses.field(
       default_factory=dict)
   cells: np.ndarray | None = None
+  dropped: Mapping[int, float] = dataclasses.field(default_factory=dict)
 
   @property
   def size(self) -> int:
@@ -59,12 +62,12 @@ class Encoding:
   @property
   def raw_size(self) -> int:
     """Number of entries of a raw row, D."""
-    return len(self.numbers) + len(self.categories)
+    return len(self.numbers) + len(self.categories) + len(self.dropped)
 
   def compact(self, raw: tf.Tensor) -> tf.Tensor:
     """Returns raw rows [B, D] as numbers and places, float32 [B, N + C]."""
     raw = tf.cast(raw, tf.float64)
-    if not self.categories:
+    if not self.categories and not self.dropped:
       return tf.cast(self.standardiser.apply(raw), tf.float32)
     parts = [tf.cast(self.standardiser.apply(
         tf.gather(raw, self.numbers, axis=1)), tf.float32)
@@ -127,13 +130,15 @@ class Encoding:
   def invert(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns compact rows on their raw scale, float64 [B, D]."""
     compact = tf.cast(compact, tf.float64)
-    if not self.categories:
+    if not self.categories and not self.dropped:
       return self.standardiser.invert(compact)
     count = len(self.numbers)
-    columns: dict[int, tf.Tensor] = {}
+    columns: dict[int, tf.Tensor] = {
+        column: tf.fill([tf.shape(compact)[0]], tf.constant(value, tf.float64))
+        for column, value in self.dropped.items()}
     if self.numbers:
       raw = self.standardiser.invert(compact[:, :count])
-      columns = dict(zip(
+      columns.update(zip(
           self.numbers, tf.unstack(raw, axis=1), strict=True))
     for index, (column, values) in enumerate(self.categories.items()):
       columns[column] = tf.gather(
@@ -188,6 +193,7 @@ class Cells(tf.Module):
 
 def fit(
     *raw: types.FloatArray, categorical: Sequence[int] = (),
+    dropped: Sequence[int] = (),
 ) -> Encoding:
   """Returns the encoding of a log's observations, or of its action vectors.
 
@@ -195,6 +201,7 @@ def fit(
     *raw: rows, [B, D] each. The first has the scales; categories are looked
       for in all of them.
     categorical: columns whose values are names.
+    dropped: columns of numbers that are left out.
 
   Raises:
     ValueError: there is no such column.
@@ -206,10 +213,12 @@ def fit(
       raise ValueError(
           f'There is no observation column {column}; the log has {size}, '
           'counted from 0.')
-  numbers = tuple(
-      column for column in range(size) if column not in set(categorical))
+  numbers = tuple(column for column in range(size)
+                  if column not in {*categorical, *dropped})
   encoding = Encoding(
       numbers=numbers,
+      dropped={column: float(np.median(first[:, column]))
+               for column in dropped},
       standardiser=scaling.fit_standardiser(first[:, list(numbers)]),
       categories={
           column: tuple(np.unique(np.concatenate(

@@ -35,6 +35,8 @@ DecisionFunction = Callable[[decisions.Decision], tf.Tensor]
 # may have: indicators of more categories or actions are left out.
 _SCALE_PENALTY = 1e-4
 _SCALE_COLUMNS = 200
+# Probabilities of actions that this fit makes at a time.
+_SCALE_ENTRIES = 200_000
 
 
 class Step(NamedTuple):
@@ -151,13 +153,16 @@ class Problem:
         else self.vectors.compact(transition.action))
     continuation = self.discount * tf.cast(
         transition.discount, tf.float32)[:, None]
-    reward = tf.cast(transition.reward, tf.float64)[:, None]
     if later is None:
       later = self.target.decide(transition.next_observation, support=support)
     return types.IVBatch(
         treatment=Step(now, later, continuation),
-        instrument=now,
-        outcome=tf.cast(reward / self.value_scale, tf.float32))
+        instrument=now, outcome=self.outcome(transition.reward))
+
+  def outcome(self, reward: tf.Tensor) -> tf.Tensor:
+    """Returns rewards [B] on the scale of the values, float32 [B, 1]."""
+    return tf.cast(
+        tf.cast(reward, tf.float64)[:, None] / self.value_scale, tf.float32)
 
   def log_rows(self, transitions: types.Transition) -> types.IVBatch:
     """Returns a whole log as rows, with as little of the policy as it needs.
@@ -224,6 +229,8 @@ def pose(
     categorical: Sequence[int] = (),
     continuous: actions_lib.Continuous | None = None,
     longest: int | None = None,
+    dropped: Sequence[int] = (),
+    like: Problem | None = None,
 ) -> Problem:
   """Returns the problem of a policy's value, with scales from a log.
 
@@ -235,6 +242,9 @@ def pose(
     categorical: columns of the observations whose values are names.
     continuous: what an action is, if it is a vector.
     longest: steps of the log's longest episode; wanted with a discount of 1.
+    dropped: columns of the observations that methods do not see.
+    like: the problem of another policy on the same log, whose scales of states
+      and actions are taken.
 
   Raises:
     ValueError: the log is empty, or does not fit the policy or the discount.
@@ -248,16 +258,19 @@ def pose(
         f'The log has action {taken}, but there are {num_actions} actions '
         f'(0 to {num_actions - 1}).')
   rewards = np.asarray(transitions.reward, np.float64)
+  # Rewards of at most one, so that nothing under- or overflows.
+  unit = float(np.max(np.abs(rewards))) or 1.
+  if like is not None:
+    return _scaled(dataclasses.replace(
+        like, policy=policy, value_scale=unit, value_mean=0.), transitions)
   horizon = _horizon(discount, transitions.discount, longest)
   states = encoding.fit(
       transitions.observation, transitions.next_observation,
-      categorical=categorical)
+      categorical=categorical, dropped=dropped)
   vectors = None if continuous is None else encoding.fit(
       transitions.action, categorical=tuple(continuous.categories))
-  # Rewards of at most one, so that nothing under- or overflows.
-  unit = float(np.max(np.abs(rewards))) or 1.
   seen = states.apply(features.some_rows(transitions.observation)).numpy()
-  raw = Problem(
+  return _scaled(Problem(
       policy=policy, discount=discount, num_actions=num_actions,
       observations=states,
       distance=features.median_distance(seen),
@@ -268,10 +281,14 @@ def pose(
       continuous=continuous, vectors=vectors,
       action_distance=1. if vectors is None else features.median_distance(
           vectors.apply(features.some_rows(transitions.action)).numpy()),
-      one_step=not np.any(transitions.discount))
+      one_step=not np.any(transitions.discount)), transitions)
+
+
+def _scaled(raw: Problem, transitions: types.Transition) -> Problem:
+  """Returns a problem whose scale is that of its values, not its rewards."""
   mean, scale = _value_scale(raw, transitions)
   return dataclasses.replace(
-      raw, value_scale=unit * scale, value_mean=mean / scale)
+      raw, value_scale=raw.value_scale * scale, value_mean=mean / scale)
 
 
 def _horizon(
@@ -321,9 +338,11 @@ def _value_scale(
 
   # What follows the steps of a one-step log does not matter.
   make = problem.log_rows if problem.one_step else problem.rows
+  size = targets.PART if spaces.vectors is not None else max(
+      targets.PART, _SCALE_ENTRIES // spaces.num_actions)
   parts = [make(types.Transition(*(
-      each[start:start + targets.PART] for each in transitions)))
-           for start in range(0, len(transitions.action), targets.PART)]
+      each[start:start + size] for each in transitions)))
+           for start in range(0, len(transitions.action), size)]
   fitted = ridge.solve_cross(ridge.merge(*(
       ridge.sums(linear(rows.instrument), tf.concat(
           [difference(linear, rows.treatment), rows.outcome], axis=1))

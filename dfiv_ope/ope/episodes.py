@@ -6,7 +6,8 @@ of a data frame, of a Minari dataset or of a directory.
 
 import dataclasses
 import functools
-from typing import Any
+import hashlib
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,6 +40,10 @@ class Episodes:
     continuous: what the actions are if they are vectors; else None.
     time_feature: whether the last column of the observations is the number of
       the step, which policies do not see.
+    starts: states that the value is the mean over, [M, D], if they are others
+      than `initial_observations`.
+    transitions_only: whether the log is of transitions without episodes, so
+      that `episodes` are pieces that chain, and nothing says where it starts.
   """
   transitions: types.Transition
   episodes: np.ndarray
@@ -56,6 +61,8 @@ class Episodes:
   notes: tuple[log_notes.Note, ...] = ()
   continuous: actions.Continuous | None = None
   time_feature: bool = False
+  starts: np.ndarray | None = None
+  transitions_only: bool = False
 
   def __post_init__(self) -> None:
     limits.share('discount', self.discount)
@@ -90,6 +97,54 @@ class Episodes:
   def longest(self) -> int:
     """Number of steps of the longest episode."""
     return int(np.bincount(self.episodes).max())
+
+  @property
+  def start_states(self) -> np.ndarray:
+    """What the value is the mean over: [E, D], or [M, D] of `starts`.
+
+    Raises:
+      ValueError: nothing says what they are.
+    """
+    if self.starts is not None:
+      return self.starts
+    if self.transitions_only:
+      raise ValueError(
+          'The log is of transitions without episodes, so nothing says where '
+          'episodes start. Give start states: --initial FILE, or '
+          'initial_observations in Python.')
+    return self.initial_observations
+
+  def starting_from(self, states: Any) -> Self:
+    """Returns the log with other start states.
+
+    The value is then the mean over these states, which are taken as they are:
+    intervals have no part for other states that might have been given.
+
+    Args:
+      states: [M, D], numbers as in `initial_observations`; without the number
+        of the step, if that is an observation.
+
+    Raises:
+      ValueError: they do not fit the observations.
+    """
+    found = np.asarray(states)
+    wanted = self.num_observations - self.time_feature
+    if found.dtype.kind not in 'fiub' or found.ndim != 2 or (
+        found.shape[1] != wanted) or not len(found):
+      raise ValueError(
+          f'Start states should be numbers of shape [M, {wanted}], as the '
+          f'observations of the log are, got shape {found.shape} of type '
+          f'{found.dtype}.')
+    if not np.isfinite(found).all():
+      row, column = np.argwhere(~np.isfinite(found))[0]
+      raise ValueError(
+          f'Start state {row} has {found[row, column]} in column {column}. '
+          'Leave it out, or fill in a number.')
+    if self.time_feature:
+      found = np.append(found, np.zeros((len(found), 1)), axis=1)
+    found = found.astype(self.initial_observations.dtype)
+    return dataclasses.replace(self, starts=found, digest=hashlib.sha256(
+        self.digest.encode() + found.tobytes()).hexdigest())
 
   def for_policies(self) -> dict[str, Any]:
     """Returns what `policies.identity.identify` is told of the log."""

@@ -9,6 +9,7 @@ import dataclasses
 CUT, EMPTY = 'cut_episodes', 'empty_episodes'
 CONSTANT, PRECISION = 'constant', 'precision'
 OUTLIERS, CATEGORICAL = 'outliers', 'categorical'
+IRRELEVANT, TRANSITIONS = 'irrelevant', 'transitions'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class Note:
   @property
   def doubt(self) -> bool:
     """Whether it speaks against an estimate."""
-    return self.kind in (PRECISION, OUTLIERS, CATEGORICAL)
+    return self.kind in (PRECISION, OUTLIERS, CATEGORICAL, TRANSITIONS)
 
   @property
   def sentence(self) -> str:
@@ -86,4 +87,13 @@ _SENTENCES: dict[str, Callable[[str, Mapping[str, float]], str]] = {
     PRECISION: _precision,
     OUTLIERS: _outliers,
     CATEGORICAL: _categorical,
+    IRRELEVANT: lambda column, numbers: (
+        f'Observation {column} is left out: the target policy does not look at '
+        'it, and it predicts nothing on held-out episodes. Say --all-columns '
+        '(all_columns=True) to keep it.'),
+    TRANSITIONS: lambda column, numbers: (
+        'The log is of transitions without episodes: intervals resample pieces '
+        'of rows that chain, often single rows, and are too narrow where '
+        'pieces of one trajectory depend on each other. The average return of '
+        'the log is that of pieces, not of a policy.'),
 }

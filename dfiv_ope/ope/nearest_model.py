@@ -1,18 +1,19 @@
 """A model of the environment made of a log's own steps, and rollouts in it.
 
 From state s with action a, the model takes the logged step (s_j, a, r_j, s_j')
-of the same action whose state is nearest, and goes to s + (s_j' - s_j): what
-the step changed, not where it led, so that the distance to the neighbour is an
-error of second order. It shares nothing with the regressions of the other
-estimators: no features, no bandwidth, no Bellman equation; so where it agrees
-with them, that says something. What the rollouts visit says how far the target
-policy leaves the log.
+of the same action whose state is nearest (of any action, if none of the same is
+near), and goes to s + (s_j' - s_j): what the step changed, not where it led, so
+that the distance to the neighbour is an error of second order. It shares
+nothing with the regressions of the other estimators: no features, no bandwidth,
+no Bellman equation; so where it agrees with them, that says something. What the
+rollouts visit says how far the target policy leaves the log.
 
     model = nearest_model.Model(log)
     found = model.roll(policy, log.initial_observations, steps=500)
     np.mean(found.returns), found.weights, found.beyond
 """
 
+from collections.abc import Sequence
 import dataclasses
 import functools
 
@@ -51,11 +52,13 @@ class Rollouts:
     beyond: share of the visits, in each tenth of the steps, that have no near
       step of the log, [PARTS]; nan for one without visits.
     left: mean of gamma^t d after the last step: what was not rolled out.
+    visits: mean of gamma^t d before each step, [T].
   """
   returns: types.FloatArray
   weights: types.FloatArray
   beyond: types.FloatArray
   left: float
+  visits: types.FloatArray
 
 
 class _Neighbours:
@@ -124,12 +127,15 @@ class Model:
       is near.
   """
 
-  def __init__(self, log: episodes.Episodes, *, seed: types.Seed = 0):
+  def __init__(
+      self, log: episodes.Episodes, *, seed: types.Seed = 0,
+      dropped: Sequence[int] = ()):
     """Initialises the model.
 
     Args:
       log: whole episodes.
       seed: seeds what is drawn of a log with many columns.
+      dropped: columns of the observations that distances leave out.
     """
     self._log = log
     self._rows = log.transitions
@@ -137,7 +143,7 @@ class Model:
     self._next = np.asarray(self._rows.next_observation, np.float64)
     self._states = encoding.fit(
         self._rows.observation, self._rows.next_observation,
-        categorical=log.categorical)
+        categorical=log.categorical, dropped=dropped)
     self._vectors = None if log.continuous is None else encoding.fit(
         self._rows.action, categorical=tuple(log.continuous.categories))
     # These columns are set rather than changed: names, and one of two values.
@@ -155,7 +161,9 @@ class Model:
     self._neighbours = {
         int(action): _Neighbours(rows[group == action], steps[group == action])
         for action in np.unique(group)}
-    self.near = self._own_distance(rows, steps, group, seed)
+    # Names are the same or not.
+    self.near = (0. if len(log.categorical) == log.num_observations
+                 else self._own_distance(rows, steps, group, seed))
 
   def roll(
       self, policy: types.Policy | types.ContinuousPolicy,
@@ -174,7 +182,7 @@ class Model:
     count = len(state)
     alive, weight = np.arange(count), np.ones(count)
     returns, weights = np.zeros(count), np.zeros(len(self._log))
-    far, seen = np.zeros(steps), np.zeros(steps)
+    far, seen, visits = np.zeros((3, steps))
     rewards = np.asarray(self._rows.reward, np.float64)
     discounts = self._log.discount * np.asarray(
         self._rows.discount, np.float64)
@@ -185,6 +193,7 @@ class Model:
       returns[alive] += weight * rewards[row]
       np.add.at(weights, row, weight / count)
       far[step], seen[step] = np.sum(distance > self.near), len(alive)
+      visits[step] = np.sum(weight) / count
       state = np.where(
           self._set, self._next[row],
           state + self._next[row] - self._observation[row])
@@ -194,11 +203,11 @@ class Model:
     # Tenths of the steps that rollouts had, in the middle of those that ended.
     taken = max(1, int(np.count_nonzero(seen)))
     part = np.minimum(np.arange(steps) * PARTS // taken, PARTS - 1)
-    visits = np.bincount(part, seen, minlength=PARTS)
     with np.errstate(invalid='ignore'):
-      beyond = np.bincount(part, far, minlength=PARTS) / visits
+      beyond = (np.bincount(part, far, minlength=PARTS)
+                / np.bincount(part, seen, minlength=PARTS))
     return Rollouts(
-        returns, weights, beyond, float(np.sum(weight)) / count)
+        returns, weights, beyond, float(np.sum(weight)) / count, visits)
 
   def _follow(
       self, policy: types.Policy | types.ContinuousPolicy,
@@ -226,16 +235,19 @@ class Model:
     distance = np.full(len(state), np.inf)
     for each in np.unique(action):
       mine = action == each
-      # An action that the log never took has the nearest of any other.
-      known = ([self._neighbours[each]] if each in self._neighbours
-               else self._neighbours.values())
-      for place, neighbours in enumerate(known):
-        step, far = self._nearest(neighbours, rows[mine], uniforms[mine])
-        nearer = far < distance[mine] if place else np.ones(len(far), bool)
-        found[mine] = np.where(nearer, step, found[mine])
-        distance[mine] = np.where(nearer, far, distance[mine])
-      if each not in self._neighbours:
-        distance[mine] = np.inf
+      if each in self._neighbours:
+        found[mine], distance[mine] = self._nearest(
+            self._neighbours[each], rows[mine], uniforms[mine])
+    # Where the log has no near step with the action, one with any other stands
+    # in for it, if that is nearer: where it leads from here is then known, if
+    # not by this action.
+    far = np.flatnonzero(distance > self.near)
+    nearest = distance[far]
+    for neighbours in self._neighbours.values() if len(far) else ():
+      step, apart = self._nearest(neighbours, rows[far], uniforms[far])
+      nearer = apart < nearest
+      found[far] = np.where(nearer, step, found[far])
+      nearest = np.where(nearer, apart, nearest)
     return found, distance
 
   def _nearest(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ Intended = Callable[[np.ndarray], types.FloatArray]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Coverage:
-  """Nearest neighbours of a policy's decisions; see `coverage`.
+  """Nearest neighbours of a policy's decisions; see `nearby`.
 
   Attributes:
     share: of the policy's decisions in the log's states, those that have a
@@ -40,24 +41,35 @@ class Coverage:
   references: int
 
 
-def coverage(
-    target: Callable[[np.ndarray], types.FloatArray], num_actions: int,
-    actions: np.ndarray, episodes: np.ndarray,
+class Nearby(NamedTuple):
+  """Which actions a log took near some of its states, whatever the policy.
+
+  Attributes:
+    rows: the states that are looked at, [Q].
+    covered: whether the log took each action near them, [Q, A].
+    near: what distance is near.
+    references: among how many steps neighbours were looked for.
+  """
+  rows: np.ndarray
+  covered: np.ndarray
+  near: float
+  references: int
+
+
+def nearby(
+    num_actions: int, actions: np.ndarray, episodes: np.ndarray,
     observations: types.FloatArray, *, seed: types.Seed, names: int = 0,
-) -> Coverage:
-  """Returns how much of a policy's decisions has near neighbours.
+) -> Nearby:
+  """Returns which actions a log took near its states.
 
   For a state s of the log and an action a, d(s, a) is the distance of s, in
   encoded observations, from the nearest state of another episode where the log
-  took a. Near is the 95 % quantile of d at the logged decisions. The
-  share is the mean over states of sum_a pi(a|s) [d(s, a) is near].
+  took a. Near is the 95 % quantile of d at the logged decisions.
 
   A random sample of steps serves for both, so that its size changes the share
   little. A log of one episode has its other steps for neighbours.
 
   Args:
-    target: returns the policy's probabilities in some states of the log, [Q]
-      to [Q, A].
     num_actions: A.
     actions: logged actions, [N].
     episodes: to which episode each step belongs, [N].
@@ -73,11 +85,25 @@ def coverage(
       x[:_QUERIES], x, actions[order], owners,
       num_actions=num_actions, names=names)  # [Q, A]
   near = _near(taken(squares, actions[asked]))
-  covered = squares <= near + _ROUNDING
-  share = np.mean(np.sum(target(asked) * covered, axis=1))
+  return Nearby(
+      asked, squares <= near + _ROUNDING, float(np.sqrt(near)), len(order))
+
+
+def coverage(
+    target: Callable[[np.ndarray], types.FloatArray], seen: Nearby) -> Coverage:
+  """Returns how much of a policy's decisions has near neighbours.
+
+  The share is the mean over states of sum_a pi(a|s) [a was taken near s].
+
+  Args:
+    target: returns the policy's probabilities in some states of the log, [Q]
+      to [Q, A].
+    seen: of `nearby`.
+  """
+  share = np.mean(np.sum(target(seen.rows) * seen.covered, axis=1))
   return Coverage(
-      share=float(min(share, 1.)), near=float(np.sqrt(near)),
-      queries=len(asked), references=len(order))
+      share=float(min(share, 1.)), near=seen.near,
+      queries=len(seen.rows), references=seen.references)
 
 
 def vector_coverage(
@@ -86,7 +112,7 @@ def vector_coverage(
 ) -> Coverage:
   """Returns how much of a policy's decisions has near neighbours.
 
-  As `coverage`, but d(s, a) is the distance of (s, a) from the nearest logged
+  As `nearby`, but d(s, a) is the distance of (s, a) from the nearest logged
   (s, a) of another episode. An action counts as much as a state there, however
   few entries it has: else a log of many columns would cover any action.
 
@@ -96,7 +122,7 @@ def vector_coverage(
     episodes: to which episode each step belongs, [N].
     observations: logged states, encoded compactly, [N, D].
     seed: seeds the choice of steps.
-    names: as in `coverage`.
+    names: as in `nearby`.
   """
   order, owners = _sample(episodes, seed)
   asked = order[:_QUERIES]

@@ -5,7 +5,8 @@ of the logged action is known or estimated, and nearest neighbours, which need
 no b: how often the log took the policy's action in a similar state. Where
 actions are vectors, b and pi are densities, and a similar action will do.
 
-    found = overlap.measure(pi, actions, episodes, s, behaviour=b)
+    seen = neighbours.nearby(2, actions, episodes, s, seed=0)
+    found = overlap.measure(pi, actions, episodes, seen, behaviour=b)
     found.verdict, found.warnings()
 """
 
@@ -209,9 +210,8 @@ class Asked(NamedTuple):
 
 def measure(
     target: types.FloatArray | Asked, actions: np.ndarray, episodes: np.ndarray,
-    observations: types.FloatArray, *, names: int = 0,
-    behaviour: types.FloatArray | None = None, estimated: bool = False,
-    seed: types.Seed = 0,
+    seen: neighbours.Nearby, *, behaviour: types.FloatArray | None = None,
+    estimated: bool = False,
 ) -> Overlap:
   """Returns the overlap of a policy and a log of N steps.
 
@@ -220,12 +220,10 @@ def measure(
       is asked of them.
     actions: logged actions, [N].
     episodes: to which episode each step belongs, [N].
-    observations: logged states, encoded compactly, [N, D].
-    names: how many of their last columns are places of categories.
+    seen: which actions the log took near its states.
     behaviour: probability with which each logged action was taken, [N]; None
       if it is not known.
     estimated: whether `behaviour` was estimated from the log.
-    seed: seeds the choice of steps for neighbours.
 
   Raises:
     ValueError: a probability in `behaviour` is impossible.
@@ -238,9 +236,7 @@ def measure(
   return Overlap(
       steps=len(actions), agreement=_agreement(asked),
       unseen=_unseen(asked, actions), weights=weights,
-      coverage=neighbours.coverage(
-          asked.at, len(asked.mean), actions, episodes, observations,
-          seed=seed, names=names))
+      coverage=neighbours.coverage(asked.at, seen))
 
 
 def measure_vectors(

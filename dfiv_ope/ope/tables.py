@@ -13,7 +13,9 @@ of the state's own mean are added to each (s, a):
 
     Q(s, a) = (sum of y over (s, a) + k mean of y over s) / (n(s, a) + k)
 
-A state that the log never leaves has the mean value of all states.
+with fewer rows where the log shows that actions differ more than chance does
+(`_fitting_prior`): a step without chance needs none. A state that the log never
+leaves has the mean value of all states.
 
     found = tables.solve(rows, policy, prior_rows=1.)
     found.weigh(starts)               # what each row's reward counts, [N]
@@ -32,6 +34,10 @@ from dfiv_ope import types
 _DENSE_STATES = 3_000
 _TOLERANCE = 1e-11
 _ITERATIONS = 2_000
+# The prior follows from the values, and these from the prior, in turns, until
+# it stays within a tenth.
+_ROUNDS, _SAME_PRIOR = 4, 0.9
+_LEAST = 0.01
 
 
 class Rows(NamedTuple):
@@ -78,6 +84,7 @@ class Solution(NamedTuple):
     spread: how far values of actions typically lie from their state's mean.
     system: I - M of the values, [C + 1, C + 1].
     state: of each row, [N].
+    prior_rows: k that was used.
   """
   values: types.FloatArray
   pairs: np.ndarray
@@ -88,6 +95,7 @@ class Solution(NamedTuple):
   spread: float
   system: sparse.csc_matrix
   state: np.ndarray
+  prior_rows: float
 
   def weigh(self, starts: types.FloatArray) -> types.FloatArray:
     """Returns what a unit of each row's outcome adds to the value, [N].
@@ -123,13 +131,59 @@ def solve(
   Args:
     rows: the log.
     policy: the target policy.
-    prior_rows: k, positive.
+    prior_rows: k at most, positive.
 
   Raises:
     ValueError: `prior_rows` is not positive.
   """
   if not prior_rows > 0.:
     raise ValueError(f'prior_rows must be positive, got {prior_rows}.')
+  found = _solve_with(rows, policy, prior_rows=prior_rows)
+  for _ in range(_ROUNDS):
+    fitting = min(prior_rows, _fitting_prior(rows, policy, found.values))
+    if fitting >= _SAME_PRIOR * found.prior_rows and (
+        fitting * _SAME_PRIOR <= found.prior_rows):
+      break
+    found = _solve_with(rows, policy, prior_rows=fitting)
+  return found
+
+
+def _fitting_prior(
+    rows: Rows, policy: TablePolicy, values: types.FloatArray) -> float:
+  """Returns the prior rows that fit what the log shows, at least _LEAST.
+
+  With y = r + gamma d V(s') of mean q(s, a) and variance sigma^2 within each
+  pair, and q(s, .) of variance tau^2 around the mean of its state, the best
+  estimate of q(s, a) has k = sigma^2 / tau^2. Both are found as in an analysis
+  of variance.
+
+  Args:
+    rows: the log.
+    policy: the target policy.
+    values: V of each state, [C + 1].
+  """
+  y = rows.outcome + rows.continuation * values[rows.next_state]
+  pairs, pair, counts = np.unique(
+      rows.state * policy.num_actions + rows.action, return_inverse=True,
+      return_counts=True)
+  means = np.bincount(pair, weights=y) / counts
+  states, place = np.unique(pairs // policy.num_actions, return_inverse=True)
+  totals = np.bincount(place, weights=counts)
+  centres = np.bincount(place, weights=counts * means) / totals
+  within = np.sum(np.square(y - means[pair])) / max(len(y) - len(pairs), 1)
+  # Rows that tell actions of one state apart.
+  size = np.sum(totals - np.bincount(
+      place, weights=np.square(counts.astype(np.float64))) / totals)
+  between = np.sum(counts * np.square(means - centres[place])) - within * (
+      len(pairs) - len(states))
+  if between <= 0. or size <= 0.:
+    return np.inf
+  return max(_LEAST, float(within * size / between))
+
+
+def _solve_with(
+    rows: Rows, policy: TablePolicy, *, prior_rows: float) -> Solution:
+  """Solves for the values of a policy with a prior that is known."""
   size = len(policy.actions)
   pairs, pair, counts = np.unique(
       rows.state * policy.num_actions + rows.action, return_inverse=True,
@@ -166,7 +220,7 @@ def solve(
       values=values, pairs=pairs, q=q, means=np.append(means, values[-1]),
       row_weights=row_weights, left=np.where(visits > 0., left, 1.),
       spread=float(np.sqrt(np.average(np.square(q - prior), weights=counts))),
-      system=system, state=rows.state)
+      system=system, state=rows.state, prior_rows=prior_rows)
 
 
 def probabilities(

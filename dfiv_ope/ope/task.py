@@ -17,7 +17,16 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.nn import encoding
-from dfiv_ope.ope import bellman, episodes, importance, overlap, propensities
+from dfiv_ope.ope import (
+  bellman,
+  episodes,
+  importance,
+  log_notes,
+  neighbours,
+  overlap,
+  propensities,
+  relevance,
+)
 from dfiv_ope.policies import cloning, density_cloning, foreign, resolve
 
 # Entries of a matrix of probabilities that are asked for at a time.
@@ -38,7 +47,8 @@ class EvaluationTask:
   def __init__(
       self, log: episodes.Episodes,
       policy: types.Policy | types.ContinuousPolicy, *,
-      like: 'EvaluationTask | None' = None):
+      like: 'EvaluationTask | None' = None,
+      dropped: tuple[int, ...] | None = None):
     """Asks for the value of a policy.
 
     Args:
@@ -46,8 +56,11 @@ class EvaluationTask:
       policy: the target policy.
       like: another task of the same log; what does not depend on the policy
         is taken from it.
+      dropped: columns of the observations that no method sees; None to find
+        them out (`ope.relevance`).
     """
     self.log = log
+    self._dropped = dropped
     self.policy = policy
     self._like = like
     self._others: dict[int, Propensities] = {}
@@ -61,10 +74,14 @@ class EvaluationTask:
 
   @functools.cached_property
   def initial_observations(self) -> tf.Tensor:
-    """Raw observations that episodes start from, [E, D]."""
+    """Raw start states of the value: of episodes, [E, D], or given, [M, D].
+
+    Raises:
+      ValueError: nothing says what they are.
+    """
     if self._like is not None:
       return self._like.initial_observations
-    return tf.constant(self.log.initial_observations)
+    return tf.constant(self.log.start_states)
 
   @functools.cached_property
   def problem(self) -> bellman.Problem:
@@ -72,8 +89,32 @@ class EvaluationTask:
     return bellman.pose(
         self.transitions, self.policy, discount=self.log.discount,
         num_actions=self.log.num_actions, categorical=self.log.categorical,
-        continuous=self.log.continuous,
-        longest=self.log.longest)
+        continuous=self.log.continuous, longest=self.log.longest,
+        dropped=self.dropped, like=self._same_scales)
+
+  @property
+  def _same_scales(self) -> bellman.Problem | None:
+    """The problem of another policy whose methods see the same columns."""
+    if self._like is None or self._like.dropped != self.dropped:
+      return None
+    return self._like.problem
+
+  @functools.cached_property
+  def dropped(self) -> tuple[int, ...]:
+    """Columns of the observations that no method sees."""
+    if self._dropped is not None:
+      return self._dropped
+    return relevance.irrelevant(self.log, self.policy)
+
+  @functools.cached_property
+  def notes(self) -> tuple[log_notes.Note, ...]:
+    """What there is to say of the log, and of columns that are left out."""
+    names = self.log.observation_names
+    return (*self.log.notes, *(
+        log_notes.Note(
+            kind=log_notes.IRRELEVANT,
+            column=names[each] if names else str(each))
+        for each in self.dropped))
 
   @functools.cached_property
   def rows(self) -> types.IVBatch:
@@ -192,7 +233,7 @@ class EvaluationTask:
     assert space is not None and isinstance(policy, types.ContinuousPolicy)
     states = encoding.fit(
         log.transitions.observation, log.transitions.next_observation,
-        categorical=log.categorical)
+        categorical=log.categorical, dropped=self.dropped)
     vectors = encoding.fit(
         log.transitions.action, categorical=tuple(space.categories))
 
@@ -219,10 +260,25 @@ class EvaluationTask:
       return self._vector_overlap()
     return overlap.measure(
         self.target_probabilities, np.asarray(self.log.transitions.action),
-        self.log.episodes, self.rows.instrument.observation.numpy(),
-        names=len(self.problem.observations.categories),
+        self.log.episodes, self._nearby,
         behaviour=self.behaviour.probabilities,
         estimated=self.behaviour.estimated)
+
+  @functools.cached_property
+  def _nearby(self) -> neighbours.Nearby:
+    """Which actions the log took near its states; policies share it."""
+    if self._like is not None:
+      return self._like._nearby
+    states = self.problem.observations
+    return neighbours.nearby(
+        self.log.num_actions, np.asarray(self.log.transitions.action),
+        self.log.episodes, states.compact(self.transitions.observation).numpy(),
+        names=len(states.categories), seed=0)
+
+  def forget(self) -> None:
+    """Drops what takes as much memory as the log and can be made again."""
+    for name in ('rows', 'target_probabilities', 'log_target'):
+      self.__dict__.pop(name, None)
 
   def _log_densities(
       self, policy: types.ContinuousPolicy) -> types.FloatArray:

@@ -3,7 +3,8 @@
     naming.check('offers:generous')                 # refuses what is no policy
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+import math
 import pathlib
 import re
 from typing import Any
@@ -72,26 +73,76 @@ def named(policies: Iterable[str]) -> dict[str, str]:
   return found
 
 
-def check(policy: str) -> None:
+def several(policies: Iterable[str]) -> dict[str, str]:
+  """Returns policies by name as `named` does, at least two.
+
+  Raises:
+    ValueError: they are fewer, or `named` refuses them.
+  """
+  found = named(policies)
+  if len(found) < 2:
+    raise ValueError(
+        f'A comparison needs at least two policies, got {len(found)}. Name '
+        'each with --policy NAME=SPEC, or ask `dfiv-ope evaluate` for the '
+        'value of one.')
+  return found
+
+
+def truths(texts: Iterable[str], names: Sequence[str]) -> dict[str, float]:
+  """Returns known values of policies by their names.
+
+  Args:
+    texts: as `--truth` takes them: NAME=VALUE, or VALUE if there is one policy.
+    names: of the policies.
+
+  Raises:
+    ValueError: a text is none, or names a policy twice or one that is not
+      there.
+  """
+  found: dict[str, float] = {}
+  for text in texts:
+    name, _, value = text.rpartition('=')
+    if not name and len(names) == 1:
+      name = names[0]
+    try:
+      number = float(value)
+    except ValueError:
+      number = math.nan
+    if not name or not math.isfinite(number):
+      raise ValueError(
+          f'--truth should be NAME=VALUE with a finite number, got {text!r}.'
+          + (' VALUE alone is for one policy.' if len(names) > 1 else ''))
+    if name not in names:
+      raise ValueError(
+          f'--truth {text} is of the policy {name!r}, but the policies are '
+          f'{", ".join(names) or "none"}.')
+    if name in found:
+      raise ValueError(f'--truth was given twice for {name!r}. Give it once.')
+    found[name] = number
+  return found
+
+
+def check(*policies: str) -> None:
   """Refuses at once what cannot be a policy, whatever the log is.
 
   A function's module is imported, which runs it.
 
   Args:
-    policy: path of a SavedModel or of an ONNX model, package.module:function,
-      'uniform', 'behaviour-clone' or 'columns'.
+    *policies: each a path of a SavedModel or of an ONNX model,
+      package.module:function, 'uniform', 'behaviour-clone' or 'columns'.
 
   Raises:
     FileNotFoundError: there is nothing of this name.
     ValueError: it is not a policy.
   """
-  found = kind(policy)
-  if found == SAVED_MODEL:
-    path = pathlib.Path(policy)
-    made_here = (path / trained.RECORD).is_file()
-    saved_models.require(path / trained.SAVED_MODEL if made_here else path)
-  elif found == FUNCTION:
-    import_function(policy)
+  for policy in policies:
+    found = kind(policy)
+    if found == SAVED_MODEL:
+      path = pathlib.Path(policy)
+      made_here = (path / trained.RECORD).is_file()
+      saved_models.require(path / trained.SAVED_MODEL if made_here else path)
+    elif found == FUNCTION:
+      import_function(policy)
 
 
 def import_function(policy: str) -> Any:

@@ -88,6 +88,7 @@ class OnDataset(Problem):
     discount: of the value that is asked for.
     actions: number of actions.
     target: digest of the target policy.
+    all_columns: whether methods see irrelevant columns, too.
     transitions: number of rows of the log.
     episodes: number of its episodes.
     log_return: average return of the log.
@@ -103,6 +104,7 @@ class OnDataset(Problem):
   discount: float
   actions: int
   target: str
+  all_columns: bool = False
   transitions: int | None = _described()
   episodes: int | None = _described()
   log_return: float | None = _described()
@@ -110,6 +112,13 @@ class OnDataset(Problem):
   overlap: overlap_lib.Overlap | None = _described()
   truth: float | None = _described()
   truth_standard_error: float | None = _described()
+
+  def identity(self) -> dict[str, Any]:
+    """Returns what defines the problem; the usual columns are not said."""
+    found = super().identity()
+    if not self.all_columns:
+      del found['all_columns']
+    return found
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -229,6 +238,29 @@ class Coverage(Problem):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SuiteCase(Problem):
+  """A log of a case of the suite, whose answer is known.
+
+  Attributes:
+    case: name of the case.
+    log: number of the log.
+    cases: version of the cases.
+    seeds: runs of a method on it.
+    level: of the interval.
+    ranked: whether further policies of the case are ranked.
+  """
+  kind: ClassVar[str] = 'suite_case'
+  measured: ClassVar[tuple[str, ...]] = ('estimate', 'truth')
+
+  case: str
+  log: int
+  cases: int
+  seeds: int
+  level: float
+  ranked: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class IVDesign(Problem):
   """A design of instrumental-variable regression, whose answer is known.
 
@@ -259,7 +291,7 @@ class IVDesign(Problem):
 
 KINDS: dict[str, type[Problem]] = {
     each.kind: each for each in (
-        SimulatedTask, UserLog, Selection, Coverage, IVDesign)}
+        SimulatedTask, UserLog, Selection, Coverage, SuiteCase, IVDesign)}
 
 
 def encode(problem: Problem) -> dict[str, Any]:

@@ -18,12 +18,15 @@ def remake(job: jobs.Experiment, places: store.Places) -> str:
            '--out', str(places.out)]
   if isinstance(problem, inputs.OnLog):
     name = f'{problem.name}=' if problem.name else ''
-    parts += ['--policy', f'{name}{problem.policy}']
+    parts += ['--policy', f'{name}{problem.policy}', *(
+        ['--initial', str(problem.initial)] if problem.initial else [])]
   elif problem.target_epsilon:
     parts += ['--target-epsilon', f'{problem.target_epsilon:g}',
               '--truth-episodes', str(problem.truth_episodes)]
   if problem.trust_policy:
     parts.append('--trust-policy')
+  if problem.all_columns:
+    parts.append('--all-columns')
   if job.method == result_rows.LOG:
     return shlex.join([*parts, '--method', agents.NAMES[0]])
   parts += ['--method', job.method, '--config', job.preset]

@@ -4,6 +4,7 @@ Inputs are plain data that any process can open. What they say of a problem
 without opening it, from records alone, is enough for the keys of rows.
 """
 
+from collections.abc import Mapping
 import dataclasses
 import functools
 import pathlib
@@ -13,7 +14,7 @@ from dfiv_ope import atomic_output
 from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.policies import rollout
+from dfiv_ope.policies import identity, rollout
 from dfiv_ope.results import problems
 
 if TYPE_CHECKING:
@@ -65,11 +66,13 @@ class Simulated:
     truth_episodes: simulate at most as many for the value of a policy that is
       not the dataset's own.
     trust_policy: load the policy whatever operations it holds.
+    all_columns: of `EvaluationTask`.
   """
   dataset: Dataset
   target_epsilon: float = 0.
   truth_episodes: int = 40_000
   trust_policy: bool = False
+  all_columns: bool = False
 
   def problem(self, metadata: spec_lib.Metadata) -> problems.SimulatedTask:
     """Returns the problem as the record of the dataset tells it."""
@@ -85,6 +88,7 @@ class Simulated:
         log_standard_error=metadata.behaviour.standard_error,
         task=spec.task, action_noise=spec.action_noise, epsilon=spec.epsilon,
         target_epsilon=self.target_epsilon, size=spec.transitions,
+        all_columns=self.all_columns,
         truth=own.mean if own else None,
         truth_standard_error=own.standard_error if own else None)
 
@@ -99,21 +103,32 @@ class OnLog:
     target: digest of what it does (`policies.identity`).
     name: what the user calls it; empty for a description.
     trust_policy: load a SavedModel whatever operations it holds.
+    all_columns: of `EvaluationTask`.
     directory: where functions and relative paths are looked for.
+    initial: file of start states; None for those of the episodes.
   """
   dataset: pathlib.Path
   policy: str
   target: str
   name: str = ''
   trust_policy: bool = False
+  all_columns: bool = False
   directory: pathlib.Path
+  initial: pathlib.Path | None = None
 
   def problem(self, metadata: spec_lib.Metadata) -> problems.UserLog:
     """Returns what defines the problem, from the dataset's record."""
     return problems.UserLog(
-        dataset=metadata.spec.id, digest=metadata.digest,
+        dataset=metadata.spec.id, digest=metadata.digest if (
+            self.initial is None) else self.log.digest,
         discount=metadata.spec.discount, actions=metadata.num_actions,
-        target=self.target, policy=self.name or self.policy)
+        target=self.target, policy=self.name or self.policy,
+        all_columns=self.all_columns)
+
+  @property
+  def log(self) -> log_lib.Log:
+    """The log, with the start states."""
+    return open_log(self.dataset, self.initial)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,10 +180,39 @@ class OnDesign:
   watch: bool = False
 
 
-Input = Simulated | OnLog | NewLog | OnDesign
+Input = Simulated | OnLog | NewLog | OnDesign | problems.SuiteCase
 
 
 @functools.lru_cache(maxsize=1)
-def open_log(path: pathlib.Path) -> log_lib.Log:
+def open_log(
+    path: pathlib.Path, initial: pathlib.Path | None = None) -> log_lib.Log:
   """Returns the log of a dataset, read once for all that follow each other."""
-  return log_lib.Log.open(path)
+  return log_lib.Log.open(path, initial=initial)
+
+
+def on_log(
+    dataset: pathlib.Path, policies: Mapping[str, str], *,
+    trust_policy: bool = False, initial: pathlib.Path | None = None,
+    all_columns: bool = False,
+) -> list[OnLog]:
+  """Returns what is asked of a log: the value of each policy.
+
+  Args:
+    dataset: its directory.
+    policies: what users name, by what tables call them.
+    trust_policy: load SavedModels whatever operations they hold.
+    initial: file of start states.
+    all_columns: of `EvaluationTask`.
+
+  Raises:
+    ValueError: a policy does not fit, or start states do not.
+  """
+  log = open_log(dataset, initial)
+  log.start_states  # noqa: B018 - refuses what has none
+  return [
+      OnLog(
+          dataset=dataset, policy=spec, name='' if name == spec else name,
+          target=identity.identify(spec, **log.for_policies()).digest,
+          trust_policy=trust_policy, directory=pathlib.Path.cwd(),
+          initial=initial, all_columns=all_columns)
+      for name, spec in policies.items()]

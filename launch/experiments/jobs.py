@@ -11,8 +11,9 @@ import dataclasses
 from typing import Any
 
 from dfiv_ope import agents, configs, versions
+from dfiv_ope.agents import configured
 from dfiv_ope.agents.entries import trainers
-from dfiv_ope.benchmarks import lit_pixels
+from dfiv_ope.benchmarks import baselines, lit_pixels
 from dfiv_ope.evaluation import result_rows
 from dfiv_ope.iv import methods
 from dfiv_ope.launch.experiments import inputs
@@ -106,9 +107,9 @@ class Experiment(_Job):
 
   Attributes:
     problem: where its problem comes from.
-    method: name of the method, LOG for the average return of the log, or
-      that of `lit_pixels`.
-    config: hyper-parameters; None for the two that have none.
+    method: name of the method, LOG for the average return of the log, that
+      of `lit_pixels` or one of `baselines`.
+    config: hyper-parameters; None for those that have none.
     seed: of the method.
     preset: where the config is from.
     custom: whether fields of the preset were changed.
@@ -124,8 +125,10 @@ class Experiment(_Job):
   def encoded(self) -> dict[str, Any]:
     """The config as the row has it."""
     if self.config is None:
-      return dict(result_rows.LOG_CONFIG if self.method == result_rows.LOG
-                  else lit_pixels.CONFIG)
+      return dict({
+          result_rows.LOG: result_rows.LOG_CONFIG,
+          lit_pixels.NAME: lit_pixels.CONFIG,
+          **baselines.CONFIGS}[self.method])
     data: dict[str, Any] = configs.encode(self.config)
     return data
 
@@ -136,6 +139,8 @@ class Experiment(_Job):
       return result_rows.version(self.method)
     if self.method == lit_pixels.NAME:
       return lit_pixels.VERSION
+    if self.method in baselines.NAMES:
+      return baselines.version(self.method)
     return methods.ENTRIES[self.method].version
 
   @property
@@ -194,9 +199,18 @@ class Experiment(_Job):
       return _SECONDS_OF_A_BASELINE
     entries = (methods.ENTRIES if isinstance(self.problem, inputs.OnDesign)
                else agents.ENTRIES)
-    runs = (self.problem.seeds if isinstance(self.problem, inputs.NewLog)
-            else 1)
+    runs = getattr(self.problem, 'seeds', 1)
     return runs * entries[self.method].seconds(self.config)
+
+
+def of_method(
+    problem: inputs.Input, method: configured.Configured | None, seed: int,
+) -> Experiment:
+  """Returns a run of a method, or of the log's average if it is None."""
+  if method is None:
+    return Experiment(
+        problem=problem, method=result_rows.LOG, config=None, seed=seed)
+  return Experiment(problem=problem, seed=seed, **method._asdict())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -308,6 +322,8 @@ def _place(problem: inputs.Input) -> str:
   """Returns a problem in a few words."""
   if isinstance(problem, inputs.OnDesign):
     return problem.design.problem.words
+  if isinstance(problem, problems.SuiteCase):
+    return f'{problem.case} log {problem.log}'
   if isinstance(problem.dataset, inputs.Making):
     words = PolicyJob(training=problem.dataset.training).group[0]
   else:

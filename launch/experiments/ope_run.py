@@ -16,7 +16,7 @@ from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import result_rows, runs
 from dfiv_ope.launch.experiments import command_line, inputs, jobs, store
 from dfiv_ope.ope import task as task_lib
-from dfiv_ope.policies import acting
+from dfiv_ope.policies import acting, resolve
 from dfiv_ope.results import problems, rows
 
 # A problem, all that rows say of it, and what runs methods on it.
@@ -24,17 +24,22 @@ Opened = tuple[problems.SimulatedTask | problems.UserLog, runs.Evaluator]
 
 
 @functools.lru_cache(maxsize=1)
-def _shared(path: pathlib.Path) -> dict[str, task_lib.EvaluationTask]:
+def _shared(
+    path: pathlib.Path, initial: pathlib.Path | None,
+) -> dict[str, task_lib.EvaluationTask]:
   """Keeps the first task of a dataset: others take from it what they share."""
-  del path
+  del path, initial
   return {}
 
 
 def _task(
-    path: pathlib.Path, policy: acting.Policy) -> task_lib.EvaluationTask:
-  first = _shared(path)
+    path: pathlib.Path, policy: acting.Policy,
+    initial: pathlib.Path | None = None, *, all_columns: bool,
+) -> task_lib.EvaluationTask:
+  first = _shared(path, initial)
   task = task_lib.EvaluationTask(
-      inputs.open_log(path), policy, like=first.get('task'))
+      inputs.open_log(path, initial), policy, like=first.get('task'),
+      dropped=() if all_columns else None)
   first.setdefault('task', task)
   return task
 
@@ -48,19 +53,30 @@ def opened(
   return _open_simulated(wanted, places)
 
 
-def _open_log(wanted: inputs.OnLog) -> Opened:
-  log = inputs.open_log(wanted.dataset)
+def target(wanted: inputs.OnLog) -> resolve.Target:
+  """Returns the policy of a problem.
+
+  Raises:
+    ValueError: it is no longer what it was.
+  """
   with contextlib.chdir(wanted.directory):  # Workers may stand elsewhere.
-    target = task_lib.find_policy(
-        wanted.policy, log, trusted=wanted.trust_policy)
-  if target.digest != wanted.target:
+    found = task_lib.find_policy(
+        wanted.policy, wanted.log, trusted=wanted.trust_policy)
+  if found.digest != wanted.target:
     raise ValueError(
         f'The policy {wanted.policy} has changed since the command began. '
         'Give the command again.')
-  task = _task(wanted.dataset, target.policy)
-  return result_rows.user_log(
-      task, target=target.digest,
-      policy=wanted.name or target.description), runs.Evaluator(task)
+  return found
+
+
+def _open_log(wanted: inputs.OnLog) -> Opened:
+  found = target(wanted)
+  task = _task(wanted.dataset, found.policy, wanted.initial,
+               all_columns=wanted.all_columns)
+  problem = result_rows.user_log(
+      task, target=found.digest, policy=wanted.name or found.description)
+  return (dataclasses.replace(problem, all_columns=wanted.all_columns),
+          runs.Evaluator(task))
 
 
 def _open_simulated(
@@ -72,7 +88,7 @@ def _open_simulated(
   assert own is not None and isinstance(problem, problems.SimulatedTask)
   if wanted.target_epsilon:
     own = acting.explore(own, epsilon=wanted.target_epsilon)
-  task = _task(path, own)
+  task = _task(path, own, all_columns=wanted.all_columns)
   return (dataclasses.replace(problem, overlap=task.glance),
           runs.Evaluator(task))
 

@@ -11,14 +11,14 @@ from dfiv_ope.agents import configured
 from dfiv_ope.agents.entries import trainers
 from dfiv_ope.benchmarks import lit_pixels, settings
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.evaluation import result_rows, selection
+from dfiv_ope.evaluation import selection
 from dfiv_ope.iv import methods as iv_methods
 from dfiv_ope.launch.experiments import inputs, jobs
 from dfiv_ope.results import problems
 
 if TYPE_CHECKING:
   from dfiv_ope.benchmarks import trials
-  from dfiv_ope.launch.experiments import sweep_spec
+  from dfiv_ope.evaluation import sweep_spec
 
 # Rows of each half that candidates are judged on, and features of a state.
 _JUDGE = problems.Judge(version=selection.VERSION, rows=30_000, features=100)
@@ -29,16 +29,14 @@ def evaluation(
     wanted: Iterable[configured.Configured], *, seeds: int,
 ) -> list[jobs.Experiment]:
   """Returns the average of the log and all runs of methods on a problem."""
-  made = [jobs.Experiment(
-      problem=problem, method=result_rows.LOG, config=None, seed=0)]
+  made = [jobs.of_method(problem, None, 0)]
   seen = set()
   for each in wanted:
     for seed in range(seeds):
       # Two presets may come to the same config.
       if (run := (each.method, each.config, seed)) not in seen:
         seen.add(run)
-        made.append(jobs.Experiment(
-            problem=problem, seed=seed, **each._asdict()))
+        made.append(jobs.of_method(problem, each, seed))
   return made
 
 
@@ -92,9 +90,32 @@ def coverage(
   return made
 
 
+def suite(
+    cases: Sequence[str], wanted: Sequence[configured.Configured], *,
+    logs: int, seeds: int, level: float,
+) -> list[jobs.Experiment]:
+  """Returns the runs of methods on logs of cases, log by log.
+
+  On the first log of the first case of each family further policies are
+  ranked, by methods that need no training.
+  """
+  from dfiv_ope.cases import suite as suite_lib
+  first = set(suite_lib.first_of_families(cases))
+  return [
+      jobs.Experiment(
+          problem=problems.SuiteCase(
+              case=name, log=log, cases=suite_lib.VERSION, seeds=seeds,
+              level=level,
+              ranked=not log and name in first
+              and not agents.ENTRIES[each.method].trained),
+          seed=0, **each._asdict())
+      for log in range(logs) for name in cases for each in wanted]
+
+
 def designs(
     every: Sequence['trials.Design'], methods: Iterable[overrides.Wanted], *,
     seeds: int, preset: str = 'default', watch: bool = False,
+    first_seed: int = 0, references: Sequence[str] = (),
 ) -> list[jobs.Experiment]:
   """Returns runs of methods on designs, with the baseline of pictures.
 
@@ -104,12 +125,19 @@ def designs(
     seeds: runs on each design.
     preset: 'default' or 'paper'.
     watch: whether errors are measured during the training too.
+    first_seed: of these runs.
+    references: those of `baselines` that every design has besides.
 
   Raises:
     ValueError: a method has no such config on a design, a change is wrong, or
       the training of a method cannot be watched.
   """
-  made: dict[jobs.Experiment, None] = {}
+  each_seed = range(first_seed, first_seed + seeds)
+  made: dict[jobs.Experiment, None] = {
+      jobs.Experiment(
+          problem=inputs.OnDesign(design=design), config=None, method=name,
+          seed=seed): None
+      for name in references for design in every for seed in each_seed}
   for method, changes in methods:
     if watch:
       iv_methods.require_watchable(method)
@@ -118,7 +146,7 @@ def designs(
       default = settings.config(
           design.problem, method, paper=preset == 'paper')
       config = overrides.apply(default, changes)
-      for seed in range(seeds):
+      for seed in each_seed:
         if design.problem.name == 'dsprites':
           made[jobs.Experiment(
               problem=dataclasses.replace(problem, watch=False), config=None,

@@ -1,6 +1,6 @@
 """What a run directory has already: policies, datasets, truths, rows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 import functools
@@ -10,6 +10,7 @@ import pathlib
 from dfiv_ope import atomic_output, whole_files
 from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import spec as spec_lib
+from dfiv_ope.evaluation import result_rows
 from dfiv_ope.launch.experiments import inputs, jobs
 from dfiv_ope.policies import episode_returns, rollout, trained
 from dfiv_ope.results import files, problems
@@ -108,6 +109,8 @@ class Store:
     """Returns the problem of an input; None while its dataset is missing."""
     if isinstance(problem, inputs.OnDesign):
       return problem.design.problem
+    if isinstance(problem, problems.SuiteCase):
+      return problem
     metadata = self.metadata(problem.dataset)
     if metadata is None:
       return None
@@ -155,6 +158,24 @@ class Store:
     """Returns the rows of jobs that have them, in the order of the jobs."""
     keys = dict.fromkeys(key for job in plan for key in self.keys(job))
     return [self._rows[key] for key in keys if key in self._rows]
+
+  def told(
+      self, plan: Iterable[jobs.Job], asked: Mapping[str, inputs.OnLog],
+      truths: Mapping[str, float]) -> list[rows_lib.Row]:
+    """Returns `rows_of` with what a user says of policies, and keeps it.
+
+    Args:
+      plan: what is asked for.
+      asked: policies by name.
+      truths: known values of some of them.
+    """
+    found = result_rows.told(
+        self.rows_of(plan), {
+            each.target: each.name for each in asked.values() if each.name},
+        {asked[name].target: value for name, value in truths.items()})
+    for row in found:
+      self.add(row)
+    return found
 
   def all_rows(self) -> list[rows_lib.Row]:
     """Returns the last row of each experiment in the directory."""

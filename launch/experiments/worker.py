@@ -13,6 +13,7 @@ import warnings
 from dfiv_ope.iv import methods
 from dfiv_ope.launch import runtime
 from dfiv_ope.launch.experiments import inputs, jobs, store
+from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
 
@@ -71,6 +72,10 @@ def run(
     if isinstance(job.problem, inputs.OnDesign):
       from dfiv_ope.launch.experiments import design_run
       return [design_run.run(job, progress)]
+    if isinstance(job.problem, problems.SuiteCase):
+      from dfiv_ope.evaluation import suite_run
+      return [job.row(job.problem, **suite_run.run(
+          job.problem, job.method, job.config))]
     if isinstance(job.problem, inputs.NewLog):
       from dfiv_ope.launch.experiments import coverage_run
       return [coverage_run.run(job, places, progress)]

@@ -5,6 +5,7 @@ import enum
 import math
 from typing import NamedTuple
 
+from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.evaluation import verdict
 from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.launch.reporting import details, log_results, tables
@@ -44,8 +45,8 @@ class Advice(NamedTuple):
 
 def collect(case: log_results.LogResults) -> list[Advice]:
   """Returns what the rules say of a case, the gravest first."""
-  found = [*_support(case), *_columns(case), *_agreement(case), *_methods(case),
-           *_first_stage(case), *_size(case)]
+  found = [*_support(case), *_columns(case), *_agreement(case), *_checks(case),
+           *_methods(case), *_first_stage(case), *_size(case)]
   return sorted(found, key=lambda each: -each.doubt)
 
 
@@ -208,6 +209,16 @@ def _agreement(case: log_results.LogResults) -> Iterator[Advice]:
         f'Families of estimators differ by {tables.digits(gap)}, more '
         f'than the widest interval, {tables.digits(widest)}.',
         'Distrust all of them, and collect more data near the policy.')
+
+
+def _checks(case: log_results.LogResults) -> Iterator[Advice]:
+  """Do unrelated estimators say the same as the answer?"""
+  if case.preferred is not None:
+    for each in trust_lib.doubts(
+        case.preferred.metrics, case.preferred.interval):
+      yield Advice(
+          Doubt.GRAVE if each.grade == trust_lib.DO_NOT else Doubt.SOME,
+          each.words, '')
 
 
 def _methods(case: log_results.LogResults) -> Iterator[Advice]:

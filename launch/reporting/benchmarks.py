@@ -64,7 +64,7 @@ def errors(name: str, lines: pd.DataFrame) -> tables.Table:
           tables.text(variant), *map(_parameter, setting.items()),
           tables.count(len(group)), tables.count(group.failed.sum()),
           tables.number(middle, best=(
-              method != designs.REFERENCE and middle == least < math.inf)),
+              method not in designs.NO_METHODS and middle == least < math.inf)),
           tables.number(group.mse.min()), tables.number(group.mse.max()),
           *compared, tables.number(group.cpu_seconds.median())])
       links.append({
@@ -140,7 +140,7 @@ def shown_lines(name: str, lines: pd.DataFrame) -> pd.DataFrame:
 
 def _learned(part: pd.DataFrame) -> pd.Series:
   """Returns the median error of each method that learns, in one setting."""
-  learners = part[part.method != designs.REFERENCE]
+  learners = part[~part.method.isin(designs.NO_METHODS)]
   return learners.groupby('variant').mse.median()
 
 

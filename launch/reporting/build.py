@@ -5,6 +5,7 @@ import dataclasses
 
 import pandas as pd
 
+from dfiv_ope.evaluation import suite_tables
 from dfiv_ope.launch.reporting import (
   figures,
   frames,
@@ -66,6 +67,7 @@ def files(rows: Rows, source: str) -> dict[str, bytes]:
       simulated_rows=_of(rows, problems.SimulatedTask), coverage=coverage)
   _add_designs(report, _of(rows, problems.IVDesign), source)
   _add_coverage(report, coverage)
+  _add_suite(report, _of(rows, problems.SuiteCase))
   content = report.files
   for section in report.sections:
     for table in section.grids:
@@ -162,6 +164,20 @@ def _add_coverage(report: _Report, rows: Rows) -> None:
   report.titles.append(coverage_page.TITLE)
   report.headlines.append(coverage_page.headline(studies))
   report.parts.append(coverage_page.lines(studies))
+
+
+def _add_suite(report: _Report, rows: Rows) -> None:
+  """Adds cases of the suite."""
+  if not rows:
+    return
+  from dfiv_ope.launch.reporting import suite_page
+  found = suite_tables.answers(rows)
+  lines = suite_tables.summary(found)
+  report.sections += suite_page.sections(lines)
+  report.files.update(suite_page.files(found, lines))
+  report.titles.append(suite_page.TITLE)
+  report.headlines.append(suite_page.headline(lines))
+  report.parts.append((suite_page.shown(rows), rows))
 
 
 def _facts(rows: Rows, source: str) -> list[tuple[str, str]]:

@@ -7,12 +7,15 @@ from typing import Any
 
 import pandas as pd
 
+from dfiv_ope.benchmarks import baselines
 from dfiv_ope.launch.reporting import frames
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
 # The method of pictures that learns nothing: shown, but never the best.
 REFERENCE = 'lit_pixels'
+# All that are shown beside methods and are none.
+NO_METHODS = (REFERENCE, *baselines.NAMES)
 
 _KINDS: dict[str, type] = {'n': int, 'rho': float}
 
@@ -89,6 +92,14 @@ DESIGNS = {
             ('dfiv', 'x'): ('0.18', '0.01'),
             ('dfiv', 'z'): ('0.07', '0.001'),
             ('dfiv', 'xz'): ('0.10', '0.003')}),
+    'suite': Design(
+        title='Suite of designs', words='the suite of designs',
+        numbers=('n',), case='law',
+        note=(
+            'Errors are shares of the variance of the outcome (functions of '
+            'one treatment), of the effect (those with covariates or heavy '
+            'tails), or of normalised sales (noisy_demand). A constant, plain '
+            'regression and the oracle are no methods and are not marked.')),
 }
 
 

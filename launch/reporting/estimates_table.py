@@ -36,13 +36,15 @@ def table(
       tables.text('Log (average return)'),
       *map(tables.number, (mean, *ends)),
       *_errors(abs(mean - truth), abs(mean / truth - 1.) if truth else None),
-      *[tables.number(None)] * (3 if failed else 2)]]
+      tables.text('–'), *[tables.number(None)] * (3 if failed else 2)]]
   for each in found.methods:
     lines.append([
         tables.text(each.variant),
         *map(tables.number, (each.estimate, *each.ends)),
         *_errors(*errors.loc[each.variant] if each.variant in errors.index
                  else (None, None)),
+        tables.text(found.trust(each).grade if math.isfinite(each.estimate)
+                    else '–'),
         tables.number(each.cpu_seconds), tables.count(each.runs),
         *([tables.count(each.failed)] if failed else [])])
   known = '' if math.isnan(truth) else (
@@ -56,7 +58,7 @@ def table(
           f'intervals{"" if found.single_runs else _MEANS}.',
           *measured_coverage.sentences(found.methods, coverage)]),
       columns=['method', 'estimate', 'low', 'high', 'error', 'relative error',
-               'CPU s', 'runs', *(['diverged'] if failed else [])],
+               'trust', 'CPU s', 'runs', *(['diverged'] if failed else [])],
       rows=lines, links=[
           {'panel': first.panel, 'digest': first.digest, 'method': name}
           for name in (frames.NAIVE_LABEL, *(

@@ -14,12 +14,20 @@ from dfiv_ope.results import rows as rows_lib
 
 NAIVE, NAIVE_LABEL = 'naive', 'Log (naive)'
 # What is not a method: the average of the log, a quadratic in the number of lit
-# pixels.
+# pixels, what the suite of designs is held against.
 _BASELINES = {
     'log': registry.Style(
         label=NAIVE_LABEL, family=NAIVE, color='#808080', marker='x'),
     'lit_pixels': registry.Style(
-        label='Quadratic in lit pixels', family='other', color='#000000')}
+        label='Quadratic in lit pixels', family='other', color='#000000'),
+    'constant': registry.Style(
+        label='Constant', family='other', color='#bbbbbb'),
+    'plain_kiv': registry.Style(
+        label='Plain regression (kernel)', family='other', color='#999999'),
+    'plain_dfiv': registry.Style(
+        label='Plain regression (networks)', family='other', color='#777777'),
+    'oracle': registry.Style(
+        label='Oracle without confounding', family='other', color='#000000')}
 
 # Of rows on a dataset, by the name of the column.
 _NUMBERS = (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 import warnings
 
-from dfiv_ope.launch import console
+from dfiv_ope import visible_text
 from dfiv_ope.launch.reporting import figures, iv_fit_tables, page
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ def render(
           name='first', title='First stage',
           text=' '.join(each['verdict'] for each in summary['first_stage']),
           grids=[iv_fit_tables.first_stage(summary)]),
+      *([page.Section(
+          name='tests', title='Tests', points=[*summary['checks']],
+          grids=iv_fit_tables.tests(summary))] if summary['checks'] else []),
       page.Section(
           name='columns', title='Columns and settings', points=notes,
           grids=[iv_fit_tables.columns(summary),
@@ -62,7 +65,7 @@ def render(
       headline=iv_fit_tables.headline(summary), sections=sections, rows=None,
       footer='Made by dfiv-ope iv fit. The model, summary.json and effects.csv '
              'lie beside this page.')
-  return console.visible_lines(text).encode('utf-8', 'backslashreplace')
+  return visible_text.lines(text).encode('utf-8', 'backslashreplace')
 
 
 def _listed(names: list[str]) -> str:
@@ -84,6 +87,8 @@ def _picture(
       caption='Average outcome, were all rows given one value of the '
               'treatment; other treatments and covariates stay as they are '
               'in each row. '
+              + ('The band is the 95 % confidence interval at each value. '
+                 if any(each.band is not None for each in effects) else '')
               + ('' if few and len(effects) == 1 else
                  'Dotted lines are the 10, 25, 50, 75 and 90 % quantiles of '
                  'the treatment, which the table has; the curve runs from its '
@@ -106,6 +111,9 @@ def _panel(
       for level in effects.levels:
         axes.axvline(level.value, color='#808080', linewidth=0.8,
                      linestyle=':', zorder=0)
+    if effects.band is not None:
+      axes.fill_between(
+          values, *effects.band.T, color=style.color, alpha=0.2, linewidth=0)
     for each, line, place in (
         (_PLAIN, plain, 'plain_outcome'), (style, ours, 'outcome')):
       axes.plot(values, line, color=each.color, linestyle=each.dash)

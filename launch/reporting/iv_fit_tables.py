@@ -85,13 +85,42 @@ def coefficients(summary: Summary) -> tables.Table | None:
   """Returns the coefficients of a linear fit; None for others."""
   if not summary['coefficients']:
     return None
+  inner = [(name, title) for name, title in (
+      ('std_error', 'standard error'), ('p_value', 'p'), ('low', '95 % low'),
+      ('high', '95 % high')) if name in summary['coefficients'][0]]
   return tables.Table(
       name='coefficients',
-      caption=f'Coefficients of {summary["label"]}, and of least squares '
-              'without an instrument.',
-      columns=['column', summary['label'], 'least squares'],
+      caption=f'Coefficients of {summary["label"]}'
+              + (' with confidence intervals' if inner else '')
+              + ', and of least squares without an instrument.',
+      columns=['column', summary['label'], *(title for _, title in inner),
+               'least squares'],
       rows=[[tables.text(each['name']), number(each['value']),
+             *(number(each[name]) for name, _ in inner),
              number(each['plain'])] for each in summary['coefficients']])
+
+
+def tests(summary: Summary) -> list[tables.Table]:
+  """Returns the tests of a linear fit, and sets for weak instruments."""
+  made = []
+  if summary['tests']:
+    made.append(tables.Table(
+        name='tests', caption='Tests of the model.',
+        columns=['test', 'of', 'statistic', 'degrees of freedom', 'p'],
+        rows=[[tables.text(each['name']), tables.text(each['about']),
+               number(each['statistic']), tables.text(
+                   f'{each["freedom"]}' if each['denominator'] is None
+                   else f'{each["freedom"]}, {each["denominator"]:g}'),
+               number(each['p_value'])] for each in summary['tests']]))
+  if summary['weak_sets']:
+    made.append(tables.Table(
+        name='weak-sets',
+        caption='95 % sets of slopes that hold however weak the instruments '
+                'are.',
+        columns=['treatment', 'test', 'set'],
+        rows=[[tables.text(each[name]) for name in (
+            'treatment', 'test', 'set')] for each in summary['weak_sets']]))
+  return made
 
 
 _FIRST_STAGE = (

@@ -20,11 +20,13 @@ def show(summary: Mapping[str, Any]) -> None:
             ('treatment', 'T'), ('instrument', 'Z'), ('covariate', 'X'))),
       ('method', f'{summary["method"]} (--method has also {others})')])
   made = [*iv_fit_tables.effects(summary), iv_fit_tables.coefficients(summary),
-          iv_fit_tables.first_stage(summary)]
+          iv_fit_tables.first_stage(summary), *iv_fit_tables.tests(summary)]
   for table in made:
     if table is not None:
       _show_table(table)
   console.say(iv_fit_tables.headline(summary))
+  for sentence in summary['checks']:
+    console.say(sentence)
   if iv_fit_tables.splits(summary):
     console.say(iv_fit_tables.splits(summary))
   for sentence in summary['warnings']:

@@ -8,6 +8,7 @@ import statistics
 import pandas as pd
 
 from dfiv_ope.evaluation import inference, row_intervals, verdict
+from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.launch.reporting import frames
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
@@ -125,6 +126,14 @@ class LogResults:
   def lost_share(self) -> float:
     """Share of the reward where stage 1 keeps little; nan if unknown."""
     return self.median('first_stage_lost_share')
+
+  def trust(self, method: MethodResult) -> trust_lib.Trust:
+    """Returns how far to trust what a method says."""
+    found = self.problem.overlap
+    return trust_lib.judge(
+        verdict.Answer(
+            method.metrics, missing=method.missing, interval=method.interval),
+        None if found is None else verdict.support(found))
 
   def median(self, name: str) -> float:
     """Returns a metric of the log, which all methods share; nan if unknown."""

@@ -1,6 +1,7 @@
 """Tables of one policy on one log of a user."""
 
 from collections.abc import Sequence
+import math
 
 from dfiv_ope.evaluation import inference
 from dfiv_ope.launch.reporting import (
@@ -49,7 +50,7 @@ def methods(
   mean, low, high = case.log
   lines = [[
       tables.text('Log (average return)'), tables.text('–'),
-      *map(tables.number, (mean, low, high)), tables.text('–'),
+      *map(tables.number, (mean, low, high)), *[tables.text('–')] * 2,
       tables.number(case.problem.log_standard_error),
       *[tables.number(None)] * 5]]
   for each in case.methods:
@@ -61,7 +62,9 @@ def methods(
     lines.append([
         tables.text(each.variant), tables.count(each.runs),
         tables.number(numbers[0], best=each is case.preferred),
-        *map(tables.number, numbers[1:3]), _difference(each.difference),
+        *map(tables.number, numbers[1:3]),
+        tables.text(case.trust(each).grade if math.isfinite(each.estimate)
+                    else '–'), _difference(each.difference),
         *map(tables.number, numbers[3:]),
         tables.percent(found.data_share if found else None),
         tables.number(found.correction if found else None),
@@ -69,7 +72,8 @@ def methods(
   return tables.Table(
       name=f'log-methods{mark}',
       caption=' '.join([
-          'Estimates over seeds with 95 % confidence intervals. Paired '
+          'Estimates over seeds with 95 % confidence intervals, which reach '
+          'to what unrelated estimators say, and how far to trust them. Paired '
           'difference: the estimate less the average return of the log, with '
           'an interval from the same resampled episodes. Data error: standard '
           'error from the episodes that happen to be logged. Training error: '
@@ -78,7 +82,7 @@ def methods(
           'rest. Correction: what the log says is missing from the estimate; '
           'the interval holds it. The answer is marked.',
           *measured_coverage.sentences(case.methods, coverage)]),
-      columns=['method', 'seeds', 'estimate', 'low', 'high',
+      columns=['method', 'seeds', 'estimate', 'low', 'high', 'trust',
                'paired difference', 'data error',
                'training error', 'share of data', 'correction', 'diverged',
                'CPU s'],

@@ -6,8 +6,7 @@ import json
 import pathlib
 from typing import Any
 
-from dfiv_ope import atomic_output, whole_files
-from dfiv_ope.launch import console
+from dfiv_ope import atomic_output, visible_text, whole_files
 from dfiv_ope.launch.reporting import build
 from dfiv_ope.results import rows as rows_lib
 
@@ -41,7 +40,7 @@ def publish(
           for row in rows]
   _write(out, {
       name: content if name.endswith(_PICTURE) else
-      console.visible_lines(content.decode()).encode()
+      visible_text.lines(content.decode()).encode()
       for name, content in build.files(rows, source).items()}, old)
   return out / 'index.html'
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from dfiv_ope.evaluation import policy_ranking
 from dfiv_ope.launch.reporting import frames, statistics, tables
 
 # Of the bootstrap; the same rows make the same report.
@@ -176,10 +177,10 @@ def _ranking(rows: list[Any]) -> dict[str, float]:
   if sound:
     # The best policy may be one whose estimate diverged.
     regret = (max(row.truth for row in rows) - max(truths)
-              + statistics.regret(estimates, truths))
+              + policy_ranking.regret(estimates, truths))
   return {
       'policies': len(rows), 'failed': len(rows) - len(sound),
-      'correlation': statistics.rank_correlation(estimates, truths),
+      'correlation': policy_ranking.rank_correlation(estimates, truths),
       'regret': regret}
 
 

@@ -74,27 +74,6 @@ def probability_of_improvement(
   return _interval(float(np.mean(values)), np.mean(draws, axis=0))
 
 
-def rank_correlation(
-    estimates: Sequence[float], truths: Sequence[float],
-) -> float:
-  """Returns Spearman's correlation, nan where one side is constant."""
-  from scipy import stats
-  if len(estimates) < 2 or not (np.ptp(estimates) and np.ptp(truths)):
-    return float('nan')
-  # stats.spearmanr adds a p-value, which takes thirty times as long.
-  ranks = stats.rankdata([estimates, truths], axis=1)
-  return float(np.corrcoef(ranks)[0, 1])
-
-
-def regret(estimates: Sequence[float], truths: Sequence[float]) -> float:
-  """Returns regret@1: what the policy of highest estimate falls short of.
-
-  Of several policies with the highest estimate each is as likely chosen.
-  """
-  chosen = np.equal(estimates, np.max(estimates))
-  return float(np.max(truths) - np.mean(np.asarray(truths)[chosen]))
-
-
 def _cells(cells: Sequence[npt.ArrayLike]) -> list[npt.NDArray[np.float64]]:
   arrays = [np.asarray(cell, np.float64) for cell in cells]
   if not arrays or not all(len(cell) for cell in arrays):

@@ -7,7 +7,7 @@ import statistics
 from typing import Any
 
 from dfiv_ope import agents, configs
-from dfiv_ope.evaluation import result_rows, row_intervals, verdict
+from dfiv_ope.evaluation import result_rows, row_intervals, trust, verdict
 from dfiv_ope.launch.reporting import frames
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
@@ -29,6 +29,8 @@ class Line:
     relative_error: the same as a share of the truth.
     cpu_seconds: of a run, on average.
     settings: its hyper-parameters.
+    trust: how far to trust it, of `trust.GRADES`; empty for the log, or where
+      there is no result.
   """
   method: str
   config: str
@@ -41,6 +43,7 @@ class Line:
   relative_error: float | None
   cpu_seconds: float
   settings: Mapping[str, Any]
+  trust: str = ''
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,23 +118,28 @@ def _one(rows: list[rows_lib.Row], level: float) -> Summary:
   naive = next((row for row in rows if row.method == result_rows.LOG
                 and not row.failed), None)
   notes = problem.notes if isinstance(problem, problems.UserLog) else ()
+  support, named = _support(problem), _named(groups)
+  answers = _answers(named, naive, level)
+  judged = {name: trust.judge(answer, support)
+            for name, answer in answers.items()}
+  names = {id(group): name for name, group in named.items()}
   return Summary(
       problem=problem, policy=_target(problem), level=level,
-      lines=[_line(problem, method, label, group, level)
+      lines=[_line(problem, method, label, group, level, judged.get(
+          names.get(id(group), '')))
              for (method, label, _), group in groups.items()],
       failures=[
           f'{row.method} seed {row.seed}: {row.outcome}: '
           f'{row.reason.rstrip(".")}; excluded from averages.'
           for row in rows if row.failed],
-      warnings=verdict.collect(
-          _answers(_named(groups), naive, level), support=_support(problem),
-          level=level,
+      warnings=trust.sentences(judged) + verdict.collect(
+          answers, support=support, level=level,
           notes=[note.sentence for note in notes]))
 
 
 def _line(
     problem: problems.OnDataset, method: str, label: str,
-    group: list[rows_lib.Row], level: float,
+    group: list[rows_lib.Row], level: float, judged: trust.Trust | None,
 ) -> Line:
   sound = [row.metrics['estimate'] for row in group if not row.failed]
   if method == result_rows.LOG:
@@ -151,7 +159,7 @@ def _line(
       relative_error=error / abs(truth) if error is not None and truth
       else None,
       cpu_seconds=statistics.mean(row.cpu_seconds for row in group),
-      settings=dict(group[0].config))
+      settings=dict(group[0].config), trust=judged.grade if judged else '')
 
 
 def _answers(
@@ -164,7 +172,8 @@ def _answers(
   return {
       name: verdict.Answer(
           metrics=_median(rows), missing=row_intervals.missing(rows),
-          difference=row_intervals.difference(rows, log, level=level))
+          difference=row_intervals.difference(rows, log, level=level),
+          interval=row_intervals.of(rows, level=level))
       for name, rows in sound.items() if rows}
 
 

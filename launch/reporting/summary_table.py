@@ -11,22 +11,36 @@ from dfiv_ope.results import rows as rows_lib
 
 
 def print_table(
-    rows: Iterable[rows_lib.Row], *, level: float = 0.95) -> None:
-  """Prints a table for each question, and how several policies compare."""
-  rows = list(rows)
+    rows: Iterable[rows_lib.Row], *, level: float = 0.95,
+    choices: Iterable[list[rows_lib.Row]] = ()) -> None:
+  """Prints a table for each question, and how several policies compare.
+
+  Args:
+    rows: of runs.
+    level: of the intervals.
+    choices: rows of selections, which are printed first.
+  """
+  rows, choices = list(rows), list(choices)
+  if choices:  # The module waits for matplotlib.
+    from dfiv_ope.launch.reporting import selection_table
+    for scores in choices:
+      selection_table.show(scores)
   for each in summary.summarise(rows, level=level):
     _print(each)
   policy_comparison.show(rows, level=level)
 
 
 def data(
-    rows: Iterable[rows_lib.Row], *, level: float = 0.95) -> dict[str, Any]:
+    rows: Iterable[rows_lib.Row], *, level: float = 0.95,
+    choices: Iterable[list[rows_lib.Row]] = ()) -> dict[str, Any]:
   """Returns what `print_table` prints, as JSON data."""
+  from dfiv_ope.launch.reporting import selection_table
   rows = list(rows)
   return {
       'answers': [each.data()
                   for each in summary.summarise(rows, level=level)],
-      'comparisons': policy_comparison.data(rows, level=level)}
+      'comparisons': policy_comparison.data(rows, level=level),
+      'selections': [selection_table.data(each) for each in choices]}
 
 
 def _print(found: summary.Summary) -> None:
@@ -39,9 +53,9 @@ def _print(found: summary.Summary) -> None:
   for column in ('method', 'config', 'seeds', *(['div.'] if diverged else []),
                  'estimate', 'low', 'high',
                  *(('error', 'in %') if problem.truth is not None else ()),
-                 'CPU s'):
-    table.add_column(
-        column, justify='left' if column in ('method', 'config') else 'right')
+                 *(() if problem.truth is not None else ('trust',)), 'CPU s'):
+    table.add_column(column, justify=(
+        'left' if column in ('method', 'config', 'trust') else 'right'))
   for line in found.lines:
     naive = line.method == result_rows.LOG
     table.add_row(
@@ -52,6 +66,7 @@ def _print(found: summary.Summary) -> None:
         *('' if end is None else _number(end, 4)
           for end in (line.low, line.high)),
         *(_errors(line) if problem.truth is not None else ()),
+        *(() if problem.truth is not None else (line.trust,)),
         '' if naive else f'{line.cpu_seconds:.1f}')
   table.show()
   for words in (*found.failures, *found.warnings):

@@ -166,3 +166,12 @@ def test_the_best_policy_is_counted_over_shared_resamples():
       np.array([1.]), -changes[None], np.zeros(1), 99.)
   assert inference.probability_of_best([worse, opposite]) == pytest.approx(
       [0.5, 0.5], abs=0.05)
+
+
+def test_start_states_that_are_given_are_no_part_of_what_episodes_add():
+  errors, episodes = np.array([1., 2., 3., 6.]), np.array([0, 0, 1, 2])
+  np.testing.assert_allclose(  # Sums 3, 3, 6 less their mean.
+      inference.contributions(None, errors, episodes), [-1., -1., 2.])
+  np.testing.assert_allclose(
+      inference.contributions(np.array([0., 3., 6.]), errors, episodes),
+      [-2., -1., 3.])

@@ -45,8 +45,8 @@ def test_a_loss_that_still_falls_is_said_with_what_to_do():
   assert isinstance(found, convergence.NotConvergedWarning)
   assert str(found) == (
       'The training has not converged: loss still fell by 3 % over the last '
-      'quarter of 200 iterations, so the estimate may be far from what a '
-      'longer training gives. Try iterations=800.')
+      'quarter of its checks (200 iterations), so the estimate may be far from '
+      'what a longer training gives. Try iterations=800.')
   assert convergence.warnings(
       {'loss': [1., .9, .8, .8]}, {'loss': 'iterations'}, config) == []
   assert convergence.warnings({}, {'loss': 'iterations'}, config) == []
@@ -88,7 +88,7 @@ def test_dfiv_on_a_line_has_converged():
   with warnings.catch_warnings():
     warnings.simplefilter('error', convergence.NotConvergedWarning)
     model = estimators.DFIV().fit(treatment + e + 0.1 * other, treatment, Z=z)
-  assert len(model.history_['cross_fitted_loss']) == model.checks
+  assert len(model.history_['cross_fitted_loss']) <= model.checks
 
 
 def test_the_loss_of_dfiv_on_a_sine_still_falls():

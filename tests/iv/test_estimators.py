@@ -1,5 +1,6 @@
 """Estimators on arrays: scikit-learn's habits, effects, storage, bad input."""
 
+import json
 import warnings
 
 from linearmodels.datasets import card
@@ -152,7 +153,7 @@ def test_a_summary_names_rows_columns_and_first_stage():
   text = model.summary()
   assert 'TwoSLS fitted to 400 rows' in text
   assert 'first stage (held out), by treatment column' in text
-  assert '  effective F of Z' in text and '  F of the index  ' in text
+  assert '  effective F  ' in text and '  F of the index  ' in text
   (value,) = model.first_stage_.singular_values
   # Given x, z and noise move the treatment alike.
   assert value == pytest.approx(0.5 ** 0.5, abs=0.1)
@@ -164,7 +165,7 @@ def test_a_summary_names_rows_columns_and_first_stage():
 
 def test_a_summary_has_room_for_some_directions():
   outcome, treatment, z, x = data()
-  model = estimators.KIV(random_features=40).fit(
+  model = estimators.KIV(random_features=40, search_bandwidths=False).fit(
       outcome, treatment, Z=z, X=x)
   count = len(model.first_stage_.singular_values)
   assert count > 6
@@ -176,7 +177,7 @@ def test_an_outcome_where_stage_1_keeps_nothing_warns():
   z, noise = generator.standard_normal((2, 20_000, 2))
   x = np.array([0.8, 0.005]) * z + np.array([0.6, 1.]) * noise
   with pytest.warns(strength.IllPosedWarning) as caught:
-    model = estimators.KIV(random_features=50).fit(
+    model = estimators.KIV(random_features=50, search_bandwidths=False).fit(
         x[:, 0] / 0.8 + z[:, 1], x, Z=z)
   # Both columns move the outcome alike.
   words = next(str(each.message) for each in caught if isinstance(
@@ -220,7 +221,13 @@ def test_an_estimator_of_an_older_version_has_fewer_diagnostics(tmp_path):
     # This was the name of the F of the held-out index.
     saved['first_stage_effective_f'] = file['first_stage_held_out_index_f']
   np.savez(path, **saved)
+  path = tmp_path / 'model' / 'estimator.json'
+  record = json.loads(path.read_text())
+  del record['inference']
+  path.write_text(json.dumps(record))
   loaded = estimators.load(tmp_path / 'model')
+  with pytest.raises(ValueError, match='or an older version saved it'):
+    loaded.coef_table()
   assert loaded.first_stage_.held_out_index_f == (
       model.first_stage_.held_out_index_f)
   assert not len(loaded.first_stage_.effective_f)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dfiv_ope.agents import costs as costs_lib
-from dfiv_ope.launch import benchmark
+from dfiv_ope.launch.reporting import cost_table
 
 TINY = ('--updates', '3', '--batch-size', '16', '--observations', '4',
         '--actions', '2', '--rows', '100')
@@ -48,7 +48,7 @@ def test_a_closed_form_is_timed_by_its_solve(costs):
 
 
 def test_the_table_names_learners_and_ways(capsys):
-  benchmark._print_table([
+  cost_table.show([
       costs_lib.Cost(
           learner='fqe', unit='ms/update', one_graph=1.25, call_each=2.5,
           bare_products=0.5, megaflop=32.),

@@ -8,6 +8,7 @@ import pathlib
 import pytest
 from rich import console as rich_console
 
+from dfiv_ope import visible_text
 from dfiv_ope.launch import console
 
 _LAUNCH = pathlib.Path(__file__).parents[2] / 'launch'
@@ -70,7 +71,7 @@ def test_json_stays_json(terminal):
 
 
 def test_lines_of_a_file_stay_lines():
-  assert console.visible_lines('a\n\tb\r\x1b') == 'a\n\tb\\r\\x1b'
+  assert visible_text.lines('a\n\tb\r\x1b') == 'a\n\tb\\r\\x1b'
 
 
 def test_characters_that_an_encoding_lacks_do_not_end_a_command(monkeypatch):

@@ -183,3 +183,41 @@ def test_wrong_arguments_for_pictures_are_answered_with_a_sentence(
   assert message in command.refuses('iv', *arguments, '--out', out)
   # What is found out in a run leaves a row that says so, and is tried again.
   assert all(row.retry for row in files.known(out))
+
+
+def test_the_suite_has_one_table_of_errors_relative_to_the_best(
+    command, tmp_path):
+  arguments = (
+      'iv', 'suite', '--out', tmp_path, '--design', 'linear', '--design',
+      'irrelevant', '--method', 'two_sls', '--seeds', '2', '--first-seed', '7')
+  result = command(*arguments)
+  assert result.returncode == 0, result.stderr
+  assert 'lost to plain' in result.stdout
+  rows = files.read(tmp_path)
+  assert {row.seed for row in rows} == {7, 8}
+  assert {row.method for row in rows} == {
+      'constant', 'plain_kiv', 'oracle', 'two_sls'}
+  found = json.loads(command(*arguments, '--json').stdout)
+  lines = {line['design']: line for line in found['designs']}
+  errors = [row.metrics['mse'] for row in rows if (
+      row.method == 'two_sls' and row.problem.parameters['law'] == 'linear')]
+  assert lines['linear n=2000']['errors']['two_sls'] == statistics.median(
+      errors)
+  assert lines['linear n=2000']['confounded']
+  # A design whose instruments move nothing counts in no share.
+  assert not lines['irrelevant n=2000']['identified']
+  assert found['methods'][0] == {
+      'set_aside': None, 'method': 'two_sls', 'designs': 1, 'ratio': 1.,
+      'close': 1., 'confounded': 1, 'lost': 0,
+      'cpu_seconds': found['methods'][0]['cpu_seconds']}
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (('--design', 'cosine'), "There is no design 'cosine'"),
+    (('--part', 'test'), "There is no part 'test'"),
+    (('--method', 'ols'), "no method 'ols'"),
+])
+def test_wrong_arguments_of_the_suite_are_answered_with_a_sentence(
+    command, tmp_path, arguments, message):
+  assert message in command.refuses(
+      'iv', 'suite', '--out', tmp_path, *arguments)

@@ -60,6 +60,25 @@ def test_levels_are_quantiles_and_their_average_outcomes(
   assert effects['plain_average_derivative'] == pytest.approx(plain, abs=1e-8)
 
 
+def test_coefficients_and_tests_are_those_of_the_estimator(
+    iv_summary, sales_rows):
+  rows = sales_rows()
+  found = iv_summary('sales.csv', *ALL, '--set', 'covariance=HC3')
+  model = estimators.TwoSLS(covariance='HC3').fit(
+      rows[['sales']], rows[['price']], Z=rows[['cost']], X=rows[['age']])
+  table = model.coef_table()
+  for each in found['coefficients']:
+    for name in ('std_error', 'p_value', 'low', 'high'):
+      assert each[name] == pytest.approx(table.loc[each['name'], name])
+  assert found['checks'] == model.checks()
+  assert [each['name'] for each in found['tests']] == [
+      each.name for each in model.inference_.tests]
+  assert found['weak_sets'][0]['set'] == model.weak_instrument_set().text()
+  curved = iv_summary('sales.csv', *ROLES, '--method', 'sieve')
+  assert curved['checks'] == [] == curved['tests']
+  assert 'of this method are not given yet' in curved['intervals']
+
+
 def test_the_first_stage_is_that_of_the_estimator(iv_summary, sales_rows):
   rows = sales_rows()
   (stage,) = iv_summary('sales.csv', *ALL)['first_stage']
@@ -149,9 +168,14 @@ def test_the_directory_has_model_summary_table_and_page(fitted, iv_summary):
   assert table.effect.tolist() == [each['effect'] for each in levels]
   page = (fitted / 'index.html').read_text()
   assert page.count('role="img"') == 1
-  assert page.count('<table') == 6
+  assert page.count('<table') == 8
   assert 'Effect of price on sales' in page
-  assert 'intervals are not given yet' in page
+  assert 'The band is the 95 % confidence interval at each value.' in page
+  (slope,) = (each for each in record['coefficients']
+              if each['name'] == 'price')
+  assert (f'Slope and 95 % confidence interval: price {slope["value"]:.4g} '
+          f'[{slope["low"]:.4g}, {slope["high"]:.4g}] (HC1' in page)
+  assert 'argue for them.' in page and 'Anderson-Rubin, HC1' in page
   assert 'src=' not in page
   assert record['digest'] in page
 

@@ -10,12 +10,13 @@ import sys
 
 import pytest
 
-from dfiv_ope import interrupts, limits, yaml_files
+from dfiv_ope import error_sentences, interrupts, limits, yaml_files
 from dfiv_ope.agents import configured
 from dfiv_ope.agents.entries import dqn, lstd
 from dfiv_ope.datasets import columns
+from dfiv_ope.evaluation import sweep_spec
 from dfiv_ope.launch import main, report
-from dfiv_ope.launch.experiments import inputs, plan, sweep_spec
+from dfiv_ope.launch.experiments import inputs, plan
 from dfiv_ope.policies import trained
 from dfiv_ope.results import files
 
@@ -261,13 +262,14 @@ _ResourceExhaustedError.__name__ = 'ResourceExhaustedError'
     (RuntimeError('x; No space left on device [Op:SaveV2]'),
      'The disk is full')])
 def test_an_error_of_the_machine_is_a_sentence(error, words):
-  sentence = main._sentence(error)
+  sentence = error_sentences.of(error, program='dfiv-ope')
   assert words in sentence
   assert 'removed' not in sentence
 
 
 def test_a_bug_of_ours_is_no_sentence():
-  assert main._sentence(KeyError('name')) is None
+  assert error_sentences.of(
+      KeyError('name'), program='dfiv-ope') is None
 
 
 @pytest.fixture
@@ -289,7 +291,7 @@ def test_a_full_disk_loses_no_row(tmp_path, ope_row, small_disk):
   assert kept[0] == row
   assert [each.seed for each in kept] == list(range(len(kept)))
   assert 'Result rows and datasets that were complete are kept' in (
-      main._sentence(caught.value))
+      error_sentences.of(caught.value, program='dfiv-ope'))
 
 
 _EVIL = ('=cmd <script>alert(1)</script> {{7*7}} \\input{x} $\\frac$ [/x] '

@@ -116,3 +116,11 @@ def test_a_nest_without_covariates_is_left_to_its_network():
   assert descent.join(nest, None) is nest
   np.testing.assert_array_equal(
       descent.join(np.ones([2, 1]), np.zeros([2, 1])), [[1., 0.], [1., 0.]])
+
+
+def test_growing_intervals_end_at_the_steps_and_grow_by_a_root_of_two():
+  found = descent.growing_intervals(1000, 5)
+  assert found == [(0, 250), (250, 354), (354, 500), (500, 707), (707, 1000)]
+  assert descent.growing_intervals(4, 2) == [(0, 3), (3, 4)]
+  # No two checks at the same step.
+  assert descent.growing_intervals(2, 5) == [(0, 1), (1, 2)]

@@ -27,7 +27,16 @@ SENTENCES = [
         kind=log_notes.CATEGORICAL, column='state', numbers={'values': 64}),
      'Observation state takes 64 whole numbers and looks categorical. Methods '
      'take near numbers for similar states: if these are names of states, '
-     'import the log with --categorical state.', True)]
+     'import the log with --categorical state.', True),
+    (log_notes.Note(kind=log_notes.IRRELEVANT, column='clock'),
+     'Observation clock is left out: the target policy does not look at it, '
+     'and it predicts nothing on held-out episodes. Say --all-columns '
+     '(all_columns=True) to keep it.', False),
+    (log_notes.Note(kind=log_notes.TRANSITIONS),
+     'The log is of transitions without episodes: intervals resample pieces of '
+     'rows that chain, often single rows, and are too narrow where pieces of '
+     'one trajectory depend on each other. The average return of the log is '
+     'that of pieces, not of a policy.', True)]
 
 
 @pytest.mark.parametrize(

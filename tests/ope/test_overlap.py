@@ -14,10 +14,15 @@ _EVEN = np.array([[0.5, 0.5]])
 def _measure(target, actions, **changes):
   """Returns the overlap with a log of single steps in states 0, 1, ..."""
   count = len(actions)
-  return overlap.measure(**{
-      'target': np.asarray(target, float), 'actions': np.asarray(actions),
-      'episodes': np.arange(count),
-      'observations': np.arange(count, dtype=float)[:, None], **changes})
+  log = {'actions': np.asarray(actions), 'episodes': np.arange(count)}
+  places = {'observations': np.arange(count, dtype=float)[:, None], 'seed': 0,
+            **{name: changes.pop(name) for name in (
+                'observations', 'names', 'seed') if name in changes}}
+  log.update({name: changes.pop(name) for name in log if name in changes})
+  target = np.asarray(target, float)
+  return overlap.measure(
+      target, **log, **changes,
+      seen=neighbours.nearby(target.shape[1], **log, **places))
 
 
 def test_weights_are_ratios_of_the_logged_actions():

@@ -1,5 +1,7 @@
 """Policies as `--policy` names them: SPEC, or NAME=SPEC."""
 
+import re
+
 import pytest
 
 from dfiv_ope.policies import naming
@@ -20,3 +22,29 @@ def test_a_policy_is_called_by_its_name_or_by_what_it_is(tmp_path, monkeypatch):
 def test_empty_and_repeated_names_are_refused(policies, words):
   with pytest.raises(ValueError, match=words):
     naming.named(policies)
+
+
+def test_known_values_are_given_by_name():
+  assert naming.truths(['a=1.5', 'b=-2'], ['a', 'b']) == {'a': 1.5, 'b': -2.}
+  assert naming.truths(['3'], ['a']) == {'a': 3.}
+  assert naming.truths(['x=y=3'], ['x=y']) == {'x=y': 3.}
+
+
+@pytest.mark.parametrize('texts, words', [
+    (['c=1'], "is of the policy 'c', but the policies are a, b"),
+    (['1'], 'VALUE alone is for one policy'),
+    (['a=nan'], 'NAME=VALUE with a finite number'),
+    (['a=much'], 'NAME=VALUE with a finite number'),
+    (['a=1', 'a=2'], "twice for 'a'")])
+def test_values_that_are_none_are_refused(texts, words):
+  with pytest.raises(ValueError, match=re.escape(words)):
+    naming.truths(texts, ['a', 'b'])
+
+
+def test_a_comparison_needs_two_policies():
+  assert naming.several(['a=uniform', 'columns']) == {
+      'a': 'uniform', 'columns': 'columns'}
+  with pytest.raises(ValueError, match='at least two policies, got 0'):
+    naming.several([])
+  with pytest.raises(ValueError, match="Two policies are called 'a'"):
+    naming.several(['a=uniform', 'a=columns'])

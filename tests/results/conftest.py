@@ -32,8 +32,11 @@ COVERAGE = problems.Coverage(
     dataset='catch', task='catch', action_noise=0.2, epsilon=0.1,
     discount=0.9, actions=3, target='t1', simulation=1, first_seed=7, log=0,
     seeds=3, level=0.95, truth=1.)
+CASE = problems.SuiteCase(
+    case='graph-long', log=1, cases=1, seeds=2, level=0.95, ranked=True)
 DESIGN = problems.IVDesign(name='demand', parameters={'n': 100, 'rho': 0.5})
-KINDS = {each.kind: each for each in (TASK, LOG, SELECTION, COVERAGE, DESIGN)}
+KINDS = {each.kind: each for each in (
+    TASK, LOG, SELECTION, COVERAGE, CASE, DESIGN)}
 
 
 @pytest.fixture

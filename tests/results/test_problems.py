@@ -20,7 +20,8 @@ DESCRIBING = {
         'dataset', 'transitions', 'episodes', 'log_return',
         'log_standard_error', 'overlap', 'truth', 'truth_standard_error',
         'policy', 'action_labels', 'notes'},
-    'selection': set(), 'coverage': set(), 'iv_design': set()}
+    'selection': set(), 'coverage': set(), 'suite_case': set(),
+    'iv_design': set()}
 OTHERS = {
     'overlap': None, 'action_labels': ('up',), 'notes': (),
     'judge': problems.Judge(version=2, rows=100, features=4),
@@ -96,6 +97,7 @@ def test_questions_are_those_of_rows_that_are_stored(problem):
   assert problem.question == {
       'simulated_task': '33fec3ab61956d1b', 'user_log': '8411e59ce158db6d',
       'selection': '8411e59ce158db6d', 'coverage': '9dd739766ff06df2',
+      'suite_case': '994023918b626255',
       'iv_design': '21bfc7a3b966e43a'}[problem.kind]
 
 
@@ -142,7 +144,7 @@ def _encoded(problem, **changes):
 @pytest.mark.parametrize('kind, changes, words', [
     ('user_log', {'kind': 'ope'},
      "its problem is of the kind 'ope', but only simulated_task, user_log, "
-     'selection, coverage, iv_design are known'),
+     'selection, coverage, suite_case, iv_design are known'),
     ('user_log', {'kind': ['ope']}, "its problem is of the kind ['ope'],"),
     ('user_log', {'later': 1},
      "problem misses a field or has one too many: 'later'"),

@@ -92,10 +92,10 @@ class FirstStage(NamedTuple):
   @property
   def weak(self) -> bool:
     """Whether the F that decides is below what it should be."""
-    return bool(np.any(self._shortfall < 1.))
+    return bool(np.any(self.shortfall < 1.))
 
   @property
-  def _shortfall(self) -> types.FloatArray:
+  def shortfall(self) -> types.FloatArray:
     """The F that decides over what it should be, [D]."""
     if not self.linear:
       return self.held_out_index_f / messages.WEAK_F
@@ -114,7 +114,7 @@ class FirstStage(NamedTuple):
     found: list[UserWarning] = []
     if self.weak:
       found.append(WeakInstrumentWarning(
-          self._weak_words(int(np.nanargmin(self._shortfall)))))
+          self._weak_words(int(np.nanargmin(self.shortfall)))))
     if self.lost_share > messages.ILL_POSED_SHARE:
       found.append(IllPosedWarning(messages.ill_posed(
           self.lost_share, instruments='the instruments',

@@ -11,8 +11,12 @@ _SHOWN = 6
 
 def first_stage(first: strength.FirstStage) -> list[str]:
   """Returns what is known of the first stage, a line each."""
+  return [*_linear(first), *held_out(first)]
+
+
+def held_out(first: strength.FirstStage) -> list[str]:
+  """Returns what held-out rows tell of the first stage, a line each."""
   return [
-      *_linear(first),
       f'first stage (held out), {_subject(first)}',
       f'  R2                {_numbers(first.r2)}',
       f'  partial R2 of Z   {_numbers(first.partial_r2)}',

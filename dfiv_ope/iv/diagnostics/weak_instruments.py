@@ -13,7 +13,7 @@ instruments and L the controls with the constant (HC1). So `robust_f` is
 `fit(cov_type='robust', debiased=True)`; without `debiased` the factor is 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,10 @@ TAUS = (0.05, 0.1, 0.2, 0.3)
 _LEVEL = 0.05
 # What is left of a column by columns that decide it: rounding.
 _ROUNDING = 1e-7
+
+# Covariance of the coefficients of orthonormal instruments [n, K], [K, K],
+# given the residuals of the regression on them, [n].
+Covariance = Callable[[types.FloatArray, types.FloatArray], types.FloatArray]
 
 
 class LinearFirstStage(NamedTuple):
@@ -82,23 +86,68 @@ def measure(
   freedom = len(treatment) - given.shape[1] - basis.shape[1]
   scale = np.linalg.norm(treatment - treatment.mean(axis=0), axis=0)
   varies = np.linalg.norm(left, axis=0) > _ROUNDING * scale
+
+  def robust(
+      residual: types.FloatArray, instruments: types.FloatArray,
+  ) -> types.FloatArray:
+    score = instruments * residual[:, None]
+    return score.T @ score * (len(residual) / freedom)
+
   columns = []
   for column in np.arange(left.shape[1]):
     if not varies[column]:
       columns.append((np.nan, np.nan, np.nan, np.full(len(TAUS), np.nan)))
       continue
-    one = left[:, column]
-    own = _regress(one, basis, freedom)
     others = left[:, varies & (np.arange(left.shape[1]) != column)]
-    conditional = own
-    if others.shape[1]:
-      conditional = _regress(*_conditional(one, others, basis), freedom)
-    columns.append((
-        np.sum(np.square(basis.T @ one)) / np.sum(np.square(one)),
-        own.robust_f, conditional.effective_f,
-        critical_values(conditional.covariance)))
+    found = of_treatment(
+        left[:, column], others, basis, robust if freedom > 0 else None)
+    columns.append((found.partial_r2, found.f, found.effective_f,
+                    found.critical_values))
   return LinearFirstStage(*(np.array(each) for each in zip(
       *columns, strict=True)))
+
+
+class Strength(NamedTuple):
+  """How strong instruments are for one of the treatments.
+
+  Attributes:
+    partial_r2: share of it that they explain.
+    f: Wald statistic of all of them over their number.
+    conditional_f: likewise, given the other treatments (Sanderson-Windmeijer).
+    effective_f: Montiel Olea and Pflueger's, given the other treatments.
+    critical_values: of that, one for each of `TAUS`.
+  """
+  partial_r2: float
+  f: float
+  conditional_f: float
+  effective_f: float
+  critical_values: types.FloatArray
+
+
+def of_treatment(
+    treatment: types.FloatArray,
+    others: types.FloatArray,
+    basis: types.FloatArray,
+    covariance: Covariance | None,
+) -> Strength:
+  """Returns the strength of instruments for a treatment.
+
+  Args:
+    treatment: without the controls, [n].
+    others: the other treatments, likewise, [n, D - 1].
+    basis: orthonormal instruments without the controls, [n, K].
+    covariance: of coefficients; None if too few rows are there to tell.
+  """
+  own = _regress(treatment, basis, covariance)
+  conditional = own
+  if others.shape[1]:
+    conditional = _regress(
+        *_conditional(treatment, others, basis), covariance)
+  return Strength(
+      float(np.sum(np.square(basis.T @ treatment))
+            / np.sum(np.square(treatment))),
+      own.robust_f, conditional.robust_f, conditional.effective_f,
+      critical_values(conditional.covariance))
 
 
 def critical_values(
@@ -138,15 +187,15 @@ class _Regression(NamedTuple):
 
 
 def _regress(
-    treatment: types.FloatArray, basis: types.FloatArray, freedom: int,
+    treatment: types.FloatArray, basis: types.FloatArray,
+    covariance_of: Covariance | None,
 ) -> _Regression:
   """Returns the statistics of a treatment [n] on instruments [n, K]."""
   count = basis.shape[1]
-  if not count or freedom < 1:
+  if not count or covariance_of is None:
     return _Regression(0., 0., np.eye(count))
   slopes = basis.T @ treatment
-  score = basis * (treatment - basis @ slopes)[:, None]
-  covariance = score.T @ score * (len(treatment) / freedom)
+  covariance = covariance_of(treatment - basis @ slopes, basis)
   trace = float(np.trace(covariance))
   if trace <= np.square(_ROUNDING) * np.sum(np.square(slopes)):
     return _Regression(np.inf, np.inf, np.eye(count))  # An exact first stage.

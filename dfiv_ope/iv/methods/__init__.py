@@ -1,4 +1,4 @@
-"""The six methods, one module each; `entries` has what is known before that.
+"""The methods, one module each; `entries` has what is known before that.
 
 Each module has `Config`, `fit(config, stage1, stage2, *, seed, progress=None)`
 and `build(config, sizes, *, seed=0)`; a `fit` whose model can predict while it

@@ -10,7 +10,9 @@ through which gradients reach the networks (`dfiv_algorithm`).
 
 from collections.abc import Callable, Mapping
 import dataclasses
+import functools
 
+import numpy as np
 import sonnet as snt
 import tensorflow as tf
 
@@ -18,7 +20,7 @@ from dfiv_ope import types
 from dfiv_ope.iv import differentiable, features, two_stage
 from dfiv_ope.iv.methods import dfiv_algorithm
 from dfiv_ope.iv.methods.entries import dfiv as entry
-from dfiv_ope.nn import descent, networks, optimizers
+from dfiv_ope.nn import descent, layers, networks, optimizers
 
 # Known before this module is loaded.
 Config = entry.Config
@@ -28,7 +30,6 @@ PAPER = entry.PAPER
 # penalty, and the rows that tell their scale. Of more columns than these,
 # random features tell little, and phi takes their place.
 _JUDGES, _JUDGE_PENALTY, _BANDWIDTH_ROWS, _MOST_COLUMNS = 100, 1e-3, 500, 20
-
 
 TRAINED = {'cross_fitted_loss': 'iterations'}
 
@@ -183,6 +184,43 @@ def fit(
     The fitted model; its `history` has the losses at each check.
   """
   stage1, stage2 = descent.tensors(stage1), descent.tensors(stage2)
+  configs = [
+      with_features(config, count) for count in config.counts(
+          covariates=stage1.covariate is not None)] or [config]
+  models = [
+      _train(each, stage1, stage2, seed=seed, watch=watch,
+             progress=None if progress is None else functools.partial(
+                 _part, progress, index, len(configs)))
+      for index, each in enumerate(configs)]
+  losses = [float(dfiv_algorithm.cross_fitted_loss(
+      model, model.config.rule, model.features(stage1),
+      model.features(stage2))) for model in models] if models[1:] else [0.]
+  return models[int(np.argmin(losses))]
+
+
+def with_features(config: Config, count: int) -> Config:
+  """Returns a config with as many treatment features, and no others to try."""
+  last = config.treatment_net[-1]
+  assert isinstance(last, layers.Dense), 'The default ends in one.'
+  return dataclasses.replace(
+      config, feature_counts=(), treatment_net=(
+          *config.treatment_net[:-1], dataclasses.replace(last, size=count)))
+
+
+def _part(
+    progress: types.Progress, index: int, count: int, step: int, steps: int,
+    losses: dict[str, float],
+) -> None:
+  """Tells the progress of one of several trainings."""
+  progress(index * steps + step, count * steps, losses)
+
+
+def _train(
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
+    seed: int, progress: types.Progress | None,
+    watch: descent.Watch | None,
+) -> DFIV:
+  """Learns the features of one config; arguments as in `fit`."""
   model = build(config, descent.sizes(stage1), seed=seed)
   generator = tf.random.Generator.from_seed((seed, 3))
 
@@ -209,7 +247,11 @@ def fit(
   # The first iteration makes the variables of the optimisers; made inside
   # `run`, they would have it traced twice.
   losses = iterate()
-  for done, until in descent.intervals(config.iterations, config.checks):
+  intervals = (descent.growing_intervals if config.patience
+               else descent.intervals)
+  iterations = config.most_iterations(
+      covariates=model.covariate is not None)
+  for done, until in intervals(iterations, config.checks):
     losses = run(tf.constant(until - max(done, 1)), *losses)
     held_out = model.held_out_losses(stage1, stage2)
     metrics = {
@@ -224,11 +266,14 @@ def fit(
     judged = history['held_out_stage2_loss']
     if judged[-1] == min(judged):
       best = [each.values() for each in descents]
+    ended = 0 < config.patience < len(judged) - int(np.argmin(judged))
     if progress is not None:
-      progress(until, config.iterations, metrics)
+      progress(iterations if ended else until, iterations, metrics)
     if watch is not None:
       model.solve(stage1, stage2)
       watch(model)
+    if ended:
+      break
   for each, values in zip(descents, best, strict=True):
     each.adopt(values)
   if config.candidate_penalties:

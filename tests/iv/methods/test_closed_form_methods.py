@@ -1,4 +1,4 @@
-"""Linear 2SLS, KIV and sieve IV against formulas and other programs."""
+"""Linear 2SLS, KIV, AGMM and sieve IV against formulas and other programs."""
 
 from linearmodels.iv import IV2SLS
 import numpy as np
@@ -6,7 +6,8 @@ import pytest
 
 from dfiv_ope import types
 from dfiv_ope.iv import bases, features
-from dfiv_ope.iv.methods import kiv, sieve, two_sls
+from dfiv_ope.iv import landmarks as landmarks_lib
+from dfiv_ope.iv.methods import agmm, kiv, sieve, two_sls
 
 
 def batch(rows=200, seed=0):
@@ -38,7 +39,7 @@ def gaussian_kernel(a, b, bandwidth):
 def test_landmarks_reproduce_the_kernel_on_their_rows():
   x = np.random.default_rng(0).normal(size=(150, 2))
   bandwidth = features.median_bandwidth(x)
-  landmarks = kiv.Landmarks(2)
+  landmarks = landmarks_lib.Landmarks(2)
   landmarks.adapt(x, bandwidth, 1e-10)
   values = landmarks(x)
   assert values.shape[1] <= 150
@@ -49,8 +50,8 @@ def test_landmarks_reproduce_the_kernel_on_their_rows():
 def test_exact_kiv_equals_the_kernel_formulas_of_singh_et_al():
   first, second = batch(60, 0), batch(50, 1)
   config = kiv.Config(
-      stage1_penalties=(1e-2,), stage2_penalties=(1e-3,), cross_fit=False,
-      tolerance=1e-13)
+      stage1_penalties=(1e-2,), stage2_penalties=(1e-3,), folds=1,
+      tolerance=1e-13, search_bandwidths=False)
   model = kiv.fit(config, first, second, seed=0)
   x1, x2, new = (np.concatenate([b.treatment, b.covariate], axis=1)
                  for b in (first, second, batch(20, 2)))
@@ -83,7 +84,8 @@ def test_exact_kiv_equals_the_kernel_formulas_of_singh_et_al():
 
 def test_random_features_approach_the_exact_kernel():
   halves = batch(60, 0), batch(60, 1)
-  fixed = {'stage1_penalties': (1e-3,), 'stage2_penalties': (1e-2,)}
+  fixed = {'stage1_penalties': (1e-3,), 'stage2_penalties': (1e-2,),
+           'search_bandwidths': False}
   exact = kiv.fit(kiv.Config(**fixed), *halves, seed=0)
   point = batch(50, 2)
   errors = []
@@ -104,7 +106,7 @@ def sine_error(module, halves):
   return np.sqrt(np.mean(np.square(error)))
 
 
-@pytest.mark.parametrize('module', [kiv, sieve])
+@pytest.mark.parametrize('module', [kiv, agmm, sieve])
 def test_the_instrument_removes_the_confounding_of_a_sine(module):
   halves = batch(1000, 0), batch(1000, 1)
   # With the treatment as its own instrument this is ordinary regression.
@@ -163,7 +165,7 @@ def test_bad_configs_are_refused(make, message):
 
 def test_slack_takes_the_largest_penalty_within_a_standard_error():
   halves = batch(300, 0), batch(300, 1)
-  plain = kiv.fit(kiv.Config(random_features=50), *halves, seed=0)
+  plain = kiv.fit(kiv.Config(random_features=50, slack=0.), *halves, seed=0)
   slack = kiv.fit(kiv.Config(random_features=50, slack=1.), *halves, seed=0)
   losses = np.array(plain.history['stage2_loss'])
   allowed = losses.min() * (1. + np.sqrt(2. / 600.))
@@ -183,9 +185,38 @@ def test_pixels_have_one_bandwidth():
 
 
 @pytest.mark.parametrize('settings, message', [
-    ({'slack': 1., 'cross_fit': False}, 'slack goes with cross_fit'),
+    ({'folds': 0}, 'folds must be at least 1'),
+    ({'outcome_width': -1.}, 'outcome_width must be at least 0'),
     ({'slack': -1.}, 'slack must be at least 0'),
     ({'treatment_pixels': -1}, 'treatment_pixels must be at least 0')])
 def test_settings_of_kiv_that_cannot_be_are_refused(settings, message):
   with pytest.raises(ValueError, match=message):
     kiv.Config(**settings)
+
+
+def test_agmm_needs_folds_to_choose_its_penalties():
+  with pytest.raises(ValueError, match='folds must be at least 2'):
+    agmm.Config(folds=1)
+
+
+def test_agmm_equals_the_formula_of_its_game():
+  halves = batch(60, 0), batch(60, 1)
+  model = agmm.fit(
+      agmm.Config(stage1_penalties=(1e-3,), stage2_penalties=(1e-4,),
+                  search_bandwidths=False), *halves, seed=0)
+  parts = [model.features(half) for half in halves]
+  psi, phi, y = (
+      np.concatenate([getattr(part, name) for part in parts])
+      for name in ('treatment', 'instrument', 'outcome'))
+  n, centre = len(y), lambda x: x - x.mean(axis=0)
+  projection = centre(phi) @ np.linalg.solve(
+      centre(phi).T @ centre(phi) + n * 1e-3 * np.eye(phi.shape[1]),
+      centre(phi).T)
+  u = np.linalg.solve(
+      centre(psi).T @ projection @ centre(psi)
+      + n * 1e-4 * np.eye(psi.shape[1]),
+      centre(psi).T @ projection @ centre(y))
+  point = batch(20, 2)
+  expected = (model.features(point).treatment - psi.mean(axis=0)) @ u + y.mean()
+  np.testing.assert_allclose(
+      model.predict(point.treatment, point.covariate), expected, atol=1e-6)

@@ -131,7 +131,10 @@ _KNOWN = {
               'instrument_basis': bases.Hermite(3),
               'stage1_penalties': (1e-2,), 'stage2_penalties': (1e-3,)},
     'kiv': {'random_features': 10, 'stage1_penalties': (1e-2,),
-            'stage2_penalties': (1e-3,)},
+            'stage2_penalties': (1e-3,), 'folds': 2,
+            'search_bandwidths': False},
+    'agmm': {'stage1_penalties': (1e-2,), 'stage2_penalties': (1e-3,),
+             'search_bandwidths': False},
     'dfiv': {'iterations': 4, 'checks': 2, 'refinements': 0,
              'candidate_penalties': (), 'stage1_penalty': 1e-2,
              'stage2_penalty': 1e-3},
@@ -168,6 +171,19 @@ def cross_fitted(halves, penalties):
   return ridge_weights(np.concatenate(predicted), outcome, penalties[1])
 
 
+def projected(halves, penalties):
+  """Returns u of all rows that makes what instruments see of y least."""
+  psi, phi, y = (
+      np.concatenate([getattr(half, each) for half in halves])
+      for each in ('treatment', 'instrument', 'outcome'))
+  both = append_one(phi) @ ridge_weights(
+      phi, np.concatenate([append_one(psi), y], axis=1), penalties[0])
+  scale = penalties[1] * len(y) * np.diag([*np.ones(psi.shape[1]), 0.])
+  return np.linalg.solve(
+      append_one(psi).T @ both[:, :-1] + scale,
+      append_one(psi).T @ both[:, -1:])
+
+
 @pytest.mark.parametrize('name', methods.NAMES)
 def test_a_regression_without_covariates_has_the_answer_of_numpy(name):
   halves = testing.linear_problem(1000, covariates=False)
@@ -179,13 +195,14 @@ def test_a_regression_without_covariates_has_the_answer_of_numpy(name):
   rows = [np.concatenate([getattr(half, each) for half in halves]).astype(float)
           for each in ('treatment', 'instrument', 'outcome')]
   treatment, instrument, outcome = rows
-  if name in ('sieve', 'kiv', 'dfiv'):
+  if name in ('sieve', 'kiv', 'agmm', 'dfiv'):
     featured = [
         types.IVBatch(*(None if each is None else np.asarray(each, float)
                         for each in model.features(half))) for half in halves]
     psi = np.asarray(model.features(halves[0]._replace(
         treatment=points)).treatment, float)
-    expected = append_one(psi) @ cross_fitted(featured, (1e-2, 1e-3))
+    solve = projected if name == 'agmm' else cross_fitted
+    expected = append_one(psi) @ solve(featured, (1e-2, 1e-3))
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
     return
   fitted = append_one(instrument) @ ridge_weights(instrument, treatment, 0.)

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv.methods import dfiv, dfiv_algorithm
+from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import layers
 
 SMALL = dfiv.Config(
@@ -16,8 +17,8 @@ SMALL = dfiv.Config(
     instrument_net=(layers.Dense(8, 'silu'), layers.Dense(4, None)),
     covariate_net=(layers.Dense(8, 'silu'), layers.Dense(3, None)),
     instrument_steps=1, covariate_steps=2, learning_rate=1e-2,
-    iterations=6, checks=2, batch_size=32)
-
+    iterations=6, checks=2, batch_size=32, feature_counts=(), patience=0,
+    equal_steps=False)
 
 
 def batch(rows, seed, *, covariate=True, confounding=1.):
@@ -293,3 +294,57 @@ def test_the_paper_config_has_the_papers_stage_2_and_batch_norm():
 def test_bad_configs_are_refused(change, message):
   with pytest.raises(ValueError, match=message):
     dataclasses.replace(SMALL, **change)
+
+
+def test_the_number_of_features_is_the_one_of_least_cross_fitted_loss(
+    monkeypatch):
+  config = dataclasses.replace(
+      SMALL, treatment_net=entry.TREATMENT_NET, feature_counts=(1, 3))
+  halves = batch(60, 0), batch(60, 1)
+  # Told apart by the width of psi; the loss of a check counts for nothing.
+  monkeypatch.setattr(
+      dfiv_algorithm, 'cross_fitted_loss',
+      lambda model, rule, first, second: tf.constant(
+          -float(first.treatment.shape[1])))
+  calls = []
+  model = dfiv.fit(config, *halves, seed=0, progress=lambda *each: (
+      calls.append(each)))
+  assert model.features(tensors(halves[0])).treatment.shape[1] == 3
+  assert model.config.treatment_net[-1].size == 3
+  assert model.config.feature_counts == ()
+  assert [each[:2] for each in calls] == [(3, 12), (6, 12), (9, 12), (12, 12)]
+  # Without covariates, or with a network of one's own, nothing is chosen.
+  assert config.counts(covariates=True) == (1, 3)
+  assert config.counts(covariates=False) == ()
+  assert dataclasses.replace(
+      SMALL, feature_counts=(1, 3)).counts(covariates=True) == ()
+
+
+def test_a_training_ends_where_the_held_out_loss_falls_no_more(monkeypatch):
+  losses = iter([3., 1., 2., 2., 0.])
+  monkeypatch.setattr(
+      dfiv.DFIV, 'held_out_losses', lambda *_: dfiv_algorithm.HeldOut(
+          tf.constant(0.), tf.constant(next(losses))))
+  model = dfiv.fit(
+      dataclasses.replace(
+          SMALL, iterations=8, checks=5, patience=2, candidate_penalties=()),
+      batch(60, 0), batch(60, 1), seed=0)
+  assert model.history['held_out_stage2_loss'] == [3., 1., 2., 2.]
+
+
+def test_covariates_leave_fewer_iterations_for_as_many_steps():
+  config = dfiv.Config()
+  assert config.most_iterations(covariates=False) == config.iterations == 1000
+  # 3 + 1 steps of an iteration are 14 with those of the covariates.
+  assert config.most_iterations(covariates=True) == 4000 // 14
+  demand = entry.DEMAND
+  assert demand.most_iterations(covariates=True) == demand.iterations == 200
+
+
+@pytest.mark.parametrize('settings, message', [
+    ({'feature_counts': (0,)}, 'feature_counts must be positive'),
+    ({'patience': -1}, 'patience must be at least 0')])
+def test_settings_of_the_training_that_cannot_be_are_refused(
+    settings, message):
+  with pytest.raises(ValueError, match=message):
+    dfiv.Config(**settings)

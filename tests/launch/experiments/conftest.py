@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.launch.experiments import plan, sweep_spec
+from dfiv_ope.evaluation import sweep_spec
+from dfiv_ope.launch.experiments import plan
 from dfiv_ope.policies import episode_returns
 
 _TINY = {

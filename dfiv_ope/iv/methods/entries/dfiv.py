@@ -9,6 +9,7 @@ from dfiv_ope.nn import layers
 _SMOOTH = (
     layers.Dense(64, 'silu'), layers.Dense(64, 'silu'),
     layers.Dense(32, None))
+TREATMENT_NET = (layers.Dense(16, 'silu'), layers.Dense(1, None))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,7 +21,16 @@ class Config(update_rules.DFIV):
     instrument_net: layers of phi, which sees instruments and covariates.
     covariate_net: layers of xi; not built where there are no covariates.
     covariate_steps: gradient steps on xi in an iteration.
-    iterations: of Algorithm 1.
+    feature_counts: numbers of treatment features to try where there are
+      covariates and `treatment_net` is the default, in place of its last size;
+      the one of the least cross-fitted stage-2 loss is kept. A network of
+      one's own stays as it is.
+    iterations: of Algorithm 1, at most.
+    equal_steps: whether there are fewer iterations where there are covariates,
+      so that all networks together make as many gradient steps as without.
+    patience: the training ends after so many checks without a less held-out
+      stage-2 loss; checks are then spaced geometrically. 0 for equal distances
+      and all iterations.
     batch_size: rows drawn for each stage of an iteration, with replacement;
       all rows of a stage that has no more, or where this is None.
     checks: looks at the held-out losses in training. The features with the
@@ -35,14 +45,16 @@ class Config(update_rules.DFIV):
     joint: whether all networks descend the stage-2 loss, without refinements
       (`dfiv_algorithm.iterate_jointly`).
   """
-  treatment_net: tuple[layers.Layer, ...] = (
-      layers.Dense(16, 'silu'), layers.Dense(1, None))
+  treatment_net: tuple[layers.Layer, ...] = TREATMENT_NET
   instrument_net: tuple[layers.Layer, ...] = _SMOOTH
   covariate_net: tuple[layers.Layer, ...] = _SMOOTH
   covariate_steps: int = 10
-  iterations: int = 200
+  feature_counts: tuple[int, ...] = (1, 4)
+  iterations: int = 1000
+  equal_steps: bool = True
+  patience: int = 4
   batch_size: int | None = 500
-  checks: int = 10
+  checks: int = 14
   candidate_penalties: tuple[float, ...] = (
       1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
   slack: float = 0.
@@ -53,13 +65,29 @@ class Config(update_rules.DFIV):
     super().__post_init__()
     configs.check_at_least(self, 1, 'checks', 'covariate_steps')
     configs.check_at_least(self, self.checks, 'iterations')
-    configs.check_at_least(self, 0, 'slack')
+    configs.check_at_least(self, 0, 'slack', 'patience')
+    if any(count < 1 for count in self.feature_counts):
+      raise ValueError(
+          f'feature_counts must be positive, got {self.feature_counts}.')
     if self.batch_size is not None:
       configs.check_at_least(self, 1, 'batch_size')
     if any(not penalty > 0 for penalty in self.candidate_penalties):
       raise ValueError(
           'candidate_penalties must be positive, got '
           f'{self.candidate_penalties}.')
+
+  def counts(self, *, covariates: bool) -> tuple[int, ...]:
+    """Returns the numbers of features to try; none to leave psi as it is."""
+    own = self.treatment_net != TREATMENT_NET
+    return () if own or not covariates else self.feature_counts
+
+  def most_iterations(self, *, covariates: bool) -> int:
+    """Returns the iterations that a training may make."""
+    if not (self.equal_steps and covariates):
+      return self.iterations
+    steps = self.instrument_steps + self.treatment_steps
+    return max(self.checks, self.iterations * steps // (
+        steps + self.covariate_steps))
 
   @property
   def rule(self) -> 'Config':
@@ -85,17 +113,25 @@ PAPER = Config(
     treatment_learning_rate=1e-3,
     refinements=0,
     swap_solve=False,
+    feature_counts=(),
     iterations=100,
+    equal_steps=False,
+    patience=0,
     batch_size=None,
     checks=10,
     candidate_penalties=())
-CONFIGS = {'default': Config(), 'paper': PAPER}
+# The default before there were others to choose from: it is shaped by the
+# demand design, where one treatment feature is enough and 200 iterations are.
+DEMAND = Config(
+    feature_counts=(), iterations=200, equal_steps=False, patience=0,
+    checks=10)
+CONFIGS = {'default': Config(), 'demand': DEMAND, 'paper': PAPER}
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS, tiny={'iterations': 4, 'checks': 2},
-    cost={'fixed': 2., 'iterations': 0.06},
+    version=2, configs=CONFIGS, tiny={'iterations': 4, 'checks': 2},
+    cost={'fixed': 4., 'iterations': 0.02},
     style=registry.Style(
         label='DFIV', family='neural IV', color='#1f7ac4', marker='o'),
     when=(
         'When the effect is curved, covariates are many or there are pictures: '
-        'the least error on the demand design and on dSprites, in about 15 CPU '
-        'seconds at 5,000 rows of numbers.'))
+        'the least error on the demand design and on dSprites, in 10 to 50 CPU '
+        'seconds for 1,000 to 5,000 rows of numbers.'))

@@ -2,68 +2,52 @@
 
 import dataclasses
 
-from dfiv_ope import registry
-from dfiv_ope.iv.methods.entries import penalties
+from dfiv_ope import configs, registry
+from dfiv_ope.iv.methods.entries import kernel_rules, penalties
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(kernel_rules.Kernels):
   """Hyper-parameters of KIV.
+
+  With `folds=1` there is no cross-fitting: one half is stage 1, the other stage
+  2, and the penalties are chosen as in Appendix A.
 
   Attributes:
     random_features: number of random Fourier features for each of the two
-      kernels, even; None for the exact kernel.
-    bandwidth_scale: multiplies the median bandwidth of each column.
+      kernels, even; None for landmarks.
+    bandwidth_scale: multiplies the bandwidth of each column.
     treatment_pixels: how many of the last columns of treatment and covariate
       are the pixels of a picture, which have one bandwidth together.
     instrument_pixels: likewise, of instrument and covariate.
-    stage1_penalties: candidates of lambda1.
-    stage2_penalties: candidates of lambda2.
-    cross_fit: whether each half predicts the other (`closed_form.cross_fit`);
-      otherwise one half is stage 1, the other stage 2, and the penalties are
-      chosen as in Appendix A.
-    slack: with `cross_fit`, lambda2 is the largest candidate within so many
-      standard errors of the least held-out loss. Where the instruments leave
-      much of the treatment open, losses hardly tell penalties apart, and a
-      large one adds less that the data do not ask for.
-    tolerance: what may be left of the exact kernel at any row.
   """
   random_features: int | None = None
   bandwidth_scale: float = 1.
   treatment_pixels: int = 0
   instrument_pixels: int = 0
-  stage1_penalties: tuple[float, ...] = penalties.CANDIDATES
-  stage2_penalties: tuple[float, ...] = penalties.CANDIDATES
-  cross_fit: bool = True
-  slack: float = 0.
-  tolerance: float = 1e-8
 
   def __post_init__(self) -> None:
+    super().__post_init__()
     size = self.random_features
     if size is not None and (size < 2 or size % 2):
       raise ValueError(
-          f'random_features must be even and at least 2, or None for the '
-          f'exact kernel, got {size}.')
-    for name in ('bandwidth_scale', 'tolerance'):
-      if not getattr(self, name) > 0:
-        raise ValueError(
-            f'{name} must be positive, got {getattr(self, name)}.')
-    if self.slack and not self.cross_fit:
-      raise ValueError(
-          f'slack goes with cross_fit=True; without, it must be 0, got '
-          f'{self.slack}.')
-    for name in ('treatment_pixels', 'instrument_pixels', 'slack'):
-      if getattr(self, name) < 0:
-        raise ValueError(
-            f'{name} must be at least 0, got {getattr(self, name)}.')
-    penalties.check(self)
+          f'random_features must be even and at least 2, or None for '
+          f'landmarks, got {size}.')
+    configs.check_positive(self, 'bandwidth_scale')
+    configs.check_at_least(self, 0, 'treatment_pixels', 'instrument_pixels')
 
 
+# Pictures have one bandwidth, and halves that predict each other.
+PICTURES = Config(
+    search_bandwidths=False, folds=2, slack=1., outcome_width=0.,
+    stage1_penalties=penalties.CANDIDATES)
 # The paper's setting. Its text leaves the grids of penalties open.
-PAPER = Config(random_features=100, cross_fit=False)
+PAPER = Config(
+    random_features=100, folds=1, search_bandwidths=False, slack=0.,
+    outcome_width=0., stage1_penalties=penalties.CANDIDATES)
 CONFIGS = {'default': Config(), 'paper': PAPER}
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS,
+    version=2, configs=CONFIGS,
     cost={'fixed': 5.},
     style=registry.Style(
         label='KIV', family=registry.CLOSED_FORM, color='#e69f00', marker='^'),

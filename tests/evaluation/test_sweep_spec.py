@@ -3,7 +3,7 @@
 import pytest
 
 from dfiv_ope import agents
-from dfiv_ope.launch.experiments import sweep_spec
+from dfiv_ope.evaluation import sweep_spec
 
 
 def test_the_defaults_are_the_grid_of_the_paper():

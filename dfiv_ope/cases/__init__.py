@@ -1,0 +1,1 @@
+"""Logs with known answers; `suite.CASES` has them by name."""

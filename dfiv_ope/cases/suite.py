@@ -1,0 +1,104 @@
+"""The suite: cases with known answers, by name.
+
+    from dfiv_ope.cases import suite
+    made = suite.CASES['graph-long'].make(seed=0)
+    made.log, made.policy, made.truth          # policy: for EvaluationTask
+
+The halves were fixed before any estimate was looked at: within each family,
+cases in the order of the SHA-256 of their names are for development and held
+out in turn, and so on with the next family. Rules and defaults are chosen on
+the first, and looked at once on the second. Nothing here loads TensorFlow.
+"""
+
+from collections.abc import Iterable, Mapping
+import hashlib
+import importlib.util
+import itertools
+
+from dfiv_ope.cases import case, finite_cases, gym_tables, icu, smooth_cases
+
+# Of the logs and answers: raised when they change, which makes stored results
+# others.
+VERSION = 1
+QUICK, ALL = 'quick', 'all'
+_INSTALL = {
+    gym_tables.PACKAGE: gym_tables.INSTALL, icu.PACKAGE: icu.INSTALL}
+
+
+def _in_halves(
+    entries: Iterable[finite_cases.Entry]) -> Mapping[str, case.Case]:
+  """Returns the cases by name, sorted, each in its half."""
+  ordered = sorted(
+      entries, key=lambda entry: (entry.family, hashlib.sha256(
+          f'{entry.family}-{entry.name}'.encode()).hexdigest()))
+  found = [
+      case.Case(
+          name=f'{entry.family}-{entry.name}', family=entry.family, half=half,
+          facts=entry.facts, setting=entry.setting, package=entry.package)
+      for entry, half in zip(
+          ordered, itertools.cycle((case.DEVELOPMENT, case.HELD_OUT)),
+          strict=False)]
+  return {each.name: each for each in sorted(found, key=lambda each: each.name)}
+
+
+CASES: Mapping[str, case.Case] = _in_halves(
+    itertools.chain(finite_cases.entries(), smooth_cases.entries()))
+
+
+def first_of_families(names: Iterable[str]) -> list[str]:
+  """Returns the first of some cases in each family."""
+  first: dict[str, str] = {}
+  for name in names:
+    first.setdefault(CASES[name].family, name)
+  return list(first.values())
+
+
+def select(text: str) -> tuple[list[str], list[str]]:
+  """Returns the cases whose names begin so, and what to know of others.
+
+  Families take turns, so that a run that is not done has some of each.
+
+  Args:
+    text: the begin of names; 'all' for all cases, 'quick' for the first one
+      in each half of each family.
+
+  Raises:
+    ValueError: there is none, or none that can be drawn here.
+  """
+  first: dict[tuple[str, str], str] = {}
+  for name, each in CASES.items():
+    first.setdefault((each.family, each.half), name)
+  named = list(first.values()) if text == QUICK else [
+      name for name in CASES if text == ALL or name.startswith(text)]
+  if not named:
+    families = sorted({each.family for each in CASES.values()})
+    raise ValueError(
+        f'No case begins with {text!r}. Name a case, a family, quick or all: '
+        f'{", ".join(families)}.')
+  lost = missing(named)
+  notes = [
+      f'{sum(each == install for each in lost.values())} cases are left out, '
+      f'because their tables are not installed: {install}'
+      for install in dict.fromkeys(lost.values())]
+  if len(lost) == len(named):
+    raise ValueError(notes[0])
+  return _in_turn(name for name in named if name not in lost), notes
+
+
+def _in_turn(names: Iterable[str]) -> list[str]:
+  """Returns names such that families take turns."""
+  place: dict[str, int] = {}
+  turns = []
+  for name in names:
+    family = CASES[name].family
+    place[family] = place.get(family, 0) + 1
+    turns.append((place[family], name))
+  return [name for _, name in sorted(turns)]
+
+
+def missing(names: Iterable[str]) -> dict[str, str]:
+  """Returns how to install what cases need that cannot be drawn, by name."""
+  return {
+      name: _INSTALL[package] for name in names
+      if (package := CASES[name].package)
+      and importlib.util.find_spec(package) is None}

@@ -1,0 +1,35 @@
+"""What to tell a user of an error, in a sentence."""
+
+import errno
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def of(error: Exception, *, program: str) -> str | None:
+  """Returns what to tell the user, or None if the error is a bug of ours.
+
+  Args:
+    error: whatever was raised.
+    program: what the command is called.
+  """
+  words = str(error) or f'{type(error).__name__}, of which no more is known'
+  if hasattr(error, 'format_message'):  # Typer's, about options
+    context = getattr(error, 'ctx', None)
+    path = context.command_path if context else program
+    return f'{error.format_message().rstrip(".")}. See: {path} --help'
+  if (isinstance(error, OSError) and error.errno in _FULL
+      or 'No space left on device' in words):
+    return (
+        f'The disk is full ({words}). Result rows and datasets that were '
+        'complete are kept; make room and give the same command again.')
+  if isinstance(error, MemoryError) or (
+      type(error).__name__ == 'ResourceExhaustedError'):  # TensorFlow's
+    return (f'There is not enough memory: {words}. Ask for less at once: '
+            'fewer rows, features or units.')
+  if isinstance(error, RecursionError):
+    return f'A file or an argument is nested too deeply to be read: {words}.'
+  if isinstance(error, UnicodeDecodeError):
+    return f'A file is not UTF-8 text: {words}.'
+  if isinstance(error, OSError | ValueError):
+    return words
+  return None

@@ -1,0 +1,175 @@
+"""What unrelated estimators say of the same value.
+
+An interval of episodes and seeds shows chance, not bias: features that are too
+smooth, visits where the log is silent, and observations that are not the whole
+state move an estimate without making its interval wider. So each task has a few
+further values, which differ in what they assume:
+
+- `lstd`: LSTD-Q as it is;
+- `narrow`: with half the bandwidth, so that less is smoothed away; `draw`: with
+  other random features; of a table, `prior`: with a tenth of the prior;
+- `nearest`: rollouts in the log's nearest steps, without features;
+- `step`: LSTD-Q, corrected for what its errors say of the number of the step
+  (`ope.history`);
+- `doubly_robust`: where behaviour probabilities are recorded; right whatever
+  the state is.
+
+What each may differ by chance is taken off its difference to LSTD-Q first.
+Intervals reach to those values (`inference.interval`), and the verdict is made
+of them (`evaluation.verdict`).
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import agents, types
+from dfiv_ope.agents import base, direct, memory, nearest, table_lstd
+from dfiv_ope.agents import lstd as lstd_lib
+from dfiv_ope.agents.entries import dr as dr_entry
+from dfiv_ope.agents.entries import lstd as lstd_entry
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.evaluation import inference
+from dfiv_ope.ope import bellman, history, nearest_model
+from dfiv_ope.ope import task as task_lib
+
+# A longer log is cut to its first episodes of about as many rows.
+_ROWS = 50_000
+# Of the bandwidth, and of a table's prior. A wider one only adds bias: it was
+# five times off where LSTD-Q was right.
+_BANDWIDTHS = {'narrow': 0.5, 'draw': 1.}
+_PRIOR = 0.1
+_ROLLOUTS = 300
+
+
+class _Fit(NamedTuple):
+  """LSTD-Q on some rows, on the raw scale."""
+  value: float
+  errors: types.FloatArray
+
+
+def measure(task: task_lib.EvaluationTask) -> dict[str, float]:
+  """Returns what the checks say, as metrics by name.
+
+  Args:
+    task: the log and the target policy.
+  """
+  rows = _some(task)
+  config = lstd_entry.Config()
+  plain = _fit(task, config, rows, seed=0)
+  # Each with a draw of its own.
+  known = {'lstd': plain.value, **{
+      name: _fit(task, other, rows, seed=seed).value
+      for seed, (name, other) in enumerate(
+          _others(task, config).items(), start=1)}}
+  log, extra = task.log, {}
+  episodes = log.episodes[rows]
+  found = None if task.problem.one_step else _roll(task)
+  if found is not None:
+    missing = history.by_step(plain.errors, episodes, found.visits)
+    known['nearest'] = _apart(
+        plain.value, float(np.mean(found.returns)),
+        nearest.error(found.returns, len(task.initial_observations)))
+    if not log.transitions_only:
+      known['step'] = _apart(
+          plain.value, plain.value + missing.value, missing.standard_error)
+    extra = {
+        'beyond_share': float(np.nanmax(found.beyond)),
+        'left_share': found.left}
+    if table_lstd.fits(task.problem, config.settings):
+      # Elsewhere errors of smooth values go with each other anyway.
+      lagged = history.lagged(plain.errors, episodes)
+      extra |= {
+          'lagged_correlation': lagged.correlation, 'lagged_z': lagged.z,
+          'lagged_value': abs(lagged.correlation) * float(
+              np.std(plain.errors) * np.sum(found.visits))}
+  robust = _doubly_robust(task)
+  if robust is not None:
+    known['doubly_robust'] = _apart(
+        plain.value, robust.value,
+        float(np.sqrt(np.sum(np.square(robust.added)))))
+  return {**{inference.CHECK + name: value for name, value in known.items()
+             if np.isfinite(value)}, **extra}
+
+
+def _roll(task: task_lib.EvaluationTask) -> nearest_model.Rollouts | None:
+  """Returns rollouts in nearest steps; None if the policy cannot go there."""
+  log = task.log
+  model = nearest_model.Model(log, dropped=task.dropped)
+  try:
+    return model.roll(
+        task.policy,
+        nearest.starts(task.initial_observations.numpy(), _ROLLOUTS),
+        steps=nearest.steps(log.discount, log.longest))
+  except ValueError:
+    return None  # The policy is known in the states of the log alone.
+
+
+def _apart(plain: float, other: float, error: float) -> float:
+  """Returns another value, nearer to LSTD-Q's by its standard error."""
+  gap = other - plain
+  return plain + float(np.sign(gap)) * max(0., abs(gap) - error)
+
+
+def _some(task: task_lib.EvaluationTask) -> np.ndarray:
+  """Returns the rows that are looked at, whole episodes."""
+  episodes = task.log.episodes
+  last = episodes[min(_ROWS, len(episodes)) - 1]
+  return np.flatnonzero(episodes <= last)
+
+
+def _others(
+    task: task_lib.EvaluationTask, config: lstd_entry.Config,
+) -> dict[str, lstd_entry.Config]:
+  """Returns LSTD-Q's configs with other smoothing."""
+  if table_lstd.fits(task.problem, config.settings):
+    return {'prior': dataclasses.replace(
+        config, prior_rows=_PRIOR * config.prior_rows)}
+  kind = config.settings.kind(
+      num_actions=task.problem.num_actions, tabular=False,
+      one_step=task.problem.one_step)
+  if kind == random_features.ONE_STEP:
+    return {}
+  return {name: dataclasses.replace(
+      config, bandwidth_scale=factor * config.bandwidth_scale)
+          for name, factor in _BANDWIDTHS.items()}
+
+
+def _fit(
+    task: task_lib.EvaluationTask, config: lstd_entry.Config, rows: np.ndarray,
+    *, seed: int,
+) -> _Fit:
+  """Returns LSTD-Q's value and its Bellman errors on some rows."""
+  problem = task.problem
+  agent = lstd_lib.make(config, problem, seed=seed)
+  data = memory.InMemory(
+      memory.take(task.rows, rows), batch_size=1, seed=0)
+  learner = base.OPELearner(
+      agent, problem, data, initial_observations=task.initial_observations)
+  learner.run()
+
+  def errors(part: types.IVBatch) -> tf.Tensor:
+    fitted = (agent.predict(part.treatment.now) if problem.one_step
+              else bellman.difference(agent.predict, part.treatment))
+    return tf.cast(part.outcome, fitted.dtype) - fitted
+
+  return _Fit(learner.evaluate(), problem.value_scale * np.concatenate(
+      [errors(part)[:, 0] for part in data.parts()]))
+
+
+def _doubly_robust(
+    task: task_lib.EvaluationTask) -> direct.Direct | None:
+  """Returns the doubly robust value; None where weights tell too little."""
+  log = task.log
+  if log.behaviour_probabilities is None or task.problem.one_step or (
+      log.transitions_only or log.starts is not None):
+    return None
+  try:
+    found: direct.Direct = agents.load('dr').estimate(
+        dr_entry.Config(), task, seed=0)
+  except direct.UnanswerableError:
+    return None
+  effective = found.metrics.get('effective_episodes', 0.)
+  return found if effective >= inference.FEW_EFFECTIVE else None

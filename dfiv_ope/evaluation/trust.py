@@ -1,0 +1,187 @@
+"""How far to trust an estimate: a word, and the reasons for it.
+
+    found = trust.judge(answer, support)
+    found.grade, found.reasons
+
+The word is made of measured parts: the overlap, how far rollouts of the target
+policy leave the log, what unrelated estimators say of the same value
+(`evaluation.cross_checks`), whether Bellman errors depend on the past, the
+effective sample size of weights, and the size of the log. An interval may be
+wide and trusted: the word says whether it is to be believed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+import math
+from typing import NamedTuple
+
+from dfiv_ope.evaluation import inference, verdict
+
+TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
+# Where unrelated estimators differ by more than chance does, and more than the
+# first share of the value, an estimate needs care; where by more than the
+# second share and several times chance, none is to be believed.
+_NOTED, _GRAVE, _TIMES = 0.02, 0.2, 3.
+# Of visits that have no near step of the log.
+_FAR = (0.3, 0.6)
+# What errors that depend on the past may add to the value, as a share of it,
+# if they do by as many standard errors.
+_LASTING, _CERTAIN = 0.1, 5.
+# Words of the checks.
+_CHECKS = {
+    'lstd': 'LSTD-Q', 'narrow': 'LSTD-Q with narrower features',
+    'draw': 'LSTD-Q with other random features',
+    'prior': 'a table with less prior',
+    'nearest': 'rollouts in nearest steps',
+    'step': 'LSTD-Q corrected for the number of the step',
+    'doubly_robust': 'the doubly robust estimate'}
+
+
+class Trust(NamedTuple):
+  """How far to trust an estimate.
+
+  Attributes:
+    grade: of GRADES.
+    reasons: sentences against it; none if it is trusted.
+  """
+  grade: str
+  reasons: tuple[str, ...] = ()
+
+
+class Reason(NamedTuple):
+  """What speaks against an estimate.
+
+  Attributes:
+    grade: that it leaves.
+    words: a sentence or two.
+  """
+  grade: str
+  words: str
+
+
+def judge(
+    answer: verdict.Answer, support: verdict.Support | None) -> Trust:
+  """Returns how far to trust what a method says.
+
+  Args:
+    answer: what it says.
+    support: how far the log holds what the policy does; None if unknown.
+  """
+  metrics = answer.metrics
+  found = [*_known(answer), *_support(metrics, support), *_weights(metrics),
+           *doubts(metrics, answer.interval)]
+  worst = max((GRADES.index(each.grade) for each in found), default=0)
+  return Trust(GRADES[worst], tuple(
+      each.words for each in sorted(
+          found, key=lambda each: -GRADES.index(each.grade))))
+
+
+def sentences(judged: Mapping[str, Trust]) -> list[str]:
+  """Returns the verdict on each method, with its reasons.
+
+  Args:
+    judged: of each method, by what it is called.
+  """
+  same: dict[Trust, list[str]] = {}
+  for name, found in judged.items():
+    same.setdefault(found, []).append(name)
+  return [_sentence(names, found) for found, names in same.items()]
+
+
+def _sentence(names: Sequence[str], found: Trust) -> str:
+  words = {TRUST: 'trust: nothing that was measured speaks against the '
+                  'interval.', CARE: 'with care.', DO_NOT: 'do not trust.'}
+  return ' '.join([
+      f'{", ".join(names)}: {words[found.grade]}', *found.reasons])
+
+
+def doubts(
+    metrics: Mapping[str, float], interval: inference.Interval | None,
+) -> list[Reason]:
+  """Returns what checks of a value say against it.
+
+  Args:
+    metrics: of a method's runs.
+    interval: of its estimate; None if there is none.
+  """
+  return [*_far(metrics), *([] if interval is None else [
+      *_agreement(metrics, interval), *_past(metrics, interval)])]
+
+
+def _known(answer: verdict.Answer) -> Iterator[Reason]:
+  """Is there an interval, and was it checked?"""
+  if answer.missing or answer.interval is None:
+    yield Reason(DO_NOT, answer.missing or 'There is no interval.')
+  elif not inference.checks(answer.metrics):
+    yield Reason(CARE, 'Unrelated estimators were not asked: evaluate this '
+                 'policy alone.')
+
+
+def _support(
+    metrics: Mapping[str, float], support: verdict.Support | None,
+) -> Iterator[Reason]:
+  grade = verdict.grade(metrics, support)
+  if grade != 'good':
+    yield Reason(
+        DO_NOT if grade == 'poor' else CARE,
+        f'Overlap of the log and the target policy is {grade}.')
+
+
+def _far(metrics: Mapping[str, float]) -> Iterator[Reason]:
+  share = metrics.get('beyond_share', 0.)
+  if share > _FAR[0]:
+    yield Reason(
+        DO_NOT if share > _FAR[1] else CARE,
+        f'In some tenth of its steps, {100. * share:.0f} % of what the target '
+        'policy comes to is far from every step of the log.')
+
+
+def _weights(metrics: Mapping[str, float]) -> Iterator[Reason]:
+  words = verdict.few_effective('It', metrics)
+  if words:
+    yield Reason(DO_NOT, words)
+  words = verdict.mean_weight('the estimate', metrics)
+  if words:
+    yield Reason(CARE, words)
+
+
+def _agreement(
+    metrics: Mapping[str, float], interval: inference.Interval,
+) -> Iterator[Reason]:
+  """Do unrelated estimators say the same?"""
+  known = inference.checks(metrics)
+  estimate, scale = interval.estimate, _scale(metrics, interval)
+  chance = (interval.high - interval.low - sum(interval.reach)) / 2.
+  gap = max(interval.reach)
+  if gap <= max(chance, _NOTED * scale):
+    return
+  name, value = max(
+      (('correction', estimate + interval.correction), *known.items()),
+      key=lambda each: abs(each[1] - estimate))
+  said = _CHECKS.get(name, 'the correction by the log')
+  yield Reason(
+      DO_NOT if gap > max(_TIMES * chance, _GRAVE * scale) else CARE,
+      f'Estimators differ: {said} says {value:.4g}, {gap:.2g} from '
+      f'{estimate:.4g}, where chance explains {chance:.2g}. The interval '
+      'reaches there.'
+      + (' Errors depend on the number of the step: add it to the '
+         'observations (time_feature).' if name == 'step' else ''))
+
+
+def _past(
+    metrics: Mapping[str, float], interval: inference.Interval,
+) -> Iterator[Reason]:
+  """Is the state all that matters?"""
+  share = metrics.get('lagged_value', 0.) / _scale(metrics, interval)
+  if share > _LASTING and abs(metrics.get('lagged_z', 0.)) > _CERTAIN:
+    yield Reason(
+        CARE,
+        'Bellman errors go with those one step earlier (correlation '
+        f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
+        'whole state. Add what lasts, such as earlier observations.')
+
+
+def _scale(
+    metrics: Mapping[str, float], interval: inference.Interval) -> float:
+  """Returns what differences are compared with."""
+  return max(abs(interval.estimate), metrics.get('return_spread', 0.)) or (
+      math.inf)

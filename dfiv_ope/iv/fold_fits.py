@@ -1,0 +1,198 @@
+"""Two-stage regression by K-fold cross-fitting, from sums of each fold alone.
+
+The sums of a fold are those of instrument features [phi, 1] and targets
+[psi, y] (`of_rows`), so rows are read once, in blocks, and never kept. Stage 1
+of the other folds predicts the treatment features of a fold; penalties are
+chosen by losses at rows that neither stage was fitted to.
+
+    solution = fold_fits.two_stages(folds, stage1_penalties=..., ...)
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.iv import ridge, two_stage
+
+# Rows whose features are in memory at the same time.
+_BLOCK = 4096
+
+Features = Callable[[types.FloatArray], types.FloatArray]
+# The last target is the outcome, those before are psi.
+_PSI, _OUTCOME = slice(None, -1), slice(-1, None)
+
+
+class Rows(NamedTuple):
+  """Columns of both stages.
+
+  Attributes:
+    instrument: instruments and covariates, [n, D].
+    treatment: treatments and covariates, [n, D].
+    outcome: [n, 1].
+  """
+  instrument: types.FloatArray
+  treatment: types.FloatArray
+  outcome: types.FloatArray
+
+
+def of_rows(rows: Rows, phi: Features, psi: Features) -> ridge.Sums:
+  """Returns the sums of rows, whose features are made block by block."""
+  parts = []
+  for start in range(0, len(rows.outcome), _BLOCK):
+    some = Rows(*(each[start:start + _BLOCK] for each in rows))
+    parts.append(ridge.sums(
+        ridge.append_intercept(phi(some.instrument)),
+        np.concatenate([psi(some.treatment), some.outcome], axis=1)))
+    if len(parts) > 1:
+      parts = [ridge.merge(*parts)]
+  return parts[0]
+
+
+def of_folds(
+    rows: Rows, phi: Features, psi: Features, count: int,
+) -> list[ridge.Sums]:
+  """Returns the sums of `count` folds of rows that are in random order."""
+  return [
+      of_rows(Rows(*(each[index] for each in rows)), phi, psi)
+      for index in np.array_split(np.arange(len(rows.outcome)), count)]
+
+
+def two_stages(
+    folds: Sequence[ridge.Sums],
+    *,
+    stage1_penalties: Sequence[float],
+    stage2_penalties: Sequence[float],
+    slack: float = 0.,
+) -> two_stage.Solution:
+  """Solves Eq. (7) and (9), each fold predicted by all others.
+
+  Args:
+    folds: sums of each, at least two.
+    stage1_penalties: candidates of lambda1.
+    stage2_penalties: candidates of lambda2.
+    slack: lambda2 is the largest candidate whose loss is within so many
+      standard errors of the least.
+
+  Returns:
+    The solution; its stage-1 weights are those of all rows, its losses means
+    over rows that were held out.
+  """
+  stage1 = _stage1(folds, stage1_penalties)
+  parts = [_predicted(fold, weights)
+           for fold, weights in zip(folds, stage1.weights, strict=True)]
+  return _solution(
+      stage1, ridge.merge(*parts), parts,
+      [ridge.merge(*others) for others in _others(parts)],
+      stage2_penalties, slack)
+
+
+def projected_moments(
+    folds: Sequence[ridge.Sums],
+    *,
+    stage1_penalties: Sequence[float],
+    stage2_penalties: Sequence[float],
+    slack: float = 0.,
+) -> two_stage.Solution:
+  """Solves min_u of (y - psi u)' P (y - psi u) / n + lambda2 |u|^2.
+
+  P is the ridge projection on [phi, 1] of all rows. With features of a kernel
+  this is the adversarial estimator of Dikkala et al. (2020) in closed form: the
+  part of the residual that a function of the instrument can find is least.
+  lambda1 predicts psi best, lambda2 has the least stage-2 loss.
+
+  Args:
+    folds: as in `two_stages`; they choose the penalties.
+    stage1_penalties: candidates of lambda1.
+    stage2_penalties: candidates of lambda2.
+    slack: as in `two_stages`.
+  """
+  stage1 = _stage1(folds, stage1_penalties)
+  return _solution(
+      stage1, _projected(ridge.merge(*folds), stage1.penalty),
+      [_predicted(fold, weights)
+       for fold, weights in zip(folds, stage1.weights, strict=True)],
+      [_projected(ridge.merge(*others), stage1.penalty)
+       for others in _others(folds)],
+      stage2_penalties, slack)
+
+
+class _Stage1(NamedTuple):
+  """Stage 1 with the chosen penalty: of the rows beside each fold, of all."""
+  weights: list[types.FloatArray]
+  whole: types.FloatArray
+  penalty: float
+  losses: tuple[float, ...]
+
+
+def _stage1(
+    folds: Sequence[ridge.Sums], penalties: Sequence[float]) -> _Stage1:
+  treatments = [ridge.targets(fold, _PSI) for fold in folds]
+  whole = ridge.merge(*treatments)
+  grids, losses = [], np.zeros(len(penalties))
+  for fold, others in zip(treatments, _others(treatments), strict=True):
+    grid, found = two_stage.held_out_losses(
+        ridge.merge(*others), fold, penalties)
+    grids.append(grid)
+    losses += np.multiply(found, fold.count / whole.count)
+  chosen = int(np.argmin(losses))
+  return _Stage1(
+      weights=[grid[chosen] for grid in grids],
+      whole=ridge.solve_sums(whole, penalties[chosen], intercept=True),
+      penalty=penalties[chosen], losses=tuple(losses.tolist()))
+
+
+def _solution(
+    stage1: _Stage1,
+    whole: ridge.Sums,
+    held_out: Sequence[ridge.Sums],
+    fitted: Sequence[ridge.Sums],
+    penalties: Sequence[float],
+    slack: float,
+) -> two_stage.Solution:
+  """Chooses lambda2 by losses of fits at the fold that each has not seen."""
+  rows = float(whole.count)
+  losses = np.sum([
+      np.multiply(
+          two_stage.held_out_losses(sums, fold, penalties)[1],
+          fold.count / rows)
+      for sums, fold in zip(fitted, held_out, strict=True)], axis=0)
+  penalty = two_stage.largest_within(
+      penalties, losses, slack=slack, rows=rows)
+  return two_stage.Solution(
+      stage1_weights=stage1.whole,
+      stage2_weights=ridge.solve_sums(whole, penalty, intercept=True),
+      stage1_penalty=stage1.penalty,
+      stage2_penalty=penalty,
+      stage1_losses=stage1.losses,
+      stage2_losses=tuple(losses.tolist()))
+
+
+def _predicted(fold: ridge.Sums, weights: types.FloatArray) -> ridge.Sums:
+  """Returns the sums of [V phi, 1] and y; weights are V', [d2 + 1, d1]."""
+  constant = np.zeros((len(weights), 1))
+  constant[-1] = 1.
+  return ridge.project(
+      ridge.targets(fold, _OUTCOME),
+      np.concatenate([weights, constant], axis=1))
+
+
+def _projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
+  """Returns the sums of P [psi, 1] and P y, as a regression has them."""
+  # P leaves the constant as it is, so that its products are plain sums.
+  products = total.moment.T @ ridge.solve_sums(total, penalty, intercept=True)
+  constant = total.moment[-1:]  # [1, d1 + 1]
+  gram = np.block([
+      [products[_PSI, _PSI], constant[:, _PSI].T],
+      [constant[:, _PSI], np.full((1, 1), total.count)]])
+  return ridge.Sums(
+      gram=(gram + gram.T) / 2.,
+      moment=np.concatenate([products[_PSI, _OUTCOME], constant[:, _OUTCOME]]),
+      square=products[_OUTCOME, -1], count=total.count)
+
+
+def _others(parts: Sequence[ridge.Sums]) -> list[list[ridge.Sums]]:
+  """Returns, for each part, all others."""
+  return [[each for at, each in enumerate(parts) if at != index]
+          for index in range(len(parts))]

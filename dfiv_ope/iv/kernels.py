@@ -1,0 +1,96 @@
+"""What kernel regressions with instruments share: rows and features."""
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.iv import (
+  bandwidths,
+  closed_form,
+  features,
+  fold_fits,
+  heavy_tails,
+  landmarks,
+)
+from dfiv_ope.iv.methods.entries import kernel_rules
+
+# What a search of bandwidths looks at: rows, landmarks, what they leave of the
+# kernel, and folds.
+_SEARCH_ROWS, _SEARCH_LANDMARKS, _SEARCH_TOLERANCE, _SEARCH_FOLDS = (
+    5000, 200, 1e-6, 2)
+
+
+def rows_of(
+    config: kernel_rules.Kernels, stage1: types.IVBatch, stage2: types.IVBatch,
+) -> types.IVBatch:
+  """Returns the rows of both stages, heavy tails of outcomes clipped."""
+  rows = types.IVBatch(*(
+      None if first is None
+      else np.concatenate([first, second]).astype(np.float64)
+      for first, second in zip(stage1, stage2, strict=True)))
+  return rows._replace(
+      outcome=heavy_tails.clip(rows.outcome, config.outcome_width))
+
+
+def columns(rows: types.IVBatch) -> fold_fits.Rows:
+  """Returns what both kernels are of; the covariates are in each of them."""
+  return fold_fits.Rows(
+      instrument=rows.instrument,
+      treatment=closed_form.join(rows.treatment, rows.covariate),
+      outcome=rows.outcome)
+
+
+def chosen_bandwidths(
+    config: kernel_rules.Kernels, rows: types.IVBatch, *,
+    treatment_pixels: int = 0, instrument_pixels: int = 0,
+) -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns bandwidths of the treatment's and of the instrument's kernel.
+
+  Args:
+    config: whether they are searched, with which landmarks and penalties.
+    rows: of `rows_of`; some of the first are looked at.
+    treatment_pixels: last columns of the first that are of a picture.
+    instrument_pixels: last columns of the second that are of a picture.
+  """
+  if not config.search_bandwidths or treatment_pixels or instrument_pixels:
+    both = columns(rows)
+    return (
+        features.median_bandwidth(both.treatment, pixels=treatment_pixels),
+        features.median_bandwidth(both.instrument, pixels=instrument_pixels))
+  some = types.IVBatch(*(
+      None if each is None else each[:_SEARCH_ROWS] for each in rows))
+
+  def loss(found: bandwidths.Bandwidths) -> float:
+    maps = []
+    for x, bandwidth in zip(
+        (columns(some).treatment, some.instrument), _joined(found),
+        strict=True):
+      maps.append(landmarks.Landmarks(x.shape[1]))
+      maps[-1].adapt(
+          x, bandwidth, _SEARCH_TOLERANCE,
+          min(config.most_landmarks, _SEARCH_LANDMARKS))
+    return min(fold_fits.two_stages(
+        fold_fits.of_folds(columns(some), maps[1], maps[0], _SEARCH_FOLDS),
+        stage1_penalties=config.stage1_penalties,
+        stage2_penalties=config.stage2_penalties).stage2_losses)
+
+  given = 0 if rows.covariate is None else rows.covariate.shape[1]
+  excluded = some.instrument[:, :some.instrument.shape[1] - given]
+  return _joined(bandwidths.choose(
+      some._replace(instrument=excluded), loss))
+
+
+def fitted_landmarks(
+    config: kernel_rules.Kernels, x: types.FloatArray,
+    bandwidth: types.FloatArray,
+) -> landmarks.Landmarks:
+  """Returns features of the Gaussian kernel on rows x [n, D]."""
+  made = landmarks.Landmarks(x.shape[1])
+  made.adapt(x, bandwidth, config.tolerance, config.most_landmarks)
+  return made
+
+
+def _joined(
+    found: bandwidths.Bandwidths) -> tuple[types.FloatArray, types.FloatArray]:
+  covariate = found.get('covariate', np.zeros(0))
+  return (np.append(found['treatment'], covariate),
+          np.append(found['instrument'], covariate))

@@ -1,0 +1,64 @@
+"""How the noise of a linear model is taken: equal, robust, clustered, HAC."""
+
+import math
+
+from dfiv_ope import types
+from dfiv_ope.iv.linear import covariances, system
+
+
+class Noise:
+  """Covariances of what linear estimators err by, of one kind.
+
+  Attributes:
+    bandwidth: of HAC, in rows; 0 of others.
+    denominator: degrees of freedom of t and F; infinite where the normal and
+      the chi-square stand for them.
+  """
+
+  def __init__(
+      self, rows: system.System, settings: covariances.Settings,
+      clusters: types.FloatArray | None):
+    """Initialises it with rows, a kind and codes of clusters [n, ways]."""
+    self._rows, self._settings, self._clusters = rows, settings, clusters
+    self.bandwidth = 0.
+    self.denominator = math.inf
+    if settings.debiased:
+      self.denominator = float(rows.freedom)
+      if settings.kind == covariances.CLUSTERED and clusters is not None:
+        self.denominator = covariances.cluster_count(clusters) - 1.
+
+  @property
+  def robust(self) -> bool:
+    """Whether variances may differ, or rows depend."""
+    return self._settings.kind != covariances.UNADJUSTED
+
+  def settle(self, residuals: types.FloatArray) -> None:
+    """Chooses the bandwidth of HAC by the scores of residuals [n]."""
+    def series() -> types.FloatArray:
+      rows = self._rows
+      treatment = rows.basis @ (rows.basis.T @ rows.treatment)
+      others = rows.regressors[:, int(rows.constant):]
+      return (treatment.sum(axis=1) + others.sum(axis=1)) * residuals
+    self.bandwidth = covariances.bandwidth_of(self._settings, series)
+
+  def of(
+      self, loadings: types.FloatArray, residuals: types.FloatArray, *,
+      freedom: int, leverages: types.FloatArray | None = None,
+  ) -> types.FloatArray:
+    """Returns the covariance of loadings.T @ noise, [D, D].
+
+    Args:
+      loadings: [n, D].
+      residuals: [n].
+      freedom: rows less coefficients.
+      leverages: of the regression, [n]; for HC2 and HC3.
+    """
+    if not self.robust:
+      count = freedom if self._settings.debiased else len(residuals)
+      return loadings.T @ loadings * (residuals @ residuals / count)
+    if leverages is not None:
+      residuals = covariances.adjusted(
+          residuals, self._settings, lambda: leverages)
+    return covariances.of_scores(
+        loadings * residuals[:, None], self._settings, freedom=freedom,
+        clusters=self._clusters, bandwidth=self.bandwidth)

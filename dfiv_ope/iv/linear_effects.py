@@ -1,0 +1,111 @@
+"""Intervals of effects that are linear in the coefficients of a fit."""
+
+import abc
+from typing import Any
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.iv import arrays, frames
+from dfiv_ope.iv.linear import results
+
+# Draws of a normal vector that a uniform band is widened by.
+_DRAWS = 20_000
+
+
+class LinearEffects(abc.ABC):
+  """Effects of a linear fit with their standard errors."""
+
+  random_state: Any
+  covariate_: types.FloatArray | None
+  names_: types.IVBatch
+  scales_: types.IVBatch
+
+  @abc.abstractmethod
+  def _inference(self) -> results.LinearFit:
+    """Returns the inference of the fit, or raises a ValueError."""
+
+  def ate_interval(
+      self, T0: Any, T1: Any, *, level: float = 0.95) -> results.Intervals:
+    """Returns the mean effect of T0 -> T1 with its interval, [1] each."""
+    return self.effect_interval(T0=T0, T1=T1, level=level)
+
+  def effect_interval(
+      self, X: Any = None, *, T0: Any, T1: Any, level: float = 0.95,
+  ) -> results.Intervals:
+    """Returns the effects of T0 -> T1, one for each row of T0 and T1.
+
+    Args:
+      X: not needed: a linear effect is the same for all covariates.
+      T0: treatments to start from, [n] or [n, columns].
+      T1: treatments to end at, likewise.
+      level: of confidence.
+    """
+    del X
+    change = self._points('T1', T1) - self._points('T0', T0)
+    found = self._inference()
+    contrasts = np.zeros([len(change), len(found.coefficients)])
+    contrasts[:, :found.treatments] = change
+    return found.combine(contrasts, level)
+
+  def average_derivative(
+      self, treatment: int = 0, *, level: float = 0.95) -> results.Intervals:
+    """Returns the mean of df/dt of a treatment: its slope, [1] each."""
+    found = self._inference()
+    if not 0 <= treatment < found.treatments:
+      raise ValueError(
+          f'There is no treatment {treatment}; the fit had '
+          f'{found.treatments}, counted from 0.')
+    return found.combine(np.eye(len(found.coefficients))[[treatment]], level)
+
+  def dose_response_interval(
+      self, T_grid: Any, *, level: float = 0.95, uniform: bool = False,
+  ) -> results.Intervals:
+    """Returns E[Y | do(T=t)] at the mean covariates of the fit, [G] each.
+
+    Args:
+      T_grid: treatments, [G] or [G, columns].
+      level: of confidence.
+      uniform: whether the band holds at all points together, rather than at
+        each of them.
+
+    Raises:
+      ValueError: effects were absorbed, so that there is no constant.
+    """
+    found = self._inference()
+    if not found.constant:
+      raise ValueError(
+          'Levels have no interval where effects of groups are absorbed, only '
+          'differences have. Ask for effect_interval.')
+    grid = self._points('T_grid', T_grid)
+    means = (np.zeros(0) if self.covariate_ is None
+             else self.covariate_.mean(axis=0))
+    contrasts = np.concatenate([
+        grid, np.tile(np.append(means, 1.), (len(grid), 1))], axis=1)
+    each = found.combine(contrasts, level)
+    if not uniform:
+      return each
+    covariance = contrasts @ np.nan_to_num(found.covariance) @ contrasts.T
+    margin = each.std_error * _largest_t(
+        covariance, level, int(self.random_state))
+    return each._replace(
+        low=each.estimate - margin, high=each.estimate + margin)
+
+  def _points(self, name: str, values: Any) -> types.FloatArray:
+    """Returns treatments as the fit has them, [G, columns]."""
+    self._inference()
+    return arrays.points(
+        frames.aligned(name, values, self.names_.treatment), None,
+        self.scales_.treatment, None)[0]
+
+
+def _largest_t(
+    covariance: types.FloatArray, level: float, seed: int) -> float:
+  """Returns what the largest of correlated t statistics stays below."""
+  scale = np.sqrt(np.diag(covariance))
+  values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+  root = vectors * np.sqrt(values.clip(0.))
+  keep = values > 1e-12 * values[-1]
+  draws = np.random.default_rng((seed, 6)).standard_normal(
+      (_DRAWS, int(keep.sum()))) @ root[:, keep].T
+  return float(np.quantile(np.max(np.abs(draws), axis=1), level))

@@ -1,0 +1,389 @@
+"""What linear IV estimators on arrays share: inference."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+import warnings
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import metadata_routing
+
+from dfiv_ope import types
+from dfiv_ope.iv import (
+  arrays,
+  frames,
+  identification,
+  iv_estimator,
+  linear_effects,
+  methods,
+  summary_lines,
+)
+from dfiv_ope.iv.diagnostics import (
+  specification_words,
+  strength,
+  summaries,
+)
+from dfiv_ope.iv.linear import (
+  covariances,
+  fitting,
+  formulas,
+  inputs,
+  real_sets,
+  results,
+  standardised,
+  system,
+  tables,
+)
+
+# More rows than these have no held-out diagnostics: of a linear fit the
+# effective F decides, and the spectrum says nothing more.
+_HELD_OUT_ROWS = 20_000
+# Rows that are tried first for whether the model is identified.
+_IDENTIFIED_ROWS = 5_000
+
+PARAMETERS = {
+    'covariance': None, 'debiased': True, 'kernel': 'bartlett',
+    'bandwidth': None}
+
+
+class LinearEstimator(
+    linear_effects.LinearEffects, iv_estimator.IVEstimator, method='two_sls',
+    dtype=np.float64, most_splits=0, parameters=PARAMETERS,
+    configurable=False):
+  """A linear IV estimator with standard errors, tests and intervals.
+
+  Parameters:
+    covariance: 'unadjusted', 'HC0' to 'HC3', 'clustered' or 'HAC'
+      (`covariances.KINDS`); 'clustered' where groups are passed and 'HC1'
+      elsewhere if None.
+    debiased: whether small samples are corrected for (`covariances.Settings`).
+    kernel: of 'HAC'.
+    bandwidth: of 'HAC', in rows; chosen from the data if None.
+
+  Attributes:
+    inference_: all numbers (`results.LinearFit`); None for a penalised fit.
+  """
+
+  __metadata_request__fit = dict.fromkeys(
+      ('sample_weight', 'groups', 'absorb'), metadata_routing.UNUSED)
+
+  _linear = True
+  _estimator = fitting.TWO_SLS
+  inference_: results.LinearFit | None = None
+
+  def fit(
+      self,
+      Y: Any,
+      T: Any,
+      *,
+      Z: Any = None,
+      X: Any = None,
+      sample_weight: Any = None,
+      groups: Any = None,
+      absorb: Any = None,
+      progress: arrays.Progress | None = None,
+      watch: Callable[[iv_estimator.IVEstimator], None] | None = None,
+  ) -> 'LinearEstimator':
+    """Estimates Y = T b + X g + a constant from the instruments Z.
+
+    Args:
+      Y: outcome, [n].
+      T: treatment, [n] or [n, columns].
+      Z: instruments, likewise; they are required.
+      X: observed confounders, likewise, or None.
+      sample_weight: positive weights of rows, [n]; a row counts in proportion.
+      groups: labels of clusters whose rows may depend on each other, [n], or
+        [n, 2] for two ways of clustering.
+      absorb: labels of groups that have a constant of their own, [n] or
+        [n, ways].
+      progress: called as progress(done, total, losses).
+      watch: refused: there is no training.
+
+    Returns:
+      The estimator itself.
+
+    Raises:
+      TypeError: there is no Z.
+      ValueError: the data cannot be used; the message says why.
+    """
+    settings = self._settings(groups)
+    if watch is not None:
+      self._watcher(methods.load(self._method), watch, 1)
+    rows = self._begin(Y, T, Z, X)
+    frames.check_rows({
+        'Y': Y, 'sample_weight': sample_weight, 'groups': groups,
+        'absorb': absorb})
+    if self._penalised:
+      self._refuse_without_inference(
+          sample_weight, groups, absorb, self.covariance)
+      self.inference_ = None
+      self._train(rows, progress, None)
+      self.first_stage_ = self._diagnosed(rows)
+    else:
+      weights = inputs.weights(sample_weight, self.n_rows_)
+      effects = inputs.codes('absorb', absorb, self.n_rows_)
+      self._infer(
+          rows, settings, weights=weights, absorb=effects,
+          clusters=inputs.clusters(groups, self.n_rows_))
+      self.first_stage_ = self._first_stage(rows, held_out=(
+          self.n_rows_ <= _HELD_OUT_ROWS and weights is None
+          and effects is None))
+      with self._reporting(progress) as report:
+        if report is not None:
+          report(1, 1, {})
+    for each in self.first_stage_.warnings():
+      warnings.warn(each, stacklevel=2)
+    return self
+
+  def fit_formula(
+      self, formula: str, data: pd.DataFrame, *, sample_weight: Any = None,
+      groups: Any = None, absorb: Any = None,
+  ) -> 'LinearEstimator':
+    """Fits a formula such as 'y ~ x1 + C(x2) + [t ~ z1 + z2]'.
+
+    Args:
+      formula: of formulaic's terms (`formulas`).
+      data: has the columns that it names.
+      sample_weight: as in `fit`, or the name of a column.
+      groups: as in `fit`, or names of columns.
+      absorb: likewise.
+
+    Returns:
+      The estimator itself.
+
+    Raises:
+      ValueError: the formula or the data cannot be used.
+    """
+    parts = formulas.read(formula, data)
+    return self.fit(
+        parts.Y, parts.T, Z=parts.Z, X=parts.X,
+        sample_weight=formulas.column('sample_weight', sample_weight, data),
+        groups=formulas.column('groups', groups, data),
+        absorb=formulas.column('absorb', absorb, data))
+
+  @property
+  def coef_(self) -> types.FloatArray:
+    """Coefficients of T and X on the raw scale, [columns of T, then of X]."""
+    self._check_fitted()
+    if self.inference_ is not None:
+      found = self.inference_
+      return found.coefficients[:-1] if found.constant else found.coefficients
+    scales = [
+        each.scale for each in (self.scales_.treatment, self.scales_.covariate)
+        if each is not None]
+    weights = self.model_.weights[:-1, 0]
+    return weights * self.scales_.outcome.scale / np.concatenate(scales)
+
+  @property
+  def coefficient_names_(self) -> tuple[str, ...]:
+    """Names of all coefficients: of T, of X, and the intercept if any."""
+    self._check_fitted()
+    names = [*self._names('T', self.names_.treatment, self.scales_.treatment)]
+    if self.scales_.covariate is not None:
+      names += self._names('X', self.names_.covariate, self.scales_.covariate)
+    if self.inference_ is None or self.inference_.constant:
+      names.append('intercept')
+    return tuple(names)
+
+  def coef_table(self, level: float = 0.95) -> pd.DataFrame:
+    """Returns coefficients, standard errors, t, p and intervals by name."""
+    return tables.coefficients(
+        self._inference(), self.coefficient_names_, level)
+
+  def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+    """Returns the confidence intervals of all coefficients by name."""
+    return self.coef_table(level)[['low', 'high']]
+
+  def first_stage_table(self) -> pd.DataFrame:
+    """Returns the first stage of each treatment by name."""
+    found = self._inference()
+    return tables.first_stage(
+        found, self.coefficient_names_[:found.treatments])
+
+  def tests(self) -> pd.DataFrame:
+    """Returns tests of over-identification, endogeneity and all slopes."""
+    found = self._inference()
+    return tables.tests([*found.tests, found.wald()])
+
+  def checks(self) -> list[str]:
+    """Returns what tests say of the model, a sentence each with a remedy."""
+    found = self._inference()
+    return specification_words.sentences(
+        found, self.coefficient_names_[:found.treatments])
+
+  def weak_instrument_set(
+      self, kind: str = results.ANDERSON_RUBIN, *,
+      treatment: int | str = 0, level: float = 0.95,
+  ) -> real_sets.RealSet:
+    """Returns a set for a slope that holds however weak instruments are.
+
+    Args:
+      kind: 'anderson-rubin' or 'clr', the conditional likelihood ratio.
+      treatment: name or number of the treatment.
+      level: of confidence.
+    """
+    found = self._inference()
+    names = self.coefficient_names_[:found.treatments]
+    if isinstance(treatment, str):
+      if treatment not in names:
+        raise ValueError(
+            f'There is no treatment {treatment!r}; the fit had '
+            f'{", ".join(names)}.')
+      treatment = names.index(treatment)
+    if not 0 <= treatment < found.treatments:
+      raise ValueError(
+          f'There is no treatment {treatment}; the fit had {len(names)}, '
+          'counted from 0.')
+    return found.weak_set(kind, treatment, results.check_level(level))
+
+  def summary(self, level: float = 0.95) -> str:
+    """Returns the fit as a table, its tests and its first stage."""
+    self._check_fitted()
+    if self.inference_ is None:
+      return super().summary()
+    return '\n'.join([
+        *summary_lines.linear_head(self.inference_, type(self).__name__),
+        *(line for grid in self._grids(level)
+          for line in ('', *tables.text(grid))),
+        '', *self.checks(),
+        '', *summary_lines.columns(self.scales_, self.names_),
+        *self._held_out_lines(),
+        *(f'Warning: {each}' for each in (
+            self.underidentified_, *self.first_stage_.warnings()) if each)])
+
+  def to_latex(self, level: float = 0.95) -> str:
+    """Returns the tables of the summary as LaTeX (booktabs)."""
+    return tables.latex(self._grids(level))
+
+  def to_html(self, level: float = 0.95) -> str:
+    """Returns the tables of the summary as HTML."""
+    return tables.web(self._grids(level))
+
+  def _grids(self, level: float) -> list[tables.Grid]:
+    found = self._inference()
+    names = self.coefficient_names_
+    results.check_level(level)
+    sets = [
+        (name, label, found.weak_set(kind, column, level))
+        for column, name in enumerate(names[:found.treatments])
+        for kind, label in summary_lines.set_labels(found)]
+    return tables.grids(
+        found, names, sets, level, (
+            self.first_stage_.shortfall < 1.).tolist())
+
+  def _held_out_lines(self) -> list[str]:
+    if np.isnan(self.first_stage_.r2).all():
+      return []
+    return summaries.held_out(self.first_stage_)
+
+  @property
+  def _penalised(self) -> bool:
+    """Whether penalties other than the defaults pick the answer."""
+    return False
+
+  def _settings(self, groups: Any) -> fitting.Settings:
+    """Returns how to estimate; refuses parameters that are none."""
+    kind = self.covariance
+    if kind is None:
+      kind = 'HC1' if groups is None else covariances.CLUSTERED
+    if kind == covariances.CLUSTERED and groups is None:
+      raise ValueError(
+          "covariance='clustered' needs the clusters: pass groups to fit.")
+    if kind != covariances.CLUSTERED and groups is not None:
+      raise ValueError(
+          f"groups go with covariance='clustered', got {kind!r}. Leave one of "
+          'them out.')
+    if kind != covariances.HAC and (
+        self.bandwidth is not None or self.kernel != PARAMETERS['kernel']):
+      raise ValueError(
+          f"kernel and bandwidth go with covariance='HAC', got {kind!r}. Leave "
+          'them out.')
+    return fitting.Settings(
+        estimator=self._estimator,
+        covariance=covariances.Settings(
+            kind=kind, debiased=bool(self.debiased), kernel=self.kernel,
+            bandwidth=self.bandwidth),
+        **self._own_settings())
+
+  def _own_settings(self) -> dict[str, Any]:
+    """Returns the settings that only this estimator has."""
+    return {}
+
+  def _identification(self, rows: types.IVBatch) -> (
+      identification.Identification):
+    # What some rows identify all do, and few are quick to check.
+    step = -(-self.n_rows_ // _IDENTIFIED_ROWS)
+    found = super()._identification(types.IVBatch(*(
+        None if each is None else each[::step] for each in rows)))
+    if found.problem and step > 1:
+      return super()._identification(rows)
+    return found
+
+  def _refuses(self, found: identification.Identification) -> bool:
+    del found
+    return not self._penalised
+
+  def _infer(
+      self, rows: types.IVBatch, settings: fitting.Settings, *,
+      weights: types.FloatArray | None, clusters: types.FloatArray | None,
+      absorb: types.FloatArray | None,
+  ) -> None:
+    """Estimates the model and takes its coefficients for predictions."""
+    made = system.build(
+        rows.outcome[:, 0], rows.treatment, rows.instrument, rows.covariate,
+        weights=weights, absorb=absorb,
+        names=(self.names_.instrument or (), self.names_.covariate or ()))
+    found = fitting.fit(made, settings, clusters=clusters)
+    if clusters is not None:
+      inputs.warn_of_few(found.clusters, len(found.coefficients))
+    self.inference_ = found
+    config = self._config()
+    model = methods.load(self._method).build(config, types.Sizes(0, 0))
+    model.adopt(standardised.solution(found, self.scales_, config))
+    self._adopt([model])
+    self.split_spread_ = float('nan')
+
+  def _first_stage(
+      self, rows: types.IVBatch, *, held_out: bool) -> strength.FirstStage:
+    """Returns the first stage of the fit, that of held-out rows if asked."""
+    stages = self._inference().first_stage
+    nan = np.full(len(stages), np.nan)
+    found = strength.FirstStage(nan, nan, nan, linear=True, low_value=0.)
+    if held_out:
+      found = self._diagnosed(rows)
+    return found._replace(
+        linear_partial_r2=np.array([each.partial_r2 for each in stages]),
+        robust_f=np.array([each.f for each in stages]),
+        effective_f=np.array([each.effective_f for each in stages]),
+        critical_values=np.array([each.critical_values for each in stages]))
+
+  def _inference(self) -> results.LinearFit:
+    """Returns the inference.
+
+    Raises:
+      ValueError: there is none.
+    """
+    self._check_fitted()
+    if self.inference_ is None:
+      raise ValueError(
+          'This fit has no standard errors: its penalties shrink the '
+          'coefficients, or an older version saved it. Fit with the default '
+          'penalties.')
+    return self.inference_
+
+  def _refuse_without_inference(self, *given: Any) -> None:
+    if any(each is not None for each in given):
+      raise ValueError(
+          'covariance, sample_weight, groups and absorb go with the default '
+          'penalties; with others there are no standard errors. Leave them '
+          'out.')
+
+  @staticmethod
+  def _names(
+      member: str, names: Sequence[str] | None, scale: Any) -> Sequence[str]:
+    """Returns names of columns; T0, T1, ... where there are none."""
+    if names is not None:
+      return names
+    count = len(scale.mean)
+    return [member] if count == 1 else [
+        f'{member}{place}' for place in range(count)]

@@ -1,0 +1,98 @@
+"""Do Bellman errors depend on more than the state and the action?
+
+If the state is all that matters, e = r + gamma d Q(s', pi) - Q(s, a) has mean
+zero whatever came before (s, a). Where observations leave out the number of the
+step, in a game that ends after so many, or anything else that lasts, errors
+depend on the past, and every method that takes the observation for the state
+has the same bias: they agree and are wrong.
+
+    steps = history.steps(log.episodes)
+    history.by_step(errors, log.episodes, rollouts.visits)
+    history.lagged(errors, log.episodes)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dfiv_ope import types
+
+# Errors are a polynomial of the step number of this degree.
+_DEGREE = 2
+
+
+class Missing(NamedTuple):
+  """What is missing from a value.
+
+  Attributes:
+    value: to be added.
+    standard_error: of it, by episodes.
+  """
+  value: float
+  standard_error: float
+
+
+class Lagged(NamedTuple):
+  """How an error goes with the one before it.
+
+  Attributes:
+    correlation: of errors and those one step earlier.
+    z: in standard errors, by episodes.
+  """
+  correlation: float
+  z: float
+
+
+def steps(episodes: np.ndarray) -> np.ndarray:
+  """Returns the number of each transition within its episode, from 0, [N]."""
+  starts = np.flatnonzero(np.diff(episodes, prepend=-1))
+  return np.arange(len(episodes)) - starts[episodes]
+
+
+def by_step(
+    errors: types.FloatArray, episodes: np.ndarray, visits: types.FloatArray,
+) -> Missing:
+  """Returns what the value misses if errors depend on the step number.
+
+  With e(t) the regression of errors on [1, t, t^2], it is the sum over steps of
+  the target policy's discounted visits times e(t).
+
+  Args:
+    errors: Bellman errors, [N].
+    episodes: index of the episode of each transition, [N].
+    visits: sum of gamma^t d of the target policy at each step, [T].
+  """
+  number = steps(episodes)
+  last = int(number.max())
+  if not last:
+    return Missing(0., 0.)
+
+  def columns(step: np.ndarray) -> types.FloatArray:
+    # Beyond the log's longest episode the errors of its last step stand.
+    return (np.minimum(step, last)[:, None] / last) ** np.arange(_DEGREE + 1)
+
+  x = columns(number)  # [N, 3]
+  inverse = np.linalg.pinv(x.T @ x)
+  weights = x @ (inverse @ (columns(np.arange(len(visits))).T @ visits))
+  total = np.bincount(episodes, weights=weights * errors)
+  left = np.bincount(episodes, weights=weights * (
+      errors - x @ (inverse @ (x.T @ errors))))
+  return Missing(float(np.sum(total)), float(np.sqrt(np.sum(np.square(left)))))
+
+
+def lagged(errors: types.FloatArray, episodes: np.ndarray) -> Lagged:
+  """Returns how Bellman errors go with those one step earlier.
+
+  Args:
+    errors: Bellman errors, [N].
+    episodes: index of the episode of each transition, [N].
+  """
+  same = episodes[1:] == episodes[:-1]
+  products = errors[1:] * errors[:-1] * same
+  each = np.bincount(episodes[1:], weights=products)
+  scale = float(np.sqrt(np.sum(np.square(errors[1:]) * same)
+                        * np.sum(np.square(errors[:-1]) * same)))
+  spread = float(np.sqrt(np.sum(np.square(each))))
+  return Lagged(
+      float(np.sum(each)) / scale if scale else 0.,
+      float(np.sum(each)) / spread if spread else 0.)

@@ -1,0 +1,169 @@
+"""Which columns of the observations neither the policy nor the steps need.
+
+A clock that the policy ignores and that changes nothing else still makes every
+state of a log far from the states of other times: methods then find nothing
+near where the target policy is slower or faster than the log. Such a column is
+left out if
+
+1. the target policy does the same where the column is shuffled, and
+2. on held-out episodes, the other columns' changes, the reward and the end are
+   predicted as well from a shuffled one (extremely randomised trees, Geurts et
+   al., 2006).
+
+A column that says something only where the log never was looks the same, so
+what was dropped is said, and can be overruled.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sklearn import ensemble
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.ope import episodes
+
+# Rows that the policy is asked in, and that trees learn from.
+_ASKED, _ROWS = 500, 4_000
+# Logs of fewer rows or episodes tell nothing, pictures have too many columns.
+_FEWEST_ROWS, _FEWEST_EPISODES, _MOST_COLUMNS = 1_000, 20, 32
+_TREES, _LEAF = 20, 5
+# A column stays if errors grow without it by as many standard errors.
+_GROWTH = 3.
+_SAME = 1e-6
+
+
+def irrelevant(
+    log: episodes.Episodes, *policies: types.Policy | types.ContinuousPolicy,
+    seed: types.Seed = 0,
+) -> tuple[int, ...]:
+  """Returns the columns of numbers that can be left out, rising.
+
+  Args:
+    log: whole episodes.
+    *policies: target policies; none of them looks at such a column.
+    seed: seeds shuffles and trees.
+  """
+  size = log.num_observations
+  fixed = {*log.categorical, *([size - 1] if log.time_feature else [])}
+  if (size - len(fixed) < 2 or size > _MOST_COLUMNS
+      or len(log) < _FEWEST_ROWS or log.num_episodes < _FEWEST_EPISODES):
+    return ()
+  unasked = [column for column in range(size) if column not in fixed]
+  for policy in policies:
+    unasked = _ignored(log, policy, unasked, seed) if unasked else []
+  dropped: list[int] = []
+  while unasked and len(dropped) < size - 1:
+    growth = {column: _growth(log, dropped, column, seed)
+              for column in unasked}
+    least = min(growth, key=lambda column: growth[column])
+    if growth[least] >= _GROWTH:
+      break
+    dropped.append(least)
+    unasked = [column for column in unasked
+               if column != least and growth[column] < _GROWTH]
+  return tuple(sorted(dropped))
+
+
+def _ignored(
+    log: episodes.Episodes, policy: types.Policy | types.ContinuousPolicy,
+    columns: Sequence[int], seed: types.Seed,
+) -> list[int]:
+  """Returns the columns that vary and that a policy does not look at."""
+  generator = np.random.default_rng(seed)
+  chosen = generator.choice(len(log), min(_ASKED, len(log)), replace=False)
+  raw = np.asarray(log.transitions.observation[chosen], np.float64)
+  ask = _asking(log, policy, len(raw), generator)
+  plain, found = ask(raw), []
+  for column in columns:
+    if np.ptp(raw[:, column]) == 0.:
+      continue
+    shuffled = raw.copy()
+    shuffled[:, column] = generator.permutation(raw[:, column])
+    try:
+      same = np.max(np.abs(ask(shuffled) - plain)) <= _SAME
+    except ValueError:
+      continue  # It is not defined there.
+    if same:
+      found.append(column)
+  return found
+
+
+def _asking(
+    log: episodes.Episodes, policy: types.Policy | types.ContinuousPolicy,
+    count: int, generator: np.random.Generator,
+) -> Callable[[np.ndarray], np.ndarray]:
+  """Returns what a policy does in raw observations [B, D]."""
+  if log.continuous is None:
+    assert isinstance(policy, types.Policy)
+    return lambda raw: np.asarray(
+        policy.action_probabilities(tf.constant(raw)))
+  assert isinstance(policy, types.ContinuousPolicy)
+  uniforms = tf.constant(generator.uniform(
+      0.05, 0.95, (count, 1, log.continuous.size)), tf.float32)
+  return lambda raw: np.asarray(policy.draw(tf.constant(raw), uniforms))
+
+
+def _growth(
+    log: episodes.Episodes, dropped: Sequence[int], column: int,
+    seed: types.Seed,
+) -> float:
+  """Returns how held-out errors grow without a column, in standard errors."""
+  inputs, targets, episode = _prediction(log, {*dropped, column}, seed)
+  if not targets.shape[1]:
+    return np.inf  # Nothing changes, so nothing can be told.
+  own = np.asarray(log.transitions.observation[:, column], np.float64)[
+      _chosen(log, seed)]
+  # A shuffled column takes its place: any further column makes trees differ
+  # more, and so their mean better.
+  shuffled = np.random.default_rng(seed).permutation(own)
+  without, with_it = (
+      np.concatenate([inputs, each[:, None]], axis=1)
+      for each in (shuffled, own))
+  # Half of the episodes, as they come, judge what the others say.
+  half = episode % 2 == 0
+  difference = np.zeros(len(half))
+  for learns in (half, ~half):
+    errors = [
+        np.mean(np.square(targets[~learns] - _trees(seed).fit(
+            each[learns], targets[learns]).predict(each[~learns]).reshape(
+                -1, targets.shape[1])), axis=1)
+        for each in (without, with_it)]
+    difference[~learns] = errors[0] - errors[1]
+  total = np.bincount(episode, weights=difference)
+  total = total[np.bincount(episode) > 0]
+  spread = np.sqrt(len(total)) * np.std(total)
+  return float(np.sum(total) / spread) if spread else 0.
+
+
+def _trees(seed: types.Seed) -> ensemble.ExtraTreesRegressor:
+  return ensemble.ExtraTreesRegressor(
+      _TREES, min_samples_leaf=_LEAF, max_features=1., random_state=seed)
+
+
+def _chosen(log: episodes.Episodes, seed: types.Seed) -> np.ndarray:
+  """Returns the rows that are looked at."""
+  return np.sort(np.random.default_rng(seed).choice(
+      len(log), min(_ROWS, len(log)), replace=False))
+
+
+def _prediction(
+    log: episodes.Episodes, left_out: set[int], seed: types.Seed,
+) -> tuple[types.FloatArray, types.FloatArray, np.ndarray]:
+  """Returns inputs [M, K], standardised targets [M, T] and episodes [M]."""
+  chosen, rows = _chosen(log, seed), log.transitions
+  kept = [column for column in range(log.num_observations)
+          if column not in left_out]
+  state = np.asarray(rows.observation[chosen], np.float64)[:, kept]
+  following = np.asarray(rows.next_observation[chosen], np.float64)[:, kept]
+  action = np.asarray(rows.action[chosen], np.float64).reshape(len(chosen), -1)
+  if log.continuous is None:
+    action = np.eye(log.num_actions)[action[:, 0].astype(int)]
+  targets = np.concatenate([
+      following - state, np.asarray(rows.reward[chosen], np.float64)[:, None],
+      np.asarray(rows.discount[chosen], np.float64)[:, None]], axis=1)
+  spread = np.std(targets, axis=0)
+  varying = spread > 0.
+  targets = (targets - np.mean(targets, axis=0))[:, varying] / spread[varying]
+  return (np.concatenate([state, action], axis=1), targets,
+          log.episodes[chosen])

@@ -1,0 +1,88 @@
+"""Bandwidths by held-out losses, and outcomes of heavy tails."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from dfiv_ope import types
+from dfiv_ope.iv import bandwidths, estimators, heavy_tails
+
+
+def rows(n=400, covariates=0):
+  generator = np.random.default_rng(0)
+  z, noise = generator.normal(size=(2, n, 1))
+  return types.IVBatch(
+      z + noise, z, z + 2. * noise,
+      generator.normal(size=(n, covariates)) if covariates else None)
+
+
+def test_without_a_clear_gain_the_median_stays():
+  data = rows(covariates=2)
+  found = bandwidths.choose(data, lambda each: 1.)
+  for name, median in bandwidths.medians(data).items():
+    np.testing.assert_array_equal(found[name], median)
+  # A quarter of a standard error is 0.25 sqrt(2 / 400) = 1.8 %.
+  median = bandwidths.medians(data)['treatment'][0]
+  for gain, factor in ((0.01, 1.), (0.03, 3.)):
+    found = bandwidths.choose(data, lambda each, gain=gain: 1. - gain * (
+        each['treatment'][0] == 3. * median))
+    assert found['treatment'][0] == factor * median
+
+
+def test_the_search_goes_on_from_what_it_found():
+  data = rows(covariates=2)
+  medians = bandwidths.medians(data)
+
+  def loss(each):
+    wide = each['covariate'][0] > 2. * medians['covariate'][0]
+    # A wider treatment helps only once the covariates are wide.
+    return 1. - 0.1 * wide - 0.1 * wide * (
+        each['treatment'][0] > medians['treatment'][0])
+
+  found = bandwidths.choose(data, loss)
+  np.testing.assert_allclose(
+      found['covariate'], medians['covariate'] * 4. * np.sqrt(2.))
+  assert found['treatment'][0] == 3. * medians['treatment'][0]
+
+
+def test_columns_that_explain_nothing_may_be_made_wide():
+  data = rows(1000, covariates=9)
+  tried = []
+  bandwidths.choose(data, lambda each: tried.append(each) or 1.)
+  ratios = [each['covariate'] / bandwidths.medians(data)['covariate']
+            for each in tried]
+  assert max(each.max() for each in ratios) == pytest.approx(30.)
+
+
+def test_twenty_irrelevant_covariates_cost_little():
+  generator = np.random.default_rng(100)
+  hidden, z = generator.normal(size=(2, 1500))
+  treatment = 1.5 * z + hidden
+  outcome = treatment + hidden + 0.1 * generator.normal(size=1500)
+  X = generator.normal(size=(1500, 20))
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    model = estimators.AGMM().fit(outcome, treatment, Z=z, X=X)
+  assert model.ate(-1., 1.) == pytest.approx(2., rel=0.2)
+
+
+def test_heavy_tails_are_clipped_and_said():
+  outcome = np.random.default_rng(0).normal(size=(500, 1))
+  outcome[:5] = 1000.
+  with pytest.warns(heavy_tails.HeavyTailsWarning, match='1 % of the rows'):
+    clipped = heavy_tails.clip(outcome, 4.)
+  middle = np.median(outcome)
+  bound = 4. * 1.4826 * np.median(np.abs(outcome - middle))
+  assert clipped.max() == pytest.approx(middle + bound)
+  np.testing.assert_array_equal(clipped[5:], outcome[5:])
+
+
+@pytest.mark.parametrize('outcome, width', [
+    (np.random.default_rng(0).normal(size=(500, 1)), 3.),  # ordinary tails
+    (np.eye(100)[:1].T * 1e6, 4.),  # no spread around the median
+    (np.append(np.zeros((50, 1)), np.full((50, 1), 1e9), axis=0), 0.)])
+def test_other_outcomes_stay_as_they_are(outcome, width):
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    np.testing.assert_array_equal(heavy_tails.clip(outcome, width), outcome)
