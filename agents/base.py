@@ -196,6 +196,8 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     scale = 1. / tf.cast(count, tf.float32)
     return tf.nest.map_structure(lambda loss: loss * scale, total)
 
+  # No update has control flow of tensors; looking for it takes seconds.
+  @tf.autograph.experimental.do_not_convert
   def _update(self) -> dict[str, tf.Tensor]:
     losses = self.agent.update(self._data.sample(), self._data.sample())
     return {name: tf.cast(loss, tf.float32) for name, loss in losses.items()}

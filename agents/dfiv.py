@@ -119,7 +119,7 @@ class DFIV(base.Agent):
     return differentiable.predict(
         self.treatment.network(decision), self._weights)
 
-  @tf.function(reduce_retracing=True)
+  @tf.function(autograph=False, reduce_retracing=True)
   def _sums(self, rows: types.IVBatch) -> ridge.Sums:
     known, change = self.psi(rows)
     return differentiable.sums(

@@ -116,8 +116,10 @@ class FQE(base.Agent):
         lambda: network.loss(first.treatment.now, target))
     self._updates.assign_add(1)
     period = self.config.target_period
-    if period == 1 or self._updates % period == 0:
+    if period == 1:
       self._follow()
+    else:
+      tf.cond(self._updates % period == 0, self._follow, lambda: None)
     return {'loss': loss}
 
   def _follow(self) -> None:

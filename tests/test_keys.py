@@ -151,9 +151,8 @@ _CHANGES = [
      'intervals', f'{interval_settings.__name__}.VERSION'),
     ('/ len(values)  # [C, C + 1]', '/ (len(values) - 1)  # [C, C + 1]',
      'selection', f'{selection.__name__}.VERSION'),
-    ('config.bandwidth_scale * features.median_bandwidth(',
-     '1.1 * features.median_bandwidth(',
-     'methods/kiv', f"{methods.__name__}.ENTRIES['kiv'].version")]
+    ('- tf.reduce_mean(weighting) / 4.', '- tf.reduce_mean(weighting) / 5.',
+     'methods/deepgmm', f"{methods.__name__}.ENTRIES['deepgmm'].version")]
 
 
 def _replace(copy, before, after):

@@ -29,7 +29,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dfiv_ope import types
 from dfiv_ope.evaluation import interval_settings
@@ -201,7 +201,7 @@ def mean_interval(
   """
   if count < FEWEST_RETURNS or not math.isfinite(standard_error):
     return None
-  half = standard_error * float(stats.t.ppf(0.5 + level / 2., df=count - 1))
+  half = standard_error * float(special.stdtrit(count - 1, 0.5 + level / 2.))
   return mean - half, mean + half
 
 
@@ -301,11 +301,11 @@ def interval(
       else float('nan'))
   tail = (1. - level) / 2.
   stretch = float(
-      stats.t.ppf(1. - tail, df=degrees) / stats.norm.ppf(1. - tail))
+      special.stdtrit(degrees, 1. - tail) / special.ndtri(1. - tail))
   draws = stretch * data[:, None]
   if runs > 1:
     quantiles = (np.arange(_TRAINING_DRAWS) + 0.5) / _TRAINING_DRAWS
-    draws = draws + training * stats.t.ppf(quantiles, df=runs - 1)[None, :]
+    draws = draws + training * special.stdtrit(runs - 1, quantiles)[None, :]
   low, high = np.quantile(draws, [tail, 1. - tail])
   # The correction is what one more check says.
   others = (estimate, estimate + correction, *checks)

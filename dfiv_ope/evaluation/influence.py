@@ -168,7 +168,7 @@ class Influence:
     dual = share * just_identified.dual(
         total, value, features.penalty).weights
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(autograph=False, reduce_retracing=True)
     def weigh(rows: types.IVBatch) -> tf.Tensor:
       return psi.dot(rows.instrument, dual)[:, 0]
 
@@ -229,7 +229,7 @@ class Influence:
       initial_values: what it expects of each episode, [E], on the raw scale;
         None to ask it.
     """
-    @tf.function(reduce_retracing=True)
+    @tf.function(autograph=False, reduce_retracing=True)
     def errors(rows: types.IVBatch) -> tf.Tensor:
       # Of one-step logs nothing is to be asked of what follows.
       fitted = (agent.predict(rows.treatment.now) if self._problem.one_step

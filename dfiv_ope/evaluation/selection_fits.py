@@ -77,7 +77,8 @@ def values_and_errors(
   if learner.divergence:
     nothing = np.full(len(judged.outcome), np.nan)
     return nothing, nothing
-  predict = tf.function(learner.agent.predict, reduce_retracing=True)
+  predict = tf.function(
+      learner.agent.predict, autograph=False, reduce_retracing=True)
   error = tf.cast(judged.outcome, tf.float64) - tf.cast(
       bellman.difference(predict, judged.treatment), tf.float64)
   return (predict(judged.instrument).numpy()[:, 0].astype(np.float64),

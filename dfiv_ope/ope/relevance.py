@@ -15,13 +15,16 @@ what was dropped is said, and can be overruled.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn import ensemble
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.ope import episodes
+
+if TYPE_CHECKING:
+  from sklearn import ensemble
 
 # Rows that the policy is asked in, and that trees learn from.
 _ASKED, _ROWS = 500, 4_000
@@ -136,7 +139,8 @@ def _growth(
   return float(np.sum(total) / spread) if spread else 0.
 
 
-def _trees(seed: types.Seed) -> ensemble.ExtraTreesRegressor:
+def _trees(seed: types.Seed) -> 'ensemble.ExtraTreesRegressor':
+  from sklearn import ensemble  # Takes a second, and most logs need no trees.
   return ensemble.ExtraTreesRegressor(
       _TREES, min_samples_leaf=_LEAF, max_features=1., random_state=seed)
 

@@ -6,6 +6,8 @@ from dfiv_ope import configs
 
 # Of a row, over all steps: 100 actions have 6,000 steps.
 _LOGITS = 600_000
+# How often steps see each row: 15,000 rows have 6,000 steps.
+_EPOCHS = 200
 _FEWEST_UPDATES = 300
 
 
@@ -42,16 +44,25 @@ class Config:
             f'{name} must lie in (0, 1), got {getattr(self, name)}.')
 
 
-def for_actions(num_actions: int) -> Config:
-  """Returns the default for A actions; 0 if they are vectors.
+def for_log(rows: int, num_actions: int) -> Config:
+  """Returns the default for a log.
 
   A step costs the more the more actions there are. With 1,000 of them 600
   larger steps reach a held-out loss of 6.31 in 8 CPU s, where 6,000 reach 6.32
   in 44; where actions follow closely from the state, 2.42, and 3,000 2.35.
+
+  Few rows are learned by heart: with 600 of them, 300 steps were as near to a
+  known policy as 6,000, or twice as near, in a fifth of the time.
+
+  Args:
+    rows: of the log.
+    num_actions: A; 0 if actions are vectors.
   """
   config = Config()
-  updates = max(_FEWEST_UPDATES, _LOGITS // max(num_actions, 1))
-  if updates >= config.updates:
-    return config
-  return dataclasses.replace(
-      config, updates=updates, learning_rate=2. * config.learning_rate)
+  updates = max(_FEWEST_UPDATES, min(
+      config.updates, _EPOCHS * rows // config.batch_size))
+  affordable = max(_FEWEST_UPDATES, _LOGITS // max(num_actions, 1))
+  if affordable < updates:
+    return dataclasses.replace(
+        config, updates=affordable, learning_rate=2. * config.learning_rate)
+  return dataclasses.replace(config, updates=updates)

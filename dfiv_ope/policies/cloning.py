@@ -83,7 +83,7 @@ def clone(
   Raises:
     ValueError: the log has fewer than two rows.
   """
-  config = config or clone_config.for_actions(num_actions)
+  config = config or clone_config.for_log(len(episodes), num_actions)
   observations = np.asarray(transitions.observation, np.float64)
   actions = np.asarray(transitions.action, np.int32)
   held_out = clone_training.held_out_rows(episodes, config=config, seed=seed)

@@ -193,7 +193,7 @@ def clone(
   Raises:
     ValueError: the log has fewer than two rows.
   """
-  config = config or clone_config.Config()
+  config = config or clone_config.for_log(len(episodes), 0)
   observations = np.asarray(transitions.observation, np.float64)
   taken = np.asarray(transitions.action, np.float64)
   held_out = clone_training.held_out_rows(episodes, config=config, seed=seed)

@@ -75,7 +75,7 @@ def identify(
   if found == naming.CLONE:
     arrays = (transitions.observation, transitions.action, episodes)
     return Identity(digest(
-        naming.CLONE, clone_config.for_actions(num_actions),
+        naming.CLONE, clone_config.for_log(len(episodes), num_actions),
         *(['table'] if 0 < len(tuple(categorical)) == (
             transitions.observation.shape[1]) and continuous is None else []),
         tuple(categorical), *space,

@@ -4,7 +4,6 @@ A mean over K of them stands for an expectation over a policy's actions.
 """
 
 import numpy as np
-from scipy.stats import qmc
 
 from dfiv_ope import types
 
@@ -34,6 +33,7 @@ def uniforms(
     return np.full((rows, 1, entries), 0.5, np.float32)
   if draws < 1 or draws % 2:
     raise ValueError(f'draws must be 1 or even, got {draws}.')
+  from scipy.stats import qmc  # Takes a second: most logs have no vectors.
   generator = np.random.default_rng(seed)
   half = draws // 2
   power = max(0, int(np.ceil(np.log2(half))))

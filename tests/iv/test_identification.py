@@ -104,8 +104,9 @@ def test_only_the_linear_methods_refuse():
   assert {name: (kind()._refuses(found), kind()._refuses(none))
           for name, kind in estimators.ESTIMATORS.items()} == {
               'two_sls': (True, True), 'sieve': (False, True),
-              'kiv': (False, False), 'deepiv': (False, False),
-              'deepgmm': (False, False), 'dfiv': (False, False)}
+              'kiv': (False, False), 'agmm': (False, False),
+              'deepiv': (False, False), 'deepgmm': (False, False),
+              'dfiv': (False, False)}
 
 
 def test_flexible_methods_warn_and_say_so_in_the_summary(tmp_path):

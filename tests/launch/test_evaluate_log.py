@@ -514,7 +514,9 @@ def test_auto_needs_two_episodes(command, tmp_path):
   assert 'No interval: 1 episode says too little' in result.stdout
   (line,) = [line.split() for line in result.stdout.splitlines()
              if line.split()[:1] == ['lstd']]
-  assert len(line) == 5  # Method, config, seeds, estimate, CPU seconds.
+  # Method, config, seeds, estimate, verdict and CPU seconds: no ends.
+  assert line[4:6] == ['do', 'not']
+  assert len(line) == 7
   # What so many features need is said at once.
   assert '2 actions x 3,001 features = 6,002 columns' in (
       command.refuses(

@@ -1,5 +1,7 @@
 """The clone of a log of vectors finds its density."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -124,7 +126,18 @@ def test_actions_that_ignore_the_state_get_one_gaussian():
 
 def test_many_actions_have_fewer_and_larger_steps():
   few = clone_config.Config()
-  assert clone_config.for_actions(0) == clone_config.for_actions(100) == few
-  many = clone_config.for_actions(1_000)
+  assert clone_config.for_log(20_000, 0) == few
+  assert clone_config.for_log(20_000, 100) == few
+  many = clone_config.for_log(20_000, 1_000)
   assert (many.updates, many.learning_rate) == (600, 2. * few.learning_rate)
-  assert clone_config.for_actions(100_000).updates == 300
+  assert clone_config.for_log(20_000, 100_000).updates == 300
+
+
+def test_few_rows_have_fewer_steps():
+  config = clone_config.Config()
+  for rows, updates in ((2, 300), (600, 300), (2_000, 781), (15_360, 6_000)):
+    assert clone_config.for_log(rows, 3) == dataclasses.replace(
+        config, updates=updates)
+  # Many actions of few rows: as many steps as rows need, if these cost less.
+  assert clone_config.for_log(600, 1_000).updates == 300
+  assert clone_config.for_log(600, 1_000).learning_rate == config.learning_rate

@@ -43,7 +43,7 @@ def here(tmp_path, monkeypatch):
      '88743e1e4155a34d1275daf4621dd9d149f5d132cce9dcea1eef1280bb54c458',
      'every action with the same probability'),
     ('behaviour-clone',
-     '6a927ccedadc50341acd4d88518fa6cd6afd1437b80c938c799727d72d80549a', None),
+     'f44cd2b3c53013189e235b98268585215dec88e2867f78c0f42b877d20dc3885', None),
     ('columns',
      '6238e205e67ca27a8d1ac076b15da5c6b6c67d6ee4d5bd4470daa03661584a8f',
      'the policy whose probabilities are columns of the log'),

@@ -90,12 +90,14 @@ class DeepGMM(tf.Module):
       values.append(self.structural_step(game, stage2))
     return {'game_value': tf.reduce_mean(values)}
 
+  @tf.autograph.experimental.do_not_convert
   def critic_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
     """Makes a step of g up the game value; returns it."""
     residual = self._scaled(self.residual(game, batch))
     return -self.critics[game].step(lambda: -game_value(
         self.critic(game, batch, is_training=True), residual, residual))
 
+  @tf.autograph.experimental.do_not_convert
   def structural_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
     """Makes a step of f down the game value; returns it."""
     critic = self.critic(game, batch)

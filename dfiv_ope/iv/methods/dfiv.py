@@ -224,6 +224,7 @@ def _train(
   model = build(config, descent.sizes(stage1), seed=seed)
   generator = tf.random.Generator.from_seed((seed, 3))
 
+  @tf.autograph.experimental.do_not_convert
   def iterate() -> tuple[tf.Tensor, tf.Tensor]:
     losses = model.update(
         _draw(stage1, config.batch_size, generator),
