@@ -5,10 +5,14 @@ state of a log far from the states of other times: methods then find nothing
 near where the target policy is slower or faster than the log. Such a column is
 left out if
 
-1. the target policy does the same where the column is shuffled, and
+1. the target policy does the same where the column is shuffled,
 2. on held-out episodes, the other columns' changes, the reward and the end are
    predicted as well from a shuffled one (extremely randomised trees, Geurts et
-   al., 2006).
+   al., 2006), and
+3. what is left of these after the other columns, with any action, does not go
+   with what is left of the column after the other columns (generalised
+   covariance measure, Shah and Peters, 2020): an effect that is too weak for
+   trees to gain by it is seen so.
 
 A column that says something only where the log never was looks the same, so
 what was dropped is said, and can be overruled.
@@ -31,9 +35,12 @@ _ASKED, _ROWS = 500, 4_000
 # Logs of fewer rows or episodes tell nothing, pictures have too many columns.
 _FEWEST_ROWS, _FEWEST_EPISODES, _MOST_COLUMNS = 1_000, 20, 32
 _TREES, _LEAF = 20, 5
-# A column stays if errors grow without it by as many standard errors.
-_GROWTH = 3.
+# A column stays if errors grow without it by as many standard errors, or if
+# residuals go with each other by as many; there are several of these.
+_GROWTH, _COVARIANCE = 3., 4.
 _SAME = 1e-6
+# An action of fewer rows is not looked at on its own.
+_COMMON = 0.05
 
 
 def irrelevant(
@@ -57,14 +64,14 @@ def irrelevant(
     unasked = _ignored(log, policy, unasked, seed) if unasked else []
   dropped: list[int] = []
   while unasked and len(dropped) < size - 1:
-    growth = {column: _growth(log, dropped, column, seed)
-              for column in unasked}
-    least = min(growth, key=lambda column: growth[column])
-    if growth[least] >= _GROWTH:
+    evidence = {column: _evidence(log, dropped, column, seed)
+                for column in unasked}
+    least = min(evidence, key=lambda column: evidence[column])
+    if evidence[least] >= 1.:
       break
     dropped.append(least)
     unasked = [column for column in unasked
-               if column != least and growth[column] < _GROWTH]
+               if column != least and evidence[column] < 1.]
   return tuple(sorted(dropped))
 
 
@@ -107,11 +114,11 @@ def _asking(
   return lambda raw: np.asarray(policy.draw(tf.constant(raw), uniforms))
 
 
-def _growth(
+def _evidence(
     log: episodes.Episodes, dropped: Sequence[int], column: int,
     seed: types.Seed,
 ) -> float:
-  """Returns how held-out errors grow without a column, in standard errors."""
+  """Returns how much speaks for a column; it stays from 1 on."""
   inputs, targets, episode = _prediction(log, {*dropped, column}, seed)
   if not targets.shape[1]:
     return np.inf  # Nothing changes, so nothing can be told.
@@ -125,15 +132,48 @@ def _growth(
       for each in (shuffled, own))
   # Half of the episodes, as they come, judge what the others say.
   half = episode % 2 == 0
-  difference = np.zeros(len(half))
+  left = _left(without, targets, half, seed)
+  growth = np.mean(
+      np.square(left) - np.square(_left(with_it, targets, half, seed)), axis=1)
+  # What is left of the column itself, with each action.
+  own_left = _left(inputs, own[:, None], half, seed)
+  actions = _weights(log, seed)
+  covariances = (own_left * actions)[:, :, None] * left[:, None, :]
+  return max(
+      _standard_errors(growth, episode) / _GROWTH,
+      max(abs(_standard_errors(each, episode)) for each in covariances.reshape(
+          len(own), -1).T) / _COVARIANCE)
+
+
+def _left(
+    inputs: types.FloatArray, targets: types.FloatArray, half: np.ndarray,
+    seed: types.Seed,
+) -> types.FloatArray:
+  """Returns what trees of the other half leave of targets, [M, T]."""
+  left = np.zeros_like(targets)
   for learns in (half, ~half):
-    errors = [
-        np.mean(np.square(targets[~learns] - _trees(seed).fit(
-            each[learns], targets[learns]).predict(each[~learns]).reshape(
-                -1, targets.shape[1])), axis=1)
-        for each in (without, with_it)]
-    difference[~learns] = errors[0] - errors[1]
-  total = np.bincount(episode, weights=difference)
+    # Of one target trees want and give a vector.
+    wanted = targets if targets.shape[1] > 1 else targets[:, 0]
+    left[~learns] = targets[~learns] - _trees(seed).fit(
+        inputs[learns], wanted[learns]).predict(inputs[~learns]).reshape(
+            -1, targets.shape[1])
+  return left
+
+
+def _weights(
+    log: episodes.Episodes, seed: types.Seed) -> types.FloatArray:
+  """Returns one, and which common action was taken, [M, 1 + A]."""
+  chosen = _chosen(log, seed)
+  if log.continuous is not None:
+    return np.ones((len(chosen), 1))
+  taken = np.eye(log.num_actions)[np.asarray(log.transitions.action)[chosen]]
+  common = np.mean(taken, axis=0) >= _COMMON
+  return np.concatenate([np.ones((len(chosen), 1)), taken[:, common]], axis=1)
+
+
+def _standard_errors(values: types.FloatArray, episode: np.ndarray) -> float:
+  """Returns a sum in standard errors, of episodes as they are independent."""
+  total = np.bincount(episode, weights=values)
   total = total[np.bincount(episode) > 0]
   spread = np.sqrt(len(total)) * np.std(total)
   return float(np.sum(total) / spread) if spread else 0.

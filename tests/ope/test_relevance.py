@@ -20,7 +20,7 @@ class Column:
         tf.cast(observation[:, self._column] > 0., tf.int32), 2)
 
 
-def _log(*, helps=0., episodes=60, length=25, **options):
+def _log(*, helps=0., noise=0., episodes=60, length=25, **options):
   """A walk in column 0 beside a clock; the clock earns `helps` a step."""
   generator = np.random.default_rng(0)
   place, rows = generator.normal(size=episodes), []
@@ -31,7 +31,8 @@ def _log(*, helps=0., episodes=60, length=25, **options):
     clock = np.full(episodes, step)
     rows.append(np.stack([
         np.arange(episodes), place, clock, action,
-        np.cos(place) + helps * clock / length, after, clock + 1,
+        np.cos(place) + helps * clock / length + (
+            noise * generator.normal(size=episodes)), after, clock + 1,
         np.full(episodes, step == length - 1)], axis=1))
     place = after
   rows = np.stack(rows, axis=1).reshape(-1, 8)
@@ -48,6 +49,17 @@ def test_a_clock_that_changes_nothing_is_left_out():
 
 def test_a_clock_that_earns_something_stays():
   assert relevance.irrelevant(_log(helps=1.), Column(0)) == ()
+
+
+@pytest.mark.parametrize('sign', [-1., 1.])
+def test_a_clock_that_earns_less_than_chance_stays(sign, monkeypatch):
+  log = _log(helps=sign, noise=2., episodes=120)
+  assert relevance.irrelevant(log, Column(0)) == ()
+  assert relevance.irrelevant(
+      _log(noise=2., episodes=120), Column(0)) == (1,)
+  # Trees alone do not see it.
+  monkeypatch.setattr(relevance, '_COVARIANCE', np.inf)
+  assert relevance.irrelevant(log, Column(0)) == (1,)
 
 
 def test_a_column_that_the_policy_looks_at_stays():
