@@ -4,6 +4,8 @@ import dataclasses
 import hashlib
 import json
 import os
+import pathlib
+import select
 import shutil
 import signal
 import subprocess
@@ -23,26 +25,55 @@ from dfiv_ope.results import rows as rows_lib
 _LIMIT = 300
 
 
+def _environment():
+  environment = {**os.environ, 'CUDA_VISIBLE_DEVICES': ''}
+  environment.pop('DFIV_OPE_DEBUG', None)
+  return environment
+
+
 class CommandLine:
   """Calls `dfiv-ope` as a user does."""
 
+  def __init__(self, folder):
+    """Initialises it with a folder for what commands print."""
+    self._files = [folder / 'output', folder / 'errors']
+    self._server = None
+
   def popen(self, *arguments, **kwargs):
     """Starts a command and returns its process."""
-    environment = {**os.environ, 'CUDA_VISIBLE_DEVICES': ''}
-    environment.pop('DFIV_OPE_DEBUG', None)
     return subprocess.Popen(
         [sys.executable, '-c',
          'from dfiv_ope.launch import main; main.main()',
          *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment, **kwargs)
+        env=_environment(), **kwargs)
 
-  def __call__(self, *arguments, **kwargs):
-    """Runs a command to its end."""
-    process = self.popen(*arguments, **kwargs)
-    output, errors = process.communicate(timeout=_LIMIT)
+  def __call__(self, *arguments, cwd='.'):
+    """Runs a command to its end, in a process that need not load libraries."""
+    if self._server is None:
+      self._server = subprocess.Popen(
+          [sys.executable, pathlib.Path(__file__).with_name('warm_start.py')],
+          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+          stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+          env={**_environment(), 'OMP_NUM_THREADS': '1'})
+    print(json.dumps({
+        'arguments': [str(each) for each in arguments],
+        'folder': str(pathlib.Path(cwd).resolve()), 'environment': _environment(),
+        'files': [str(each) for each in self._files],
+    }), file=self._server.stdin, flush=True)
+    if not select.select([self._server.stdout], [], [], _LIMIT)[0]:
+      self.end()
+      pytest.fail(f'{arguments} took longer than {_LIMIT} s.')
     return subprocess.CompletedProcess(
-        arguments, process.returncode, output, errors)
+        arguments, int(self._server.stdout.readline()),
+        *(each.read_text() for each in self._files))
+
+  def end(self):
+    """Ends what commands are run in, and one that hangs."""
+    if self._server is not None:
+      os.killpg(self._server.pid, signal.SIGKILL)
+      self._server.communicate()
+      self._server = None
 
   def refuses(self, *arguments, **kwargs):
     """Expects exit code 2 and one sentence; returns the sentence."""
@@ -55,8 +86,10 @@ class CommandLine:
 
 
 @pytest.fixture(scope='session')
-def command():
-  return CommandLine()
+def command(tmp_path_factory):
+  command_line = CommandLine(tmp_path_factory.mktemp('printed'))
+  yield command_line
+  command_line.end()
 
 
 # A training run of a few seconds.
