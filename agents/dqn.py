@@ -106,11 +106,15 @@ class DQNLearner(rounds.Learner):
       loss = 0.5 * tf.reduce_mean(tf.square(error))
     self._optimizer.apply(tape.gradient(loss, variables), variables)
     self._updates.assign_add(1)
-    if self._updates % self._period == 0:
-      for target, source in zip(
-          self._target_network.trainable_variables, variables, strict=True):
-        target.assign(source)
+    tf.cond(self._updates % self._period == 0, self._copy, lambda: None)
     return loss
+
+  def _copy(self) -> None:
+    """Makes the target network the present one."""
+    for target, source in zip(
+        self._target_network.trainable_variables,
+        self.network.trainable_variables, strict=True):
+      target.assign(source)
 
   @property
   def state(self) -> dict[str, savers.Checkpointable]:

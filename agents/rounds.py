@@ -143,12 +143,14 @@ class Learner(acme.Learner, savers.TFSaveable):
   @tf.function(reduce_retracing=True)
   def _update_many(self, batches: types.Transition) -> tf.Tensor:
     """Makes an update with each of the batches [U, B, ...]; sum of losses."""
+    # It has no control flow of Python; looking for it takes seconds.
+    update = tf.autograph.experimental.do_not_convert(self._update)
     total = 0.
     for i in tf.range(tf.shape(batches.reward)[0]):
       done = tf.cast(self._updates, tf.float32) / self._config.updates
       self._learning_rate.assign(
           self._config.learning_rate * tf.maximum(1. - done, 0.))
-      total += self._update(types.Transition(*(x[i] for x in batches)))
+      total += update(types.Transition(*(x[i] for x in batches)))
     return total
 
   @abc.abstractmethod

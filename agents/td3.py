@@ -128,8 +128,8 @@ class TD3Learner(rounds.Learner):
           for critic in self._critics])
     self._critic_optimizer.apply(tape.gradient(loss, variables), variables)
     self._updates.assign_add(1)
-    if self._updates % self._td3.policy_delay == 0:
-      self._improve(batch.observation)
+    tf.cond(self._updates % self._td3.policy_delay == 0,
+            lambda: self._improve(batch.observation), lambda: None)
     return loss
 
   def _target(self, batch: types.Transition) -> tf.Tensor:

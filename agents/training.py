@@ -21,7 +21,7 @@ from dfiv_ope.policies import acting, rollout, simulation, trained
 _CHECKPOINTS = 20  # in a run
 # A trained policy, and the uniform one beside it, are tried in at most as many
 # episodes. Where actions are vectors, steps cost more.
-_TRIAL_EPISODES, _CONTINUOUS_TRIAL_EPISODES = 10_000, 200
+_TRIAL_EPISODES, _CONTINUOUS_TRIAL_EPISODES = 2_000, 200
 _DISCOUNT = 0.99
 
 

@@ -58,7 +58,8 @@ class CommandLine:
           env={**_environment(), 'OMP_NUM_THREADS': '1'})
     print(json.dumps({
         'arguments': [str(each) for each in arguments],
-        'folder': str(pathlib.Path(cwd).resolve()), 'environment': _environment(),
+        'folder': str(pathlib.Path(cwd).resolve()),
+        'environment': _environment(),
         'files': [str(each) for each in self._files],
     }), file=self._server.stdin, flush=True)
     if not select.select([self._server.stdout], [], [], _LIMIT)[0]:
