@@ -82,7 +82,7 @@ def cells(problem: bellman.Problem) -> int:
 def rows_of(problem: bellman.Problem, parts: base.Parts) -> tables.Rows:
   """Returns the rows of the log as entries of the table."""
 
-  @tf.function(autograph=False, reduce_retracing=True)
+  # Not a graph: making one takes longer than the entries of a log.
   def entries(rows: types.IVBatch) -> tuple[tf.Tensor, ...]:
     step = rows.treatment
     return (problem.observations.cell(step.now.observation),

@@ -357,6 +357,7 @@ class Log(episodes.Episodes):
       raise reader.nothing_left()
     steps = steps_lib.concatenate(block.steps for block in blocks)
     annotations = np.concatenate([block.annotations for block in blocks])
+    del blocks  # They are as large as the log.
     actions = reader.find_actions(lambda _: None)
     names = reader.observation_names
     labels = reader.find_categories(lambda _: None)
@@ -378,7 +379,7 @@ class Log(episodes.Episodes):
       num_actions: int, **known: Any,
   ) -> Self:
     """Returns the log of rows of steps and their further columns."""
-    moves = np.flatnonzero(~steps.is_last)  # [N]
+    moves, first, after = steps_lib.places(steps)
     behaviour = annotations.get(columns_lib.BEHAVIOUR_PROBABILITY)
     targets = [
         annotations[name] for action in range(num_actions)
@@ -387,14 +388,13 @@ class Log(episodes.Episodes):
         transitions=types.Transition(
             observation=steps.observation[moves], action=steps.action[moves],
             reward=steps.reward[moves], discount=steps.discount[moves],
-            next_observation=steps.observation[moves + 1]),
+            next_observation=steps.observation[after]),
         episodes=(np.cumsum(steps.is_first) - 1)[moves],
-        initial_observations=steps.observation[steps.is_first],
+        initial_observations=steps.observation[first],
         num_actions=num_actions,
         truncated=int(np.sum(steps.is_last & ~steps.is_terminal)),
         behaviour_probabilities=None if behaviour is None else
         behaviour[moves],
-        recorded_targets=None if not targets or (
-            len(targets) < num_actions) else (
-            steps.observation, np.stack(targets, axis=1)),
+        recorded_targets=(steps.observation, np.stack(targets, axis=1))
+        if targets and len(targets) == num_actions else None,
         steps=steps, **known)

@@ -37,6 +37,19 @@ class Steps(NamedTuple):
   is_terminal: np.ndarray
 
 
+class Places(NamedTuple):
+  """Where the rows of transitions are; each indexes a column of `Steps`.
+
+  Attributes:
+    moves: of the observations that actions were taken in.
+    first: of those that episodes start with.
+    after: of those that actions led to.
+  """
+  moves: np.ndarray | slice
+  first: np.ndarray | slice
+  after: np.ndarray | slice
+
+
 class Column(NamedTuple):
   """What a column holds.
 
@@ -46,6 +59,15 @@ class Column(NamedTuple):
   """
   dtype: np.dtype
   shape: tuple[int, ...] = ()
+
+
+def places(steps: Steps) -> Places:
+  """Returns where the transitions of whole episodes are."""
+  moves = np.flatnonzero(~steps.is_last)
+  if np.array_equal(moves, np.arange(0, len(steps.is_last), 2)):
+    # One step each, so that views will do instead of copies.
+    return Places(np.s_[::2], np.s_[::2], np.s_[1::2])
+  return Places(moves, steps.is_first, moves + 1)
 
 
 def columns(

@@ -35,8 +35,9 @@ from dfiv_ope.evaluation import inference
 from dfiv_ope.ope import bellman, history, nearest_model
 from dfiv_ope.ope import task as task_lib
 
-# A longer log is cut to its first episodes of about as many rows.
-_ROWS = 50_000
+# A longer log is cut to its first episodes of about as many rows; regressions
+# of one-step logs take less time for each.
+_ROWS, _ONE_STEP_ROWS = 50_000, 200_000
 # Of the bandwidth, and of a table's prior. A wider one only adds bias: it was
 # five times off where LSTD-Q was right.
 _BANDWIDTHS = {'narrow': 0.5, 'draw': 1.}
@@ -45,20 +46,48 @@ _ROLLOUTS = 300
 
 
 class _Fit(NamedTuple):
-  """LSTD-Q on some rows, on the raw scale."""
-  value: float
-  errors: types.FloatArray
+  """LSTD-Q on some rows.
+
+  Attributes:
+    learner: that is done.
+    parts: gives these rows.
+  """
+  learner: base.OPELearner
+  parts: base.Parts
+
+  @property
+  def value(self) -> float:
+    """The policy's value."""
+    return float(np.mean(self.learner.initial_values))
+
+  def errors(self) -> types.FloatArray:
+    """Returns the Bellman errors of the rows, on the raw scale."""
+    predict, problem = self.learner.agent.predict, self.learner.problem
+
+    def of(part: types.IVBatch) -> tf.Tensor:
+      fitted = bellman.difference(predict, part.treatment)
+      return tf.cast(part.outcome, fitted.dtype) - fitted
+
+    return problem.value_scale * np.concatenate(
+        [of(part)[:, 0] for part in self.parts()])
 
 
-def measure(task: task_lib.EvaluationTask) -> dict[str, float]:
+def measure(
+    task: task_lib.EvaluationTask, *, learner: base.OPELearner | None = None,
+) -> dict[str, float]:
   """Returns what the checks say, as metrics by name.
 
   Args:
     task: the log and the target policy.
+    learner: LSTD-Q of the default config and seed 0 on the whole log, which is
+      done; None if it has not been run.
   """
   rows = _some(task)
   config = lstd_entry.Config()
-  plain = _fit(task, config, rows, seed=0)
+  plain = (
+      _Fit(learner, memory.InMemory(task.rows, batch_size=1, seed=0).parts)
+      if learner is not None and len(rows) == len(task.log)
+      else _fit(task, config, rows, seed=0))
   # Each with a draw of its own.
   known = {'lstd': plain.value, **{
       name: _fit(task, other, rows, seed=seed).value
@@ -68,7 +97,8 @@ def measure(task: task_lib.EvaluationTask) -> dict[str, float]:
   episodes = log.episodes[rows]
   found = None if task.problem.one_step else _roll(task)
   if found is not None:
-    missing = history.by_step(plain.errors, episodes, found.visits)
+    errors = plain.errors()
+    missing = history.by_step(errors, episodes, found.visits)
     known['nearest'] = _apart(
         plain.value, float(np.mean(found.returns)),
         nearest.error(found.returns, len(task.initial_observations)))
@@ -80,11 +110,11 @@ def measure(task: task_lib.EvaluationTask) -> dict[str, float]:
         'left_share': found.left}
     if table_lstd.fits(task.problem, config.settings):
       # Elsewhere errors of smooth values go with each other anyway.
-      lagged = history.lagged(plain.errors, episodes)
+      lagged = history.lagged(errors, episodes)
       extra |= {
           'lagged_correlation': lagged.correlation, 'lagged_z': lagged.z,
           'lagged_value': abs(lagged.correlation) * float(
-              np.std(plain.errors) * np.sum(found.visits))}
+              np.std(errors) * np.sum(found.visits))}
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(
@@ -116,8 +146,17 @@ def _apart(plain: float, other: float, error: float) -> float:
 def _some(task: task_lib.EvaluationTask) -> np.ndarray:
   """Returns the rows that are looked at, whole episodes."""
   episodes = task.log.episodes
-  last = episodes[min(_ROWS, len(episodes)) - 1]
+  most = (_ONE_STEP_ROWS if _kind(task) == random_features.ONE_STEP else _ROWS)
+  last = episodes[min(most, len(episodes)) - 1]
   return np.flatnonzero(episodes <= last)
+
+
+def _kind(task: task_lib.EvaluationTask) -> str:
+  """Returns the kind of LSTD-Q's features."""
+  return lstd_entry.Config().settings.kind(
+      num_actions=task.problem.num_actions,
+      tabular=task.problem.observations.cells is not None,
+      one_step=task.problem.one_step)
 
 
 def _others(
@@ -127,10 +166,7 @@ def _others(
   if table_lstd.fits(task.problem, config.settings):
     return {'prior': dataclasses.replace(
         config, prior_rows=_PRIOR * config.prior_rows)}
-  kind = config.settings.kind(
-      num_actions=task.problem.num_actions, tabular=False,
-      one_step=task.problem.one_step)
-  if kind == random_features.ONE_STEP:
+  if _kind(task) == random_features.ONE_STEP:
     return {}
   return {name: dataclasses.replace(
       config, bandwidth_scale=factor * config.bandwidth_scale)
@@ -141,7 +177,7 @@ def _fit(
     task: task_lib.EvaluationTask, config: lstd_entry.Config, rows: np.ndarray,
     *, seed: int,
 ) -> _Fit:
-  """Returns LSTD-Q's value and its Bellman errors on some rows."""
+  """Returns LSTD-Q, fitted on some rows."""
   problem = task.problem
   agent = lstd_lib.make(config, problem, seed=seed)
   data = memory.InMemory(
@@ -149,14 +185,7 @@ def _fit(
   learner = base.OPELearner(
       agent, problem, data, initial_observations=task.initial_observations)
   learner.run()
-
-  def errors(part: types.IVBatch) -> tf.Tensor:
-    fitted = (agent.predict(part.treatment.now) if problem.one_step
-              else bellman.difference(agent.predict, part.treatment))
-    return tf.cast(part.outcome, fitted.dtype) - fitted
-
-  return _Fit(learner.evaluate(), problem.value_scale * np.concatenate(
-      [errors(part)[:, 0] for part in data.parts()]))
+  return _Fit(learner, data.parts)
 
 
 def _doubly_robust(

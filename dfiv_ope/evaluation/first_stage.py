@@ -121,7 +121,7 @@ class LogFirstStage:
         joint_features=_SPECTRUM_JOINT), seed=0)
     stride = -(-len(self._episodes) // _SPECTRUM_ROWS)
 
-    @tf.function(autograph=False, reduce_retracing=True)
+    # Not a graph either.
     def sums(batch: types.IVBatch) -> ridge.Sums:
       batch = tf.nest.map_structure(
           lambda x: None if x is None else x[::stride], batch)

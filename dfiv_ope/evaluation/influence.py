@@ -229,7 +229,7 @@ class Influence:
       initial_values: what it expects of each episode, [E], on the raw scale;
         None to ask it.
     """
-    @tf.function(autograph=False, reduce_retracing=True)
+    # Not a graph: making one takes longer than the few large parts of a log.
     def errors(rows: types.IVBatch) -> tf.Tensor:
       # Of one-step logs nothing is to be asked of what follows.
       fitted = (agent.predict(rows.treatment.now) if self._problem.one_step

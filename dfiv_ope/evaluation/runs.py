@@ -30,6 +30,8 @@ from dfiv_ope.evaluation import (
 from dfiv_ope.ope import targets
 from dfiv_ope.ope import task as task_lib
 
+_LSTD = agents.ENTRIES['lstd'].configs['default']
+
 # Called as progress(updates done, updates in all, note).
 Progress = Callable[[int, int, str], None]
 
@@ -120,10 +122,16 @@ class Evaluator:
           fixed_starts=task.log.starts is not None)
     return self._influences[features]
 
-  def checks(self) -> Mapping[str, float]:
-    """Returns what unrelated estimators say of the value, as metrics."""
+  def checks(
+      self, learner: base.OPELearner | None = None) -> Mapping[str, float]:
+    """Returns what unrelated estimators say of the value, as metrics.
+
+    Args:
+      learner: LSTD-Q as `cross_checks.measure` takes it, not to fit it again.
+    """
     if self._checks is None:
-      self._checks = cross_checks.measure(self.task) if self._checked else {}
+      self._checks = cross_checks.measure(
+          self.task, learner=learner) if self._checked else {}
     return self._checks
 
   def run(
@@ -232,7 +240,8 @@ class Evaluator:
     return summarise(
         self.task, learner.agent, found,
         found.measure(learner.agent, learner.initial_values), curves=curves,
-        seed=seed, cpu_seconds=cpu_seconds, checks=self.checks())
+        seed=seed, cpu_seconds=cpu_seconds, checks=self.checks(
+            learner if seed == 0 and learner.agent.config == _LSTD else None))
 
   def log_average(self) -> Run:
     """Returns the naive estimate: the average return of the log."""

@@ -15,22 +15,16 @@ rollouts visit says how far the target policy leaves the log.
 
 from collections.abc import Sequence
 import dataclasses
-import functools
 
 import numpy as np
-from scipy import spatial
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.nn import encoding
-from dfiv_ope.ope import episodes
+from dfiv_ope.ope import episodes, log_points
 
-# Trees are slower than products of matrices beyond as many columns; these are
-# then of so many steps of the log at most.
-_TREE_COLUMNS = 20
+# Steps of the log that are looked up where no tree is fast.
 _MOST_DENSE = 20_000
-# States whose neighbours are looked for at once.
-_CHUNK = 1_000
 # Steps of the log whose own neighbours tell what is near: nearer than the
 # third of another episode is to this share of them.
 _SAMPLE = 2_000
@@ -59,64 +53,6 @@ class Rollouts:
   beyond: types.FloatArray
   left: float
   visits: types.FloatArray
-
-
-class _Neighbours:
-  """Points [M, D] that hold the steps of a log with equal rows."""
-
-  def __init__(self, rows: types.FloatArray, steps: np.ndarray):
-    """Initialises them with rows [n, D] of the log's steps [n]."""
-    self.points, place = np.unique(rows, axis=0, return_inverse=True)
-    order = np.argsort(place.reshape(-1), kind='stable')
-    self._steps = steps[order]
-    self._ends = np.cumsum(np.bincount(
-        place.reshape(-1), minlength=len(self.points)))
-    self._tree = (spatial.cKDTree(self.points)
-                  if self.points.shape[1] <= _TREE_COLUMNS else None)
-
-  def query(
-      self, rows: types.FloatArray, count: int,
-  ) -> tuple[types.FloatArray, np.ndarray]:
-    """Returns distances and places of the nearest points, [B, count]."""
-    count = min(count, len(self.points))
-    if self._tree is not None:
-      distance, place = self._tree.query(rows, k=count)
-      return distance.reshape(-1, count), place.reshape(-1, count)
-    found = [self._dense(rows[start:start + _CHUNK], count)
-             for start in range(0, len(rows), _CHUNK)]
-    return (np.concatenate([each[0] for each in found]),
-            np.concatenate([each[1] for each in found]))
-
-  def _dense(
-      self, rows: types.FloatArray, count: int,
-  ) -> tuple[types.FloatArray, np.ndarray]:
-    """Returns what `query` does, by a product of matrices."""
-    square = np.sum(np.square(rows), axis=1)[:, None] + self._squares
-    square -= 2. * rows @ self.points.T
-    place = np.argpartition(square, count - 1, axis=1)[:, :count]
-    near = np.take_along_axis(square, place, axis=1)
-    order = np.argsort(near, axis=1)
-    place = np.take_along_axis(place, order, axis=1)
-    # Rounding keeps equal rows from being at a distance of 0.
-    distance = np.linalg.norm(
-        rows[:, None] - self.points[place], axis=2)
-    return distance, place
-
-  @functools.cached_property
-  def _squares(self) -> types.FloatArray:
-    return np.sum(np.square(self.points), axis=1)
-
-  def draw(
-      self, place: np.ndarray, uniforms: types.FloatArray) -> np.ndarray:
-    """Returns a step of each point, all of them as likely, [B]."""
-    ends = self._ends[place]
-    starts = np.where(place > 0, self._ends[place - 1], 0)
-    return self._steps[
-        starts + (uniforms * (ends - starts)).astype(np.int64)]
-
-  def any_step(self, place: np.ndarray) -> np.ndarray:
-    """Returns the first step of each point."""
-    return self._steps[np.where(place > 0, self._ends[place - 1], 0)]
 
 
 class Model:
@@ -150,20 +86,23 @@ class Model:
     self._set = np.array([
         column in log.categorical or _binary(values)
         for column, values in enumerate(self._observation.T)], bool)
+    # Names are the same or not.
+    self._named = self._vectors is None and not self._states.numbers
     steps = np.arange(len(log))
-    if self._states.size > _TREE_COLUMNS and len(log) > _MOST_DENSE:
+    if not self._named and len(log) > _MOST_DENSE and (
+        self._states.size > log_points.TREE_COLUMNS):
       # Whole episodes are not needed: steps are looked up one by one.
       steps = np.sort(np.random.default_rng(seed).choice(
           steps, _MOST_DENSE, replace=False))
     rows = self._encode(self._observation[steps], steps)
     group = (np.asarray(self._rows.action)[steps]
              if self._vectors is None else np.zeros(len(steps), int))
+    kind = log_points.Named if self._named else log_points.Points
     self._neighbours = {
-        int(action): _Neighbours(rows[group == action], steps[group == action])
+        int(action): kind(rows[group == action], steps[group == action])
         for action in np.unique(group)}
-    # Names are the same or not.
-    self.near = (0. if len(log.categorical) == log.num_observations
-                 else self._own_distance(rows, steps, group, seed))
+    self.near = 0. if self._named else self._own_distance(
+        rows, steps, group, seed)
 
   def roll(
       self, policy: types.Policy | types.ContinuousPolicy,
@@ -230,7 +169,7 @@ class Model:
         tf.constant(state)), np.float64), axis=1)
     action = np.sum(
         edges < generator.random((len(state), 1)) * edges[:, -1:], axis=1)
-    rows = self._states.apply(state).numpy()
+    rows = self._of_states(state)
     found = np.zeros(len(state), np.int64)
     distance = np.full(len(state), np.inf)
     for each in np.unique(action):
@@ -251,7 +190,7 @@ class Model:
     return found, distance
 
   def _nearest(
-      self, neighbours: _Neighbours, rows: types.FloatArray,
+      self, neighbours: log_points.Points, rows: types.FloatArray,
       uniforms: types.FloatArray,
   ) -> tuple[np.ndarray, types.FloatArray]:
     distance, place = neighbours.query(rows, 1)
@@ -261,11 +200,17 @@ class Model:
       self, observation: types.FloatArray, steps: np.ndarray,
   ) -> types.FloatArray:
     """Returns the log's steps as points: states, and actions if vectors."""
-    rows = self._states.apply(observation).numpy()
+    rows = self._of_states(observation)
     if self._vectors is None:
       return rows
     return np.concatenate([rows, self._vectors.apply(
         np.asarray(self._rows.action)[steps]).numpy()], axis=1)
+
+  def _of_states(self, observation: types.FloatArray) -> types.FloatArray:
+    """Returns raw states as points, [B, D] to [B, K]."""
+    rows: types.FloatArray = (
+        observation if self._named else self._states.apply(observation).numpy())
+    return rows
 
   def _own_distance(
       self, rows: types.FloatArray, steps: np.ndarray, group: np.ndarray,

@@ -98,7 +98,8 @@ def identify(
         f'the SavedModel in {path}')
   if found == naming.ONNX:
     return Identity(digest(path.read_bytes()), f'the ONNX model {path}')
-  function = naming.import_function(policy)
+  function = naming.import_function(
+      policy, vectors=continuous is not None)
   if continuous is None:
     answer = rounded(asking(function, policy, num_actions, action_labels)(
         sample(transitions)))

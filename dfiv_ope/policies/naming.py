@@ -19,6 +19,8 @@ CHOICES = (
     f'function as package.module:function, {UNIFORM}, {CLONE}, or {COLUMNS} '
     '(target probabilities in the log).')
 SAVED_MODEL, ONNX, FUNCTION = 'SavedModel', 'ONNX model', 'function'
+# What an object has that is a policy.
+_PROBABILITIES, _DENSITY = 'action_probabilities', ('sample', 'log_prob')
 
 
 def kind(policy: str) -> str:
@@ -145,21 +147,43 @@ def check(*policies: str) -> None:
       import_function(policy)
 
 
-def import_function(policy: str) -> Any:
+def import_function(policy: str, *, vectors: bool | None = None) -> Any:
   """Returns the function that package.module:function names.
 
-  It may be an object with `sample` and `log_prob` as well.
+  It may be an object as well: with `action_probabilities`, which is returned,
+  or with `sample` and `log_prob` where actions are vectors.
+
+  Args:
+    policy: its name.
+    vectors: whether actions are vectors; None if that is not known yet.
 
   Raises:
-    ValueError: the module cannot be imported, or has no such function.
+    ValueError: the module cannot be imported, has no such function, or its
+      actions are of the other kind.
   """
-  return user_code.function(policy, choices=CHOICES, accepts=_is_policy)
+  found = user_code.function(policy, choices=CHOICES, accepts=_is_policy)
+  if vectors is None or callable(found):
+    return found
+  if vectors and not _has(found, *_DENSITY):
+    raise ValueError(
+        f'{policy} has action_probabilities, but the actions of the log are '
+        'vectors, of which a policy has a density. Give it sample and '
+        'log_prob, or name a function that returns actions.')
+  if not vectors and not _has(found, _PROBABILITIES):
+    raise ValueError(
+        f'{policy} has sample and log_prob, a density of vectors, but the '
+        'actions of the log are finitely many. Give it action_probabilities, '
+        'or import the log with --continuous.')
+  return found if vectors else getattr(found, _PROBABILITIES)
 
 
 def _is_policy(value: Any) -> bool:
-  return callable(value) or all(
-      callable(getattr(value, method, None)) for method in (
-          'sample', 'log_prob'))
+  return callable(value) or _has(value, *_DENSITY) or _has(
+      value, _PROBABILITIES)
+
+
+def _has(value: Any, *methods: str) -> bool:
+  return all(callable(getattr(value, each, None)) for each in methods)
 
 
 def of_object(policy: Any) -> str:

@@ -161,7 +161,8 @@ def _make(
     case naming.ONNX:
       return _wrap(onnx_models.load(
           path, num_observations=num_observations), text, log), ''
-  return _wrap(naming.import_function(text), text, log), ''
+  return _wrap(
+      naming.import_function(text, vectors=False), text, log), ''
 
 
 def _object(policy: Any, name: str, log: _Log) -> types.Policy:

@@ -68,7 +68,7 @@ def from_name(
       function: Any = onnx_models.load(
           path, num_observations=num_observations, output='actions')
     case _:
-      function = naming.import_function(text)
+      function = naming.import_function(text, vectors=True)
   return _wrap(function, text, identity.sample(transitions), actions), ''
 
 

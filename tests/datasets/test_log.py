@@ -227,3 +227,17 @@ def test_what_is_no_frame_is_refused():
 def test_a_directory_without_a_dataset_is_refused(tmp_path):
   with pytest.raises(FileNotFoundError):
     log_lib.Log.open(tmp_path)
+
+
+def test_a_log_of_one_step_episodes_holds_no_copies():
+  made = _arrays()
+  log = log_lib.Log.bandit(
+      made['observations'], made['actions'], made['rewards'])
+  np.testing.assert_array_equal(
+      log.transitions.observation, made['observations'])
+  np.testing.assert_array_equal(
+      log.initial_observations, made['observations'])
+  np.testing.assert_array_equal(log.transitions.action, made['actions'])
+  np.testing.assert_array_equal(log.episodes, np.arange(_ROWS))
+  assert np.shares_memory(
+      log.initial_observations, log.transitions.observation)

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import dfiv_ope
 from dfiv_ope import testing
-from dfiv_ope.ope import nearest_model
+from dfiv_ope.ope import log_points, nearest_model
 
 
 class Threshold:
@@ -146,3 +146,38 @@ def test_many_columns_are_looked_up_without_a_tree():
   found = nearest_model.Model(wide).roll(Threshold(0.5), widen(start), steps=25)
   np.testing.assert_allclose(
       found.returns, _on_the_line(start[:, 0], 0.5, 25), atol=1e-4)
+
+
+def test_of_many_names_no_step_is_left_out():
+  """Beyond 20,000 rows other states are looked up among a part of them."""
+  common, rare = np.arange(21_000) % 50, np.arange(50, 100)
+  names = 1_000. + np.concatenate([common, rare])
+  rewards = np.where(names >= 1_050., names, 0.)
+  log = dfiv_ope.Log.from_arrays(
+      names[:, None], np.zeros(len(names), int), rewards,
+      np.ones(len(names), bool), discount=0.9, num_actions=2,
+      categorical=[0])
+  model = nearest_model.Model(log)
+  found = model.roll(
+      testing.Mixed([1., 0.]), 1_000. + rare[:, None], steps=3)
+  assert model.near == 0.
+  np.testing.assert_array_equal(found.returns, 1_000. + rare)
+  assert found.beyond[0] == 0.
+  other = model.roll(
+      testing.Mixed([0., 1.]), 1_000. + rare[:, None], steps=3)
+  # The other action of the same state stands in, and is not the same.
+  np.testing.assert_array_equal(other.returns, 1_000. + rare)
+  assert other.beyond[0] == 1.
+
+
+def test_names_are_as_far_as_their_indicators():
+  points = log_points.Named(
+      np.array([[3., 1.], [3., 2.], [3., 1.], [5., 1.]]), np.arange(4))
+  distance, place = points.query(
+      np.array([[3., 1.], [5., 1.], [5., 9.], [8., 9.]]), 1)
+  np.testing.assert_allclose(
+      distance, np.sqrt([[0.], [0.], [2.], [4.]]))
+  np.testing.assert_array_equal(
+      points.points[place[:3, 0]], [[3., 1.], [5., 1.], [5., 1.]])
+  np.testing.assert_array_equal(
+      points.draw(np.array([0, 0]), np.array([0.2, 0.7])), [0, 2])

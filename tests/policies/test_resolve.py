@@ -480,3 +480,37 @@ def test_an_onnx_model_gives_vectors_where_the_log_has_them(tmp_path):
   assert target.policy.deterministic
   drawn = target.policy.draw(tf.constant(_STATE), np.full((2_500, 1, 2), 0.5))
   np.testing.assert_allclose(drawn[:, 0], _STATE @ weights, atol=1e-5)
+
+
+def test_objects_are_policies_of_their_own_kind_of_actions(module):
+  name = module('''
+      class Even:
+        def action_probabilities(self, observations):
+          return np.full((len(observations), 3), 1. / 3.)
+
+
+      class Density:
+        def sample(self, observations, generator):
+          return generator.uniform(0., 1., (len(observations), 1))
+
+        def log_prob(self, observations, actions):
+          return np.zeros(len(observations))
+
+
+      even, density = Even(), Density()
+      ''')
+  np.testing.assert_allclose(_ask(_resolve(f'{name}:even')), 1. / 3., rtol=1e-6)
+  with pytest.raises(ValueError, match=(
+      f'^{name}:density has sample and log_prob, a density of vectors, but the '
+      'actions of the log are finitely many. Give it action_probabilities, ')):
+    _resolve(f'{name}:density')
+  vectors = {
+      'num_actions': 0, 'continuous': actions.Continuous(
+          low=(0.,), high=(1.,), names=('dose',)),
+      'transitions': _LOG._replace(action=np.full((2_500, 1), 0.5))}
+  with pytest.raises(ValueError, match=(
+      f'^{name}:even has action_probabilities, but the actions of the log are '
+      'vectors, of which a policy has a density. Give it sample and log_prob')):
+    _resolve(f'{name}:even', **vectors)
+  assert _resolve(f'{name}:density', **vectors).description == (
+      f'the Python function {name}:density')
