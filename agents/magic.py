@@ -50,7 +50,8 @@ def estimate(
       float(np.sqrt(np.sum(np.square(wdr.added)))))
   added = np.stack([each.added for each in every]) + np.outer(
       left, learned)  # [J, E]
-  shares = blending.weights(added, bias)
+  shares = blending.weights(
+      blending.covariance(added) + np.outer(bias, bias))
   value = float(shares @ [each.value for each in every])
   blend = weighing.Weighed(
       value, shares @ added, wdr.effective_episodes, wdr.largest_share,

@@ -32,14 +32,32 @@ def estimate(
     config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
 ) -> direct.Direct:
   """Returns the estimate."""
+  return roll(task, cross_fitting.values(
+      lstd.Config(), task,
+      cross_fitting.folds(task, config.folds, seed=seed), seed=seed),
+      rollouts=config.rollouts, seed=seed)
+
+
+def roll(
+    task: task_lib.EvaluationTask, values: cross_fitting.Values, *,
+    rollouts: int, seed: types.Seed,
+) -> direct.Direct:
+  """Returns the estimate with an interval by given values.
+
+  Args:
+    task: the log and the target policy.
+    values: of other episodes.
+    rollouts: at least as many.
+    seed: of what is drawn.
+
+  Raises:
+    ValueError: the policy is known in the states of the log alone.
+  """
   log = task.log
-  initial = starts(log.initial_observations, config.rollouts)
   found = nearest_model.Model(
       log, seed=seed, dropped=task.dropped).roll(
-      task.policy, initial, steps=steps(log.discount, log.longest), seed=seed)
-  values = cross_fitting.values(
-      lstd.Config(), task,
-      cross_fitting.folds(task, config.folds, seed=seed), seed=seed)
+      task.policy, starts(log.initial_observations, rollouts),
+      steps=steps(log.discount, log.longest), seed=seed)
   return cross_fitting.answer(
       task, values, found.weights, {
           'beyond_share': float(np.nanmax(found.beyond)),

@@ -79,7 +79,6 @@ def evaluate(
   naming.check(*policies.values())
   wanted = [configured.configure(each.method, config, each.settings)
             for each in asked]
-  from dfiv_ope.evaluation import selection
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.launch.experiments import plan as plan_lib
@@ -92,10 +91,6 @@ def evaluate(
         f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
         'all, or auto to select one.')
   auto = options.AUTO in (method or [])
-  if auto:
-    wanted, left_out = selection.candidates(wanted)
-    if left_out:
-      console.note(left_out)
   problems = _problems(
       dataset.resolve() if running.ray else dataset, policies, wanted,
       trust_policy=trust_policy, all_columns=all_columns,
@@ -107,7 +102,9 @@ def evaluate(
     for problem in problems:
       chosen = wanted
       if auto:
-        chosen, scores = _choose(problem, wanted, have, where)
+        learned = all(each.method in agents.LEARNERS for each in wanted)
+        choose = _tournament if learned else _least_error
+        chosen, scores = choose(problem, wanted, have, where)
         choices.append(scores)
       planned += plan_lib.evaluation(problem, chosen, seeds=seeds)
     finished = runner.run(planned, have, where, title='Evaluating')
@@ -173,7 +170,7 @@ def _problems(
       all_columns=all_columns)]
 
 
-def _choose(
+def _tournament(
     problem: 'inputs.Simulated | inputs.OnLog',
     wanted: list[configured.Configured],
     have: 'store.Store', where: 'runner.Executor',
@@ -189,6 +186,34 @@ def _choose(
       [plan_lib.choice(problem, wanted)], have, where, title='Choosing')
   if finished.summary.failed:
     raise ValueError(next(iter(finished.summary.failed.values())))
-  best = next(row for row in finished.rows if row.metrics.get('chosen'))
+  return _chosen(wanted, finished.rows), finished.rows
+
+
+def _least_error(
+    problem: 'inputs.Simulated | inputs.OnLog',
+    wanted: list[configured.Configured],
+    have: 'store.Store', where: 'runner.Executor',
+) -> tuple[list[configured.Configured], list['rows.Row']]:
+  """Returns the candidate of the least estimated error, and that of all.
+
+  Raises:
+    ValueError: none has an estimate.
+  """
+  from dfiv_ope.evaluation import error_selection, result_rows
+  from dfiv_ope.launch import runner
+  from dfiv_ope.launch.experiments import plan as plan_lib
+  finished = runner.run(
+      plan_lib.evaluation(problem, wanted, seeds=1), have, where,
+      title='Choosing')
+  scores = error_selection.judge(
+      [row for row in finished.rows if row.method != result_rows.LOG])
+  return _chosen(wanted, scores), scores
+
+
+def _chosen(
+    wanted: list[configured.Configured], scores: list['rows.Row'],
+) -> list[configured.Configured]:
+  """Returns the candidate whose row says that it was chosen."""
+  best = next(row for row in scores if row.metrics.get('chosen'))
   return [each for each in wanted if (best.method, best.config) == (
-      each.method, each.encoded)], finished.rows
+      each.method, each.encoded)]

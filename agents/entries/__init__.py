@@ -7,6 +7,7 @@ evaluates nothing, has `Config` and `TUNED`. Nothing here needs TensorFlow.
 
 from dfiv_ope import registry
 from dfiv_ope.agents.entries import (
+  blend,
   deepgmm,
   deepiv,
   dfiv,
@@ -29,4 +30,4 @@ from dfiv_ope.agents.entries import (
 # much (docs/results: reproduce.md against ope.md).
 ENTRIES = registry.collect((
     lstd, kiv, dfiv, fqe, deepgmm, deepiv, tis, wis, pdis, wpdis, dr,
-    wdr, magic, drl, nearest))
+    wdr, magic, drl, nearest, blend))

@@ -14,41 +14,15 @@ e, E[E[e | s, a]^2]: one half of the rows predicts the other, so that noise in e
 adds nothing.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from dfiv_ope import agents, types
-from dfiv_ope.agents import configured
+from dfiv_ope import types
 from dfiv_ope.iv import ridge
 
 # Of the scores: raised when they change, which makes stored ones others.
 VERSION = 1
-
-
-def candidates(
-    wanted: Sequence[configured.Configured],
-) -> tuple[list[configured.Configured], str]:
-  """Returns the methods that can be judged, and a sentence on the others.
-
-  Raises:
-    ValueError: there are others, and no two that can be judged.
-  """
-  judged = [each for each in wanted if each.method in agents.LEARNERS]
-  left_out = dict.fromkeys(
-      each.method for each in wanted if each not in judged)
-  if not left_out:
-    return judged, ''
-  said = (
-      f'auto judges Q-functions by their held-out Bellman errors, and '
-      f'{", ".join(left_out)} '
-      + ('has none' if len(left_out) == 1 else 'have none'))
-  if len(judged) < 2:
-    raise ValueError(
-        f'{said}. Name two others beside auto, such as --method lstd --method '
-        'kiv.')
-  return judged, f'{said}: left out. Name them without auto to run them.'
 
 
 class Scores(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from dfiv_ope.evaluation import error_selection
 from dfiv_ope.launch import console
 from dfiv_ope.launch.reporting import frames, log_results, page, tables
 from dfiv_ope.results import problems
@@ -47,13 +48,24 @@ def data(rows: _Rows) -> list[dict[str, Any]]:
   """Returns the scores of one selection as JSON data."""
   return [
       {'method': row.method, 'config': dict(row.config),
-       'outcome': row.outcome, 'reason': row.reason, **row.metrics,
+       'outcome': row.outcome, 'reason': row.reason, **_scores(row),
        'chosen': bool(row.metrics.get('chosen')),
        'cpu_seconds': row.cpu_seconds} for row in rows]
 
 
+def _scores(row: rows_lib.Row) -> dict[str, float]:
+  """Returns what speaks for a candidate and against it."""
+  if isinstance(row.problem, problems.Selection):
+    return dict(row.metrics)
+  return {name: row.metrics[name] for name in (
+      'estimate', error_selection.ERROR) if name in row.metrics}
+
+
 def show(rows: _Rows) -> None:
   """Prints the scores of one selection and says which candidate won."""
+  if not isinstance(rows[0].problem, problems.Selection):
+    _show_errors(rows)
+    return
   printed = console.Table(
       'Candidates, fitted on half of the episodes and judged on the other',
       caption='Less is better; the tournament decides.', boxed=False)
@@ -74,6 +86,29 @@ def show(rows: _Rows) -> None:
       console.say(
           f'Selected {label}: lowest held-out correlation between its Bellman '
           "error and any candidate's Q-values.")
+
+
+def _show_errors(rows: _Rows) -> None:
+  """Prints estimates and what their errors are thought to be."""
+  printed = console.Table(
+      'Candidates, by the estimated errors of their estimates',
+      caption='Root mean squared error: chance by resampled episodes, and '
+      'differences between candidates beyond chance.', boxed=False)
+  for column in ('method', 'estimate', 'estimated error', 'CPU s'):
+    printed.add_column(
+        column, justify='left' if column == 'method' else 'right')
+  labelled = sorted(
+      zip(frames.variants(rows), rows, strict=True),
+      key=lambda each: each[1].metrics.get(error_selection.ERROR, math.inf))
+  for label, row in labelled:
+    printed.add_row(label, *(
+        f'{row.metrics[name]:.4g}' if name in row.metrics else '-'
+        for name in ('estimate', error_selection.ERROR)),
+        f'{row.cpu_seconds:.1f}')
+  printed.show()
+  for label, row in labelled:
+    if row.metrics.get('chosen'):
+      console.say(f'Selected {label}: least estimated error.')
 
 
 def sections(

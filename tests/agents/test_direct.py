@@ -19,7 +19,7 @@ DIRECT = tuple(name for name in agents.NAMES if name not in agents.LEARNERS)
 SAMPLING = tuple(name for name in DIRECT if agents.ENTRIES[
     name].style.family == 'importance sampling')
 # They need no probabilities of the behaviour policy.
-WITHOUT = ('drl', 'nearest')
+WITHOUT = ('drl', 'nearest', 'blend')
 ROBUST = tuple(name for name in DIRECT if name not in SAMPLING)
 _BEHAVIOUR, _TARGET = 0.5, 0.7
 _DISCOUNT, _END = 0.8, 0.3

@@ -123,17 +123,18 @@ def test_a_blend_has_the_least_mean_squared_error():
   half = np.sqrt(3.) / 2. * np.array([[1., -1., 1., -1.], [2., 2., -2., -2.]])
   half *= np.sqrt(1. / np.sum(np.square(half[0])) * 3. / 4.)
   np.testing.assert_allclose(
-      blending.weights(half, np.zeros(2)), [0.8, 0.2], atol=1e-4)
+      blending.weights(blending.covariance(half)), [0.8, 0.2], atol=1e-4)
   # A large bias has no share, and equal estimates share alike.
   np.testing.assert_allclose(
-      blending.weights(half, np.array([100., 0.])), [0., 1.], atol=1e-3)
+      blending.weights(
+          blending.covariance(half) + np.diag([1e4, 0.])), [0., 1.], atol=1e-3)
   np.testing.assert_allclose(
-      blending.weights(np.zeros((3, 4)), np.zeros(3)), [1. / 3.] * 3)
+      blending.weights(np.zeros((3, 3))), [1. / 3.] * 3)
   generator = np.random.default_rng(0)
   added, bias = generator.normal(size=(5, 50)), generator.normal(size=5)
-  found = blending.weights(added, bias)
+  matrix = blending.covariance(added) + np.outer(bias, bias)
+  found = blending.weights(matrix)
   assert found.min() >= 0. and found.sum() == pytest.approx(1.)
-  matrix = added @ added.T * 50. / 49. + np.outer(bias, bias)
   best = found @ matrix @ found
   for _ in range(200):
     other = generator.dirichlet(np.ones(5))
