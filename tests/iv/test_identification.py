@@ -104,7 +104,8 @@ def test_only_the_linear_methods_refuse():
   assert {name: (kind()._refuses(found), kind()._refuses(none))
           for name, kind in estimators.ESTIMATORS.items()} == {
               'two_sls': (True, True), 'sieve': (False, True),
-              'kiv': (False, False), 'deepiv': (False, False),
+              'kiv': (False, False), 'agmm': (False, False),
+              'auto': (False, False), 'deepiv': (False, False),
               'deepgmm': (False, False), 'dfiv': (False, False)}
 
 
