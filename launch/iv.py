@@ -168,7 +168,7 @@ def suite(
   from dfiv_ope.launch.reporting import suite_table
   designs = suite_lib.named(design) if design else suite_lib.designs(
       set_aside=None if part is None else part == PARTS[1])
-  named = method or ['two_sls', 'sieve', 'kiv']
+  named = method or ['two_sls', 'sieve', 'kiv', 'agmm', 'auto']
   trained = {'dfiv', 'all'}.intersection(each.split(':')[0] for each in named)
   _run(designs, named, out, running, seeds=seeds, paper=False,
        settings=settings, first_seed=first_seed, table=suite_table,

@@ -34,8 +34,9 @@ def fit(
         help='Observed confounder; may be repeated.', metavar='NAME')] = None,
     method: Annotated[str, typer.Option(
         help=f'{", ".join(methods.NAMES)}. {_DEFAULT} is the textbook answer: '
-             'linear, without tuning. kiv and sieve fit curves in seconds, the '
-             'others train networks.')] = _DEFAULT,
+             'linear, without tuning. sieve, kiv and agmm fit curves in '
+             'seconds, auto chooses between the four, the others train '
+             'networks.')] = _DEFAULT,
     settings: Annotated[list[str] | None, typer.Option(
         '--set', help="name=value of the method's config; may be repeated.",
         metavar='NAME=VALUE')] = None,

@@ -39,7 +39,7 @@ _ARROWS = {
 _LIGHT = (
     'dfiv_ope', 'dfiv_ope.iv.estimators', 'dfiv_ope.iv.regressors',
     *(f'dfiv_ope.iv.methods.{name}' for name in (
-        'two_sls', 'sieve', 'kiv', 'agmm')))
+        'two_sls', 'sieve', 'kiv', 'agmm', 'auto')))
 # and a plan of an evaluation does not either.
 _PLANNING = (
     'dfiv_ope.agents', 'dfiv_ope.iv.methods', 'dfiv_ope.benchmarks.settings',

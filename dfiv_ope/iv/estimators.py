@@ -11,8 +11,8 @@ Hyper-parameters are those of the method's `Config`, keyword-only. Data may be
 arrays, data frames or lists: Y [n], T, Z and X [n] or [n, columns]. Pipelines
 and searches of scikit-learn take `regressors.IVRegressor`.
 
-TwoSLS, SieveIV, KIV and AGMM are solved with numpy. DeepIV, DeepGMM and DFIV
-load TensorFlow when they are first named.
+TwoSLS, SieveIV, KIV and AGMM are solved with numpy, and AutoIV chooses between
+them. DeepIV, DeepGMM and DFIV load TensorFlow when they are first named.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +26,7 @@ from dfiv_ope.iv import (
   iv_estimator,
   linear_estimator,
   storage,
+  summary_lines,
 )
 from dfiv_ope.iv.linear import fitting
 
@@ -126,9 +127,27 @@ class AGMM(iv_estimator.IVEstimator, method='agmm', dtype=np.float64,
   """Adversarial GMM on kernels, in closed form."""
 
 
+class AutoIV(iv_estimator.IVEstimator, method='auto', dtype=np.float64,
+             most_splits=1):
+  """The closed form whose held-out loss is least."""
+
+  @property
+  def chosen_(self) -> str:
+    """The chosen method."""
+    self._check_fitted()
+    return str(self.model_.config.candidates[0])
+
+  def summary(self) -> str:
+    """Returns the fit in words and numbers, and what was chosen."""
+    head, *rest = super().summary().splitlines()
+    return '\n'.join([head, *summary_lines.choice(
+        self.chosen_, self.history_), *rest])
+
+
 _NAMES = {
     'two_sls': 'TwoSLS', 'sieve': 'SieveIV', 'kiv': 'KIV', 'agmm': 'AGMM',
-    'deepiv': 'DeepIV', 'deepgmm': 'DeepGMM', 'dfiv': 'DFIV'}
+    'auto': 'AutoIV', 'deepiv': 'DeepIV', 'deepgmm': 'DeepGMM',
+    'dfiv': 'DFIV'}
 
 # Linear estimators that are no methods of their own.
 _LINEAR = ('LIML', 'KClass', 'GMM', 'CrossFitTwoSLS')

@@ -65,8 +65,15 @@ def two_stages(
     stage1_penalties: Sequence[float],
     stage2_penalties: Sequence[float],
     slack: float = 0.,
+    moment_penalty: float | None = None,
 ) -> two_stage.Solution:
   """Solves Eq. (7) and (9), each fold predicted by all others.
+
+  Deviation: a penalised stage 1 shrinks the predicted features W, so that
+  Eq. (9), y on W, makes the effect too large where it shrinks them much. With
+  `moment_penalty` W is the instrument of the actual features: stage 2 is
+  `projected_moments` with W in place of the instrument features, and what
+  stage 1 shrinks costs precision only.
 
   Args:
     folds: sums of each, at least two.
@@ -74,6 +81,7 @@ def two_stages(
     stage2_penalties: candidates of lambda2.
     slack: lambda2 is the largest candidate whose loss is within so many
       standard errors of the least.
+    moment_penalty: of the projection on W; None for Eq. (9).
 
   Returns:
     The solution; its stage-1 weights are those of all rows, its losses means
@@ -82,9 +90,16 @@ def two_stages(
   stage1 = _stage1(folds, stage1_penalties)
   parts = [_predicted(fold, weights)
            for fold, weights in zip(folds, stage1.weights, strict=True)]
+  held_out = [ridge.targets(part, _OUTCOME) for part in parts]
+
+  def stage2(some: Sequence[ridge.Sums]) -> ridge.Sums:
+    total = ridge.merge(*some)
+    return (ridge.targets(total, _OUTCOME) if moment_penalty is None
+            else two_stage.projected(total, moment_penalty))
+
   return _solution(
-      stage1, ridge.merge(*parts), parts,
-      [ridge.merge(*others) for others in _others(parts)],
+      stage1, stage2(parts), held_out,
+      [stage2(others) for others in _others(parts)],
       stage2_penalties, slack)
 
 
@@ -110,10 +125,10 @@ def projected_moments(
   """
   stage1 = _stage1(folds, stage1_penalties)
   return _solution(
-      stage1, _projected(ridge.merge(*folds), stage1.penalty),
-      [_predicted(fold, weights)
+      stage1, two_stage.projected(ridge.merge(*folds), stage1.penalty),
+      [ridge.targets(_predicted(fold, weights), _OUTCOME)
        for fold, weights in zip(folds, stage1.weights, strict=True)],
-      [_projected(ridge.merge(*others), stage1.penalty)
+      [two_stage.projected(ridge.merge(*others), stage1.penalty)
        for others in _others(folds)],
       stage2_penalties, slack)
 
@@ -170,26 +185,10 @@ def _solution(
 
 
 def _predicted(fold: ridge.Sums, weights: types.FloatArray) -> ridge.Sums:
-  """Returns the sums of [V phi, 1] and y; weights are V', [d2 + 1, d1]."""
+  """Returns the sums of [V phi, 1] and [psi, y]; V' is [d2 + 1, d1]."""
   constant = np.zeros((len(weights), 1))
   constant[-1] = 1.
-  return ridge.project(
-      ridge.targets(fold, _OUTCOME),
-      np.concatenate([weights, constant], axis=1))
-
-
-def _projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
-  """Returns the sums of P [psi, 1] and P y, as a regression has them."""
-  # P leaves the constant as it is, so that its products are plain sums.
-  products = total.moment.T @ ridge.solve_sums(total, penalty, intercept=True)
-  constant = total.moment[-1:]  # [1, d1 + 1]
-  gram = np.block([
-      [products[_PSI, _PSI], constant[:, _PSI].T],
-      [constant[:, _PSI], np.full((1, 1), total.count)]])
-  return ridge.Sums(
-      gram=(gram + gram.T) / 2.,
-      moment=np.concatenate([products[_PSI, _OUTCOME], constant[:, _OUTCOME]]),
-      square=products[_OUTCOME, -1], count=total.count)
+  return ridge.project(fold, np.concatenate([weights, constant], axis=1))
 
 
 def _others(parts: Sequence[ridge.Sums]) -> list[list[ridge.Sums]]:

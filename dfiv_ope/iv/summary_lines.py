@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 import math
 
 from dfiv_ope import types
-from dfiv_ope.iv import frames
+from dfiv_ope.iv import frames, methods
 from dfiv_ope.iv.linear import covariances, results
+from dfiv_ope.iv.methods.entries import auto
 
 # Names that a summary has room for.
 _SHOWN = 6
@@ -30,6 +31,28 @@ def losses(history: Mapping[str, Sequence[float]]) -> list[str]:
       *(f'least {name:<13} {min(values):.6g}'
         for name, values in history.items()
         if len(values) > 1 and name.endswith('loss'))]
+
+
+def choice(chosen: str, history: Mapping[str, Sequence[float]]) -> list[str]:
+  """Returns which method was chosen, and how far others were behind.
+
+  Args:
+    chosen: the method.
+    history: of a model that `methods.auto` chose.
+  """
+  losses = {name.removeprefix(auto.LOSS): values[-1]
+            for name, values in history.items() if name.startswith(auto.LOSS)}
+  label = methods.ENTRIES[chosen].style.label
+  if chosen not in losses:
+    return [f'{"chosen method":<19} {label}, the only candidate']
+  behind = [
+      f'{methods.ENTRIES[name].style.label} '
+      f'{100. * (loss / losses[chosen] - 1.):+.2g} %'
+      for name, loss in sorted(losses.items(), key=lambda each: each[1])
+      if name != chosen]
+  return [f'{"chosen method":<19} {label}, held-out loss '
+          f'{losses[chosen]:.4g} of the variance of Y'
+          + (f' ({", ".join(behind)})' if behind else '')]
 
 
 def linear_head(found: results.LinearFit, name: str) -> list[str]:

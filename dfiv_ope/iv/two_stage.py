@@ -138,6 +138,44 @@ def stage2_sums(
   return ridge.sums(design(predicted, batch.covariate), batch.outcome)
 
 
+def moment_sums(
+    batch: types.IVBatch, stage1_weights: types.FloatArray,
+) -> ridge.Sums:
+  """Returns the sums of predicted stage-2 features and [actual ones, y].
+
+  The constant of the actual features is left out of the targets.
+  """
+  predicted = predict_treatment(batch.instrument, stage1_weights)
+  actual = design(batch.treatment, batch.covariate)[:, :-1]
+  return ridge.sums(
+      design(predicted, batch.covariate),
+      np.concatenate([actual, batch.outcome], axis=1))
+
+
+def projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
+  """Returns the sums of P X and P y, as a regression has them.
+
+  P is the ridge projection on features F whose last column is the constant, and
+  so is that of X: stage 2 of these sums minimises (y - X u)' P (y - X u), what
+  the features can find of the residual.
+
+  Args:
+    total: sums of F [B, D] and the targets [X, y] without X's constant.
+    penalty: of the projection.
+  """
+  psi, outcome = slice(None, -1), slice(-1, None)
+  # P leaves the constant as it is, so that its products are plain sums.
+  products = total.moment.T @ ridge.solve_sums(total, penalty, intercept=True)
+  constant = total.moment[-1:]  # [1, d1 + 1]
+  gram = np.block([
+      [products[psi, psi], constant[:, psi].T],
+      [constant[:, psi], np.full((1, 1), total.count)]])
+  return ridge.Sums(
+      gram=(gram + gram.T) / 2.,
+      moment=np.concatenate([products[psi, outcome], constant[:, outcome]]),
+      square=products[outcome, -1], count=total.count)
+
+
 def held_out_losses(
     fitted: ridge.Sums, held_out: ridge.Sums, penalties: Sequence[float],
 ) -> tuple[list[types.FloatArray], list[float]]:

@@ -18,6 +18,8 @@ _QUICK = {
               'covariate_bases': (bases.Hermite(1),)},
     'kiv': {'random_features': 50, 'search_bandwidths': False},
     'agmm': {'search_bandwidths': False},
+    'auto': {'candidates': ('sieve',), 'treatment_bases': (bases.Hermite(2),),
+             'covariate_bases': (bases.Hermite(1),)},
     'deepiv': {'members': 1, 'density_steps': 5, 'response_steps': 5,
                'checks': 1},
     'deepgmm': {'steps': 5, 'checks': 1},

@@ -70,6 +70,21 @@ def test_five_folds_predict_each_fold_by_the_others():
       found.stage2_weights, weights(predicted, data.outcome, 1e-3), rtol=1e-8)
 
 
+def test_a_stage_1_that_shrinks_makes_no_effect_larger():
+  z, noise, small = np.random.default_rng(0).normal(size=(3, 4000, 1))
+  data = fold_fits.Rows(z, z + noise, 2. * (z + noise) + 3. * noise + small)
+
+  def slope(**settings):
+    return float(fold_fits.two_stages(
+        fold_fits.of_folds(data, lambda x: x, lambda x: x, 5),
+        stage1_penalties=(1.,), stage2_penalties=(1e-8,), **settings,
+    ).stage2_weights[0, 0])
+
+  # The penalty halves the prediction of the treatment.
+  np.testing.assert_allclose(slope(), 4., rtol=0.05)
+  np.testing.assert_allclose(slope(moment_penalty=1e-6), 2., rtol=0.05)
+
+
 @pytest.mark.parametrize('solve', [
     fold_fits.two_stages, fold_fits.projected_moments])
 def test_slack_takes_a_larger_penalty(solve):

@@ -105,8 +105,8 @@ def test_only_the_linear_methods_refuse():
           for name, kind in estimators.ESTIMATORS.items()} == {
               'two_sls': (True, True), 'sieve': (False, True),
               'kiv': (False, False), 'agmm': (False, False),
-              'deepiv': (False, False), 'deepgmm': (False, False),
-              'dfiv': (False, False)}
+              'auto': (False, False), 'deepiv': (False, False),
+              'deepgmm': (False, False), 'dfiv': (False, False)}
 
 
 def test_flexible_methods_warn_and_say_so_in_the_summary(tmp_path):

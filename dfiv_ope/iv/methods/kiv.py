@@ -5,6 +5,9 @@ finite feature map on the rows seen: a pivoted Cholesky factorisation, carried
 on until nothing of the kernel matrix is left or there are enough landmarks,
 gives features whose inner products are the kernel. The rest is the two-stage
 regression of every other method, by K-fold cross-fitting.
+
+Deviation: predicted features are the instruments of the actual ones
+(`fold_fits.two_stages`), not their substitutes.
 """
 
 import numpy as np
@@ -75,7 +78,8 @@ def fit(
     model.adopt(fold_fits.two_stages(
         fold_fits.of_folds(columns, maps[1], maps[0], config.folds),
         stage1_penalties=config.stage1_penalties,
-        stage2_penalties=config.stage2_penalties, slack=config.slack))
+        stage2_penalties=config.stage2_penalties, slack=config.slack,
+        moment_penalty=config.moment_penalty))
   else:
     cut = len(stage1.outcome)
     model.adopt(two_stage.choose(

@@ -7,6 +7,7 @@ the paper has one for all rows) and `ENTRY`. Nothing here needs TensorFlow.
 from dfiv_ope import registry
 from dfiv_ope.iv.methods.entries import (
   agmm,
+  auto,
   deepgmm,
   deepiv,
   dfiv,
@@ -17,4 +18,5 @@ from dfiv_ope.iv.methods.entries import (
 
 # Colours are Okabe and Ito's, told apart without red and green, on white and
 # black. Reports and commands have the methods in this order.
-ENTRIES = registry.collect((two_sls, sieve, kiv, agmm, deepiv, deepgmm, dfiv))
+ENTRIES = registry.collect(
+    (two_sls, sieve, kiv, agmm, auto, deepiv, deepgmm, dfiv))
