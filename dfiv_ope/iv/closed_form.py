@@ -96,6 +96,18 @@ class Model:
     """Returns phi(z, o), [B, d2], of instruments and covariates [B, D]."""
     return self._instrument_map(np.asarray(instrument, np.float64))
 
+  def structural_columns(
+      self, treatment: types.FloatArray,
+      covariate: types.FloatArray | None = None,
+  ) -> types.FloatArray:
+    """Returns what f is linear in, without the constant, [B, D]."""
+    return two_stage.design(*self._structural(treatment, covariate))[:, :-1]
+
+  def instrument_columns(
+      self, instrument: types.FloatArray) -> types.FloatArray:
+    """Returns what stage 1 is linear in, without the constant, [B, d2]."""
+    return self.instrument_features(instrument)
+
   def predict(
       self,
       treatment: types.FloatArray,

@@ -57,6 +57,32 @@ class FourierFeatures:
     self.frequencies = state['frequencies']
 
 
+class ExponentialFeatures(FourierFeatures):
+  """Random Fourier features of the kernel exp(-|(x - y) / bandwidth|).
+
+  Functions of this kernel are rough: they may have kinks, as no function of
+  the Gaussian kernel has.
+  """
+
+  def __init__(
+      self,
+      bandwidth: types.FloatArray,
+      *,
+      size: int,
+      seed: types.Seed,
+  ):
+    """Initialises the features; those of one input are evenly spread."""
+    super().__init__(bandwidth, size=size, seed=seed)
+    count = size // 2
+    if len(self.frequencies) == 1:
+      even = np.tan(np.pi * ((np.arange(count) + 0.5) / count - 0.5))
+      self.frequencies = even[None] / np.asarray(bandwidth)[:, None]
+    else:  # A normal vector over a half-normal number is Cauchy.
+      generator = np.random.default_rng((*np.atleast_1d(seed), 1))
+      self.frequencies = self.frequencies / np.abs(
+          generator.standard_normal(count))
+
+
 def median_bandwidth(
     x: types.FloatArray, *, pixels: int = 0,
 ) -> types.FloatArray:

@@ -17,6 +17,7 @@ from dfiv_ope.iv import (
   arrays,
   conventions,
   convergence,
+  effect_intervals,
   effects,
   frames,
   identification,
@@ -32,7 +33,8 @@ _SPREAD_ROWS = 1000
 
 
 class IVEstimator(
-    effects.Effects, conventions.Conventions, base.BaseEstimator):
+    effects.Effects, effect_intervals.EffectIntervals, conventions.Conventions,
+    base.BaseEstimator):
   """An instrumental-variable regression with scikit-learn's habits.
 
   `fit(Y, T, Z=Z, X=X)` has the order of econometrics; for pipelines and
@@ -167,6 +169,7 @@ class IVEstimator(
         *summaries.first_stage(first),
     ]
     lines += summary_lines.losses(self.history_)
+    lines += self._derivative_lines()
     lines += [f'Warning: {each}' for each in (
         self.underidentified_, *first.warnings(),
         *self._training_warnings()) if each]
@@ -186,6 +189,7 @@ class IVEstimator(
     self.outcome_is_vector_ = np.ndim(Y) == 1
     self.n_rows_ = len(rows.outcome)
     self.covariate_ = rows.covariate
+    self._keep(rows)
     self.scales_ = arrays.scales(Y, T, Z, X)
     self.names_ = types.IVBatch(*(
         frames.names(name, values) for name, values in (

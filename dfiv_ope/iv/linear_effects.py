@@ -1,16 +1,14 @@
 """Intervals of effects that are linear in the coefficients of a fit."""
 
 import abc
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv import arrays, frames
+from dfiv_ope.iv import arrays, bands, frames
 from dfiv_ope.iv.linear import results
-
-# Draws of a normal vector that a uniform band is widened by.
-_DRAWS = 20_000
 
 
 class LinearEffects(abc.ABC):
@@ -72,21 +70,39 @@ class LinearEffects(abc.ABC):
     Raises:
       ValueError: effects were absorbed, so that there is no constant.
     """
+    return self.cate_interval(T_grid, given={}, level=level, uniform=uniform)
+
+  def cate_interval(
+      self, T_grid: Any, *, given: Mapping[int | str, float],
+      level: float = 0.95, uniform: bool = False,
+  ) -> results.Intervals:
+    """Returns E[Y | do(T=t), X_j=x_j] for each row t of T_grid, [G] each.
+
+    Args:
+      T_grid: treatments, [G] or [G, columns].
+      given: values of some columns of X, by number or name; the others are at
+        their means.
+      level: of confidence.
+      uniform: as in `dose_response_interval`.
+
+    Raises:
+      ValueError: effects were absorbed, so that there is no constant.
+    """
     found = self._inference()
     if not found.constant:
       raise ValueError(
           'Levels have no interval where effects of groups are absorbed, only '
           'differences have. Ask for effect_interval.')
     grid = self._points('T_grid', T_grid)
-    means = (np.zeros(0) if self.covariate_ is None
-             else self.covariate_.mean(axis=0))
+    covariate = arrays.held(self.covariate_, given, self.names_.covariate)
+    means = np.zeros(0) if covariate is None else covariate.mean(axis=0)
     contrasts = np.concatenate([
         grid, np.tile(np.append(means, 1.), (len(grid), 1))], axis=1)
     each = found.combine(contrasts, level)
     if not uniform:
       return each
     covariance = contrasts @ np.nan_to_num(found.covariance) @ contrasts.T
-    margin = each.std_error * _largest_t(
+    margin = each.std_error * bands.largest_t(
         covariance, level, int(self.random_state))
     return each._replace(
         low=each.estimate - margin, high=each.estimate + margin)
@@ -97,15 +113,3 @@ class LinearEffects(abc.ABC):
     return arrays.points(
         frames.aligned(name, values, self.names_.treatment), None,
         self.scales_.treatment, None)[0]
-
-
-def _largest_t(
-    covariance: types.FloatArray, level: float, seed: int) -> float:
-  """Returns what the largest of correlated t statistics stays below."""
-  scale = np.sqrt(np.diag(covariance))
-  values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-  root = vectors * np.sqrt(values.clip(0.))
-  keep = values > 1e-12 * values[-1]
-  draws = np.random.default_rng((seed, 6)).standard_normal(
-      (_DRAWS, int(keep.sum()))) @ root[:, keep].T
-  return float(np.quantile(np.max(np.abs(draws), axis=1), level))

@@ -79,6 +79,19 @@ class DeepGMM(tf.Module):
     return tf.reduce_mean(
         [each.network(inputs) for each in self.structurals], axis=0)
 
+  def structural_columns(
+      self, treatment: types.Nest, covariate: tf.Tensor | None = None,
+  ) -> tf.Tensor:
+    """Returns the function of each game, [B, games]: f is linear in them."""
+    inputs = descent.join(treatment, covariate)
+    return tf.concat(
+        [each.network(inputs) for each in self.structurals], axis=1)
+
+  def instrument_columns(self, instrument: types.Nest) -> tf.Tensor:
+    """Returns the critic of each game, [B, games]."""
+    return tf.concat(
+        [each.network(instrument) for each in self.critics], axis=1)
+
   def update(
       self, stage1: types.IVBatch, stage2: types.IVBatch,
   ) -> Mapping[str, tf.Tensor]:

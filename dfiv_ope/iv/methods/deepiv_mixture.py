@@ -44,6 +44,12 @@ def from_outputs(
       scale=min_scale + tf.nn.softplus(tf.reshape(scale, shape)))
 
 
+def mean(mixture: Mixture) -> tf.Tensor:
+  """Returns the mean of each row's mixture, [B, D]."""
+  return tf.reduce_sum(
+      tf.exp(mixture.log_weight)[:, :, None] * mixture.mean, axis=1)
+
+
 def log_density(mixture: Mixture, treatment: tf.Tensor) -> tf.Tensor:
   """Returns log sum_k w_k N(t; mean_k, diag(scale_k^2)) at t [B, D]: [B]."""
   score = (treatment[:, None, :] - mixture.mean) / mixture.scale  # [B, K, D]

@@ -88,6 +88,19 @@ class DeepIV(tf.Module):
     return tf.reduce_mean(
         [each.network(inputs) for each in self.responses], axis=0)
 
+  def structural_columns(
+      self, treatment: tf.Tensor, covariate: tf.Tensor | None = None,
+  ) -> tf.Tensor:
+    """Returns h of each member, [B, members]: f is linear in them."""
+    inputs = descent.join(treatment, covariate)
+    return tf.concat([each.network(inputs) for each in self.responses], axis=1)
+
+  def instrument_columns(self, instrument: tf.Tensor) -> tf.Tensor:
+    """Returns the mean treatment of each member's density, [B, members D]."""
+    return tf.concat([
+        deepiv_mixture.mean(self._mixture(member, instrument, False))
+        for member in range(len(self.densities))], axis=1)
+
   def update(
       self, stage1: types.IVBatch, stage2: types.IVBatch,
   ) -> Mapping[str, tf.Tensor]:

@@ -102,6 +102,18 @@ class DFIV(tf.Module):
         outcome=rows.outcome,
         covariate=_call(self.covariate, rows.covariate, False))
 
+  def structural_columns(
+      self, treatment: types.Nest, covariate: types.Nest | None = None,
+  ) -> tf.Tensor:
+    """Returns what f is linear in, without the constant, [B, D]."""
+    return differentiable.design(
+        _call(self.treatment, treatment, False),
+        _call(self.covariate, covariate, False))[:, :-1]
+
+  def instrument_columns(self, instrument: types.Nest) -> tf.Tensor:
+    """Returns phi, [B, d2]."""
+    return _call(self.instrument, instrument, False)
+
   def solve(self, stage1: types.IVBatch, stage2: types.IVBatch) -> None:
     """Solves both stages on the whole data set, Eq. (7) and (9).
 

@@ -1,0 +1,213 @@
+"""Averages of a structural function, with a bound on what penalties take.
+
+f = D'u is solved for with instruments P, predictions of D by rows of other
+folds, and a ridge penalty k:
+
+    u = argmin (y - D u)' Q Q' (y - D u) + k |u|^2,   Q a basis of P, Q'Q = I.
+
+An average m'u is then sum_i a_i y_i with weights a = P A'm, a penalised Riesz
+representer: it balances D up to r = m - D'a. So its error has two parts,
+
+    m'u - theta = sum_i a_i e_i  -  r'u.
+
+The first is noise of the rows. The second is a bias that no row tells of. It
+is bounded by what is usual for coefficients of size tau, |r| tau, where tau and
+k have the greatest marginal likelihood (k = sigma^2 / tau^2). That is Wahba's
+(1983) interval for a regression on such features, with instruments.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.iv import ridge
+
+# Candidates of lambda1, on features of unit mean square.
+PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 0.5, 0.5))
+# Candidates of k, for outcomes and features of unit variance.
+_STRENGTHS = 10. ** np.arange(-4., 3.01, 0.25)
+FOLDS = 5
+# Predicted directions of less than this share of the largest are rounding.
+_SMALLEST = 1e-6
+# Those of a smaller F predict nothing, and bring the bias of plain regression.
+_LEAST_F = 10.
+# Leverages count up to this.
+_MOST_LEVERAGE = 0.8
+
+# Derivatives of one functional by u: [n, D] for each row, or [1, D] for all.
+Moment = Callable[[], types.FloatArray]
+
+
+class Rows(NamedTuple):
+  """Features of rows; the last column of both is the constant.
+
+  Attributes:
+    design: D, what f is linear in, [n, D].
+    instruments: phi(z, o), [n, K].
+    outcome: y, [n].
+  """
+  design: types.FloatArray
+  instruments: types.FloatArray
+  outcome: types.FloatArray
+
+
+class Functionals(NamedTuple):
+  """Estimates of G functionals.
+
+  Attributes:
+    estimate: [G].
+    influence: what each row adds to its error, [n, G].
+    slope: how the influence changes with the functional's value, [n, G]. If
+      the value were larger, so would residuals be, or smaller.
+    bias: directions that a bias may have, of unit variance each, [D, G].
+  """
+  estimate: types.FloatArray
+  influence: types.FloatArray
+  slope: types.FloatArray
+  bias: types.FloatArray
+
+
+class Stages:
+  """Both stages of the rows; functionals share them.
+
+  Attributes:
+    coefficients: u, [D]; the last belongs to the constant.
+  """
+
+  def __init__(self, rows: Rows, folds: types.FloatArray):
+    """Initialises and solves the stages.
+
+    Args:
+      rows: of all folds.
+      folds: codes 0, 1, ..., [n]; rows that depend on each other share one.
+    """
+    fits = _predicted(rows, folds)[:, :-1]
+    self._fits = fits - fits.mean(axis=0)
+    self._means = rows.design[:, :-1].mean(axis=0)
+    self._design = rows.design[:, :-1] - self._means
+    self._level = float(rows.outcome.mean())
+    outcome = rows.outcome - self._level
+    basis = _relevant(self._fits, self._design)
+    left, self._sizes, self._directions = np.linalg.svd(
+        basis.T @ (self._fits.T @ self._design), full_matrices=False)
+    # Instruments and outcomes along the directions that they tell of u.
+    self._instruments = basis @ left
+    told = self._instruments.T @ (self._fits.T @ outcome)
+    self._strength, slopes, variance = _most_likely(
+        self._sizes, self._directions, told,
+        ridge.sums(self._design, outcome[:, None]))
+    self._scale = np.sqrt(variance / self._strength)
+    self.coefficients = np.append(slopes, self._level - self._means @ slopes)
+    self._stretch = 1. / (1. - np.clip(
+        self._leverages(), 0., _MOST_LEVERAGE))
+    self._residuals = (outcome - self._design @ slopes) * self._stretch
+
+  def estimate(self, moments: Sequence[Moment]) -> Functionals:
+    """Returns functionals, one for each moment."""
+    rows = len(self._residuals)
+    means = np.zeros((len(self.coefficients), len(moments)))
+    own = np.zeros((rows, len(moments)))
+    for place, moment in enumerate(moments):
+      derivative = np.asarray(moment(), np.float64)
+      means[:, place] = derivative.mean(axis=0)
+      values = derivative @ self.coefficients
+      own[:, place] = (values - values.mean()) / rows
+    # With the mean outcome for the constant.
+    target = means[:-1] - np.outer(self._means, means[-1])
+    weights = self._fits @ self._weights(target) + means[-1] / rows
+    shrunk = self._shrunk(target)
+    # If the functional were larger by one, u would move by this.
+    move = shrunk / np.sum(target * shrunk, axis=0)
+    return Functionals(
+        estimate=means.T @ self.coefficients,
+        influence=own + weights * self._residuals[:, None],
+        slope=-weights * (self._design @ move) * self._stretch[:, None],
+        bias=self._scale * self._strength * shrunk)
+
+  def _weights(self, target: types.FloatArray) -> types.FloatArray:
+    """Returns A'm, [D, G]: what a row's outcome adds is its fit times this."""
+    kept = (self._sizes / (self._sizes ** 2 + self._strength))[:, None]
+    return self._instruments @ (kept * (self._directions @ target))
+
+  def _shrunk(self, target: types.FloatArray) -> types.FloatArray:
+    """Returns (D'QQ'D + k)^-1 m, [D, G]."""
+    more = 1. / (self._sizes ** 2 + self._strength) - 1. / self._strength
+    return (target / self._strength + self._directions.T @ (
+        more[:, None] * (self._directions @ target)))
+
+  def _leverages(self) -> types.FloatArray:
+    """Returns how much each row's outcome moves its own fit, [n]."""
+    kept = self._sizes / (self._sizes ** 2 + self._strength)
+    return np.sum((self._fits @ self._instruments * kept) * (
+        self._design @ self._directions.T), axis=1)
+
+
+def _predicted(rows: Rows, folds: types.FloatArray) -> types.FloatArray:
+  """Returns E[D | phi] of each fold by the others, [n, D]."""
+  count = int(folds.max()) + 1
+  sums = [ridge.sums(rows.instruments[folds == fold],
+                     rows.design[folds == fold]) for fold in range(count)]
+  grids, losses = [], np.zeros(len(PENALTIES))
+  for fold, own in enumerate(sums):
+    grid = ridge.solve_grid(ridge.merge(*(
+        each for place, each in enumerate(sums) if place != fold)),
+        PENALTIES, intercept=True)
+    losses += [ridge.mean_squared_error(own, each) for each in grid]
+    grids.append(grid)
+  chosen = int(np.argmin(losses))
+  fits = np.zeros_like(rows.design)
+  for fold, grid in enumerate(grids):
+    inside = folds == fold
+    fits[inside] = rows.instruments[inside] @ grid[chosen]
+  return fits
+
+
+def _relevant(
+    fits: types.FloatArray, design: types.FloatArray) -> types.FloatArray:
+  """Returns B, [D, K], of the orthonormal instruments fits B.
+
+  They are principal directions of the fits that tell of the same directions of
+  the design, which rows of other folds could not make them do by chance.
+
+  Args:
+    fits: P, centred, [n, D].
+    design: D, centred, [n, D].
+  """
+  values, vectors = np.linalg.eigh(fits.T @ fits)
+  large = values > _SMALLEST * values[-1]
+  values, vectors = values[large], vectors[:, large]
+  ours, theirs = fits @ vectors, design @ vectors
+  slopes = np.sum(ours * theirs, axis=0) / values
+  left = np.mean(np.square(theirs - slopes * ours), axis=0)
+  f = slopes * np.abs(slopes) * values / np.maximum(
+      left, np.finfo(float).tiny)
+  keep = f >= min(_LEAST_F, float(f.max()))
+  return vectors[:, keep] / np.sqrt(values[keep])
+
+
+def _most_likely(
+    sizes: types.FloatArray, directions: types.FloatArray,
+    told: types.FloatArray, total: ridge.Sums,
+) -> tuple[float, types.FloatArray, float]:
+  """Returns the penalty k of the greatest marginal likelihood, u and sigma^2.
+
+  Args:
+    sizes: singular values of Q'D, [K].
+    directions: of D that they belong to, [K, D].
+    told: Q'y along them, [K]; normal of variance sigma^2 (sizes^2 / k + 1).
+    total: sums of D and y.
+  """
+  best = (-np.inf, 0., np.zeros(0), 0.)
+  moment = total.moment[:, 0]
+  for strength in _STRENGTHS:
+    slopes = directions.T @ (sizes * told / (sizes ** 2 + strength))
+    variance = float(
+        total.square[0] - 2. * slopes @ moment
+        + slopes @ total.gram @ slopes) / float(total.count)
+    spread = variance * (sizes ** 2 / strength + 1.)
+    likelihood = -0.5 * float(np.sum(np.log(spread) + told ** 2 / spread))
+    if likelihood > best[0]:
+      best = (likelihood, float(strength), slopes, variance)
+  return best[1], best[2], best[3]
