@@ -1,9 +1,9 @@
 """What a blend is made of: estimates that share as little as can be.
 
 - `lstd`: LSTD-Q, as it is, with the weights of its dual;
-- `nearest`: rollouts in the log's nearest steps;
-- `dr`: doubly robust, where probabilities are recorded and enough episodes have
-  a weight.
+- `nearest`: rollouts in the log's nearest steps, where these are near;
+- `dr`: doubly robust, where probabilities are recorded, enough episodes have a
+  weight, and these average about one.
 
 Each has what the episodes add to it, so that their covariance is known without
 any refit.
@@ -34,6 +34,12 @@ LSTD, NEAREST, DR = 'lstd', 'nearest', 'dr'
 # Effective episodes of weights that tell their own error: with 10 and more, all
 # of 16 logs of the suite's development half were within 1.5 standard errors.
 _FEWEST = 10.
+# Means of weights, which are one in the long run: beyond these, as the verdict
+# says, episodes that the target policy would often have are missing.
+_MEAN_WEIGHTS = 0.8, 1.25
+# Of visits in some tenth of the steps: where more are far from every step of
+# the log, which the verdict says of the answer, rollouts are no member.
+_FAR = 0.3
 
 
 def find(
@@ -53,8 +59,11 @@ def find(
   values = cross_fitting.values(config, task, held_out, seed=seed)
   # Some policies are known in the states of the log alone.
   with contextlib.suppress(ValueError):
-    found[NEAREST] = nearest.roll(
-        task, values, rollouts=config.rollouts, seed=seed)
+    rolled = nearest.roll(task, values, rollouts=config.rollouts, seed=seed)
+    if rolled.metrics['beyond_share'] <= _FAR:
+      # Actions that the log does not have in a state are missing here, too.
+      found[NEAREST] = rolled._replace(draw_error=float(np.hypot(
+          rolled.draw_error, found[LSTD].draw_error)))
   if task.log.behaviour_probabilities is not None:
     try:
       made = doubly_robust.Ingredients(
@@ -62,7 +71,9 @@ def find(
       weighed = doubly_robust.answer(made, made.weigh(normalised=False))
     except direct.UnanswerableError:
       return found
-    if weighed.metrics.get('effective_episodes', 0.) >= _FEWEST:
+    low, high = _MEAN_WEIGHTS
+    if (weighed.metrics.get('effective_episodes', 0.) >= _FEWEST
+        and low <= weighed.metrics.get('mean_weight', 1.) <= high):
       found[DR] = weighed
   return found
 

@@ -17,23 +17,22 @@ import time
 
 import numpy as np
 
-from dfiv_ope import agents
+from dfiv_ope.agents import blend, blend_members, wis
 from dfiv_ope.cases import icu, process
-from dfiv_ope.evaluation import runs
 from dfiv_ope.ope import task as task_lib
 
 METHODS = ('wis', 'lstd', 'blend')
 
 
-def value(task, method):
-  """Returns the estimate of a method with its default config."""
-  evaluator = runs.Evaluator(task, checked=False)
-  config = agents.ENTRIES[method].configs['default']
-  if agents.ENTRIES[method].direct:
-    return evaluator.run(method, config, seed=0).metrics['estimate']
-  learner = evaluator.learner(method, config, seed=0)
-  learner.run()
-  return learner.evaluate()
+def values(task):
+  """Returns the methods' estimates by default configs, and the shares."""
+  members = blend_members.find(blend.Config(), task, seed=0)
+  blended = blend.combine(members)
+  # LSTD-Q is a member as it is.
+  return (
+      (wis.estimate(wis.Config(), task, seed=0).value, members['lstd'].value,
+       blended.value),
+      {name: round(blended.metrics[f'{name}_share'], 2) for name in members})
 
 
 def main():
@@ -59,12 +58,12 @@ def main():
       started = time.process_time()
       task = task_lib.EvaluationTask(log, task_lib.find_policy(
           problem.policy(table), log).policy)
-      found = [value(task, method) for method in METHODS]
+      found, shares = values(task)
       errors[name].append(
           100. * (np.array(found) / truths[name] - 1.))
       print(seed, name, dict(zip(METHODS, np.round(found, 4), strict=True)),
-            f'{time.process_time() - started:.0f} CPU s', file=sys.stderr,
-            flush=True)
+            shares, f'{time.process_time() - started:.0f} CPU s',
+            file=sys.stderr, flush=True)
   print('| patients | target | truth | logs | '
         + ' | '.join(f'{method} RMSE %' for method in METHODS)
         + ' | blend / better of the two |\n' + '|---' * 8 + '|')
