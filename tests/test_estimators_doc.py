@@ -26,7 +26,7 @@ def test_the_examples_find_the_slope_and_print_what_they_say(
     for block in _BLOCKS:
       exec(block, space)
       printed.append(capsys.readouterr().out)
-  slope, search, _, frames, identification, splits = printed
+  slope, search, _, frames, identification, splits, chosen = printed
   assert float(slope.split()[-1]) == pytest.approx(3., abs=0.2)
   assert float(search.split()[1]) == pytest.approx(3., abs=0.2)
   assert "'ivregressor__estimator__stage2_penalty': 1e-12" in search
@@ -34,6 +34,8 @@ def test_the_examples_find_the_slope_and_print_what_they_say(
   assert 'order condition): T has 2 columns, but Z only 1' in identification
   assert 0.01 < float(splits.split()[0]) < 1.
   assert 'random splits       3, averaged' in splits
+  assert chosen.startswith(
+      'sieve\nchosen method       Sieve IV, held-out loss')
 
 
 @pytest.mark.filterwarnings('ignore')
