@@ -184,7 +184,7 @@ def test_the_directory_has_model_summary_table_and_page(fitted, iv_summary):
               if each['name'] == 'price')
   assert (f'Slope and 95 % confidence interval: price {slope["value"]:.4g} '
           f'[{slope["low"]:.4g}, {slope["high"]:.4g}] (HC1' in page)
-  assert 'argue for them.' in page and 'Anderson-Rubin, HC1' in page
+  assert 'argue for them.' in page and 'Anderson-Rubin, HC3' in page
   assert 'src=' not in page
   assert record['digest'] in page
 
