@@ -31,6 +31,8 @@ def test_the_examples_print_what_is_shown(capsys, monkeypatch, tmp_path):
   assert 'inf' in printed[2]
   ate = space['ate']
   assert ate.low[0] < 2. * space['np'].sin(1.) < ate.high[0]
+  assert '% of its variance is a bound on bias' in printed[-1]
+  assert space['band'].uniform and space['slope'].level == 0.9
   environment = {
       **os.environ, 'COLUMNS': '160', 'PATH': (
           f'{pathlib.Path(sys.executable).parent}{os.pathsep}'
@@ -41,4 +43,4 @@ def test_the_examples_print_what_is_shown(capsys, monkeypatch, tmp_path):
   assert 'Slope and 95 % confidence interval: educ' in ' '.join(said.split())
   page = (tmp_path / 'fits' / 'card' / 'index.html').read_text()
   assert 'The band is the 95 % confidence interval' in page
-  assert 'Anderson-Rubin, HC1' in page
+  assert 'Anderson-Rubin, HC3' in page

@@ -96,6 +96,28 @@ class EffectIntervals(abc.ABC):
     return self._inferred(groups).cate_interval(
         T_grid, given=given, level=level, uniform=uniform)
 
+  def levels_interval(
+      self, treatment: int, values: types.FloatArray, *, level: float = 0.95,
+      uniform: bool = False,
+  ) -> intervals.FunctionalIntervals:
+    """Returns average outcomes with one treatment set to values, [G] each.
+
+    Args:
+      treatment: its number; others stay what they are in each row.
+      values: [G].
+      level: of confidence.
+      uniform: as in `dose_response_interval`.
+    """
+    return self._inferred(None).levels_interval(
+        treatment, values, level=level, uniform=uniform)
+
+  @property
+  def has_intervals(self) -> bool:
+    """Whether there are rows for intervals, and enough of them."""
+    self._check_fitted()
+    return self.rows_ is not None and (
+        len(self.rows_.outcome) >= inference_lib.FEWEST_ROWS)
+
   def inference(
       self, Y: Any, T: Any, *, Z: Any, X: Any = None, groups: Any = None,
   ) -> inference_lib.Inference:
@@ -116,8 +138,8 @@ class EffectIntervals(abc.ABC):
   def _derivative_lines(self) -> list[str]:
     """Returns average derivatives in words, for a summary."""
     rows = self.rows_
-    if rows is None or rows.treatment.shape[1] > _MOST_TREATMENTS or (
-        len(rows.outcome) < inference_lib.FEWEST_ROWS):
+    if not self.has_intervals or rows is None or (
+        rows.treatment.shape[1] > _MOST_TREATMENTS):
       return []
     names = self.names_.treatment or [
         f'treatment {place}' if rows.treatment.shape[1] > 1 else 'treatment'

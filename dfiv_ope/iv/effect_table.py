@@ -69,7 +69,12 @@ class TreatmentEffects(NamedTuple):
       regression, [points, 3]. Of many rows with covariates its shape is that
       of 1,000 drawn rows, its height at the base that of all.
     band: lower and upper ends of 95 % confidence intervals at each point of
-      the curve, [points, 2]; None for methods that have none.
+      the curve, [points, 2]; None for a fit that has none. Those of a curve
+      hold at all points together, those of a line at each.
+    debiased_derivative: the derivative that has an interval, and its ends;
+      None for a fit that has none.
+    bias_share: share of the band's variance that is a bound on bias, its mean
+      over points; nan for a line.
   """
   treatment: str
   base: float
@@ -78,6 +83,8 @@ class TreatmentEffects(NamedTuple):
   plain_derivative: float
   curve: types.FloatArray
   band: types.FloatArray | None = None
+  debiased_derivative: tuple[float, float, float] | None = None
+  bias_share: float = float('nan')
 
 
 def plain_regression(
@@ -139,20 +146,41 @@ def measure(
     found.append(_one(
         [_Averages(each, T, X, column, seed) for each in (estimator, plain)],
         T[:, column], name))
-    found[-1] = found[-1]._replace(band=_band(
-        estimator, T, X, column, found[-1].curve[:, 0]))
+    found[-1] = _with_intervals(found[-1], estimator, T, X, column)
     if progress is not None:
       progress(column + 1, len(names))
   return found
 
 
-def _band(
-    estimator: effects.Effects, T: types.FloatArray,
+def _with_intervals(
+    found: TreatmentEffects, estimator: effects.Effects, T: types.FloatArray,
+    X: types.FloatArray | None, column: int,
+) -> TreatmentEffects:
+  """Returns effects with the intervals that the method has."""
+  values = found.curve[:, 0]
+  if isinstance(estimator, linear_estimator.LinearEstimator):
+    return found._replace(band=_line_band(estimator, T, X, column, values))
+  if not isinstance(estimator, iv_estimator.IVEstimator) or (
+      not estimator.has_intervals):
+    return found
+  band = estimator.levels_interval(
+      column, values, level=LEVEL, uniform=True)
+  found = found._replace(
+      band=np.stack([band.low, band.high], axis=1),
+      bias_share=float(np.mean(band.bias_share)))
+  if np.isnan(found.derivative):
+    return found
+  slope = estimator.average_derivative(column, level=LEVEL)
+  return found._replace(debiased_derivative=tuple(
+      float(each[0]) for each in (slope.estimate, slope.low, slope.high)))
+
+
+def _line_band(
+    estimator: linear_estimator.LinearEstimator, T: types.FloatArray,
     X: types.FloatArray | None, column: int, values: types.FloatArray,
 ) -> types.FloatArray | None:
   """Returns intervals of a linear fit at values of one treatment."""
-  if not isinstance(estimator, linear_estimator.LinearEstimator) or (
-      estimator.inference_ is None or not estimator.inference_.constant):
+  if estimator.inference_ is None or not estimator.inference_.constant:
     return None
   means = np.concatenate([
       T.mean(axis=0), [] if X is None else X.mean(axis=0), [1.]])

@@ -19,12 +19,17 @@ from dfiv_ope.iv import (
   roles,
   summary_lines,
 )
-from dfiv_ope.iv.diagnostics import messages, strength, weak_instruments
+from dfiv_ope.iv.diagnostics import (
+  curve_words,
+  messages,
+  strength,
+  weak_instruments,
+)
 
-# Said of methods whose estimates have no intervals.
+# Said of linear fits that have no intervals.
 NO_INTERVALS = (
-    'Standard errors and confidence intervals of this method are not given '
-    'yet: the numbers are point estimates. two_sls has them.')
+    'There are no confidence intervals: penalties other than the defaults pick '
+    'the answer. The numbers are point estimates.')
 # Shares of the work: the fit itself, and plain regression beside it.
 _FIT, _PLAIN = 0.8, 0.9
 
@@ -118,7 +123,7 @@ def fit(
       'splits': {'count': len(estimator.models_),
                  'spread': estimator.split_spread_},
       'coefficients': _coefficients(estimator, plain, columns),
-      **_inference(estimator),
+      **_inference(estimator, effects, T),
       'effects': [_effects(each) for each in effects],
       'plain_regression': (
           'least squares' if isinstance(plain, estimators.TwoSLS)
@@ -174,10 +179,19 @@ def _coefficients(
   return found
 
 
-def _inference(estimator: iv_estimator.IVEstimator) -> dict[str, Any]:
-  """Returns intervals, checks, tests and sets of a linear fit."""
-  if not isinstance(estimator, linear_estimator.LinearEstimator) or (
-      estimator.inference_ is None):
+def _inference(
+    estimator: iv_estimator.IVEstimator,
+    effects: list[effect_table.TreatmentEffects], T: types.FloatArray,
+) -> dict[str, Any]:
+  """Returns intervals, checks, tests and sets of a fit."""
+  if not isinstance(estimator, linear_estimator.LinearEstimator):
+    return {
+        'intervals': curve_words.intervals(effects),
+        'checks': [
+            sentence for column, each in enumerate(effects)
+            for sentence in curve_words.sentences(each, T[:, column])],
+        'tests': [], 'weak_sets': []}
+  if estimator.inference_ is None:
     return {'intervals': NO_INTERVALS, 'checks': [], 'tests': [],
             'weak_sets': []}
   found = estimator.inference_
@@ -204,6 +218,14 @@ def _effects(found: effect_table.TreatmentEffects) -> dict[str, Any]:
       'treatment': found.treatment, 'base': found.base,
       'levels': [level._asdict() for level in found.levels],
       'average_derivative': found.derivative,
+      'debiased_average_derivative': (
+          None if found.debiased_derivative is None
+          else list(found.debiased_derivative)),
+      'bias_share': found.bias_share,
+      'band': [] if found.band is None else [
+          {'value': value, 'low': low, 'high': high}
+          for value, (low, high) in zip(
+              found.curve[:, 0].tolist(), found.band.tolist(), strict=True)],
       'plain_average_derivative': found.plain_derivative}
 
 

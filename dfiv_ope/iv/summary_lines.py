@@ -82,5 +82,6 @@ def set_labels(found: results.LinearFit) -> list[tuple[str, str]]:
   robust = found.weak.robust and found.treatments == 1
   return [
       (results.ANDERSON_RUBIN, 'Anderson-Rubin' + (
-          f', {found.covariance_kind}' if robust else ', equal variances')),
+          f', {covariances.of_sets(found.covariance_kind)}' if robust
+          else ', equal variances')),
       (results.CLR, 'conditional LR, equal variances')]

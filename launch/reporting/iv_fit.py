@@ -1,8 +1,11 @@
 """The page of `iv fit`: the dose-response, the effects, the first stage."""
 
 from collections.abc import Mapping
+import math
 from typing import TYPE_CHECKING, Any
 import warnings
+
+import numpy as np
 
 from dfiv_ope import visible_text
 from dfiv_ope.launch.reporting import figures, iv_fit_tables, page
@@ -87,8 +90,7 @@ def _picture(
       caption='Average outcome, were all rows given one value of the '
               'treatment; other treatments and covariates stay as they are '
               'in each row. '
-              + ('The band is the 95 % confidence interval at each value. '
-                 if any(each.band is not None for each in effects) else '')
+              + _band_words(effects)
               + ('' if few and len(effects) == 1 else
                  'Dotted lines are the 10, 25, 50, 75 and 90 % quantiles of '
                  'the treatment, which the table has; the curve runs from its '
@@ -96,6 +98,15 @@ def _picture(
   with warnings.catch_warnings():
     warnings.simplefilter('ignore')  # Of letters that a font does not have.
     return page.picture(figure)
+
+
+def _band_words(effects: list['effect_table.TreatmentEffects']) -> str:
+  if not any(each.band is not None for each in effects):
+    return ''
+  if any(math.isfinite(each.bias_share) for each in effects):
+    return ('The band holds the whole curve in 95 % of samples, with what '
+            'penalties may hide; it is left out where it is unbounded. ')
+  return 'The band is the 95 % confidence interval at each value. '
 
 
 def _panel(
@@ -112,8 +123,9 @@ def _panel(
         axes.axvline(level.value, color='#808080', linewidth=0.8,
                      linestyle=':', zorder=0)
     if effects.band is not None:
+      finite = np.where(np.isfinite(effects.band), effects.band, np.nan)
       axes.fill_between(
-          values, *effects.band.T, color=style.color, alpha=0.2, linewidth=0)
+          values, *finite.T, color=style.color, alpha=0.2, linewidth=0)
     for each, line, place in (
         (_PLAIN, plain, 'plain_outcome'), (style, ours, 'outcome')):
       axes.plot(values, line, color=each.color, linestyle=each.dash)

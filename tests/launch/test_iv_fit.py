@@ -75,8 +75,17 @@ def test_coefficients_and_tests_are_those_of_the_estimator(
       each.name for each in model.inference_.tests]
   assert found['weak_sets'][0]['set'] == model.weak_instrument_set().text()
   curved = iv_summary('sales.csv', *ROLES, '--method', 'sieve')
-  assert curved['checks'] == [] == curved['tests']
-  assert 'of this method are not given yet' in curved['intervals']
+  assert curved['tests'] == []
+  assert curved['intervals'].startswith(
+      'Average derivative and 95 % confidence interval: by price 2.9')
+  assert curved['checks'][0].startswith('Plain regression of price')
+  assert 'is a bound on bias' in curved['checks'][-2]
+  effects = curved['effects'][0]
+  model = estimators.SieveIV().fit(rows.sales, rows.price, Z=rows.cost)
+  band = model.dose_response_interval(
+      [each['value'] for each in effects['band']], uniform=True)
+  assert [each['low'] for each in effects['band']] == pytest.approx(band.low)
+  assert effects['bias_share'] == pytest.approx(np.mean(band.bias_share))
 
 
 def test_the_first_stage_is_that_of_the_estimator(iv_summary, sales_rows):
@@ -175,7 +184,7 @@ def test_the_directory_has_model_summary_table_and_page(fitted, iv_summary):
               if each['name'] == 'price')
   assert (f'Slope and 95 % confidence interval: price {slope["value"]:.4g} '
           f'[{slope["low"]:.4g}, {slope["high"]:.4g}] (HC1' in page)
-  assert 'argue for them.' in page and 'Anderson-Rubin, HC1' in page
+  assert 'argue for them.' in page and 'Anderson-Rubin, HC3' in page
   assert 'src=' not in page
   assert record['digest'] in page
 

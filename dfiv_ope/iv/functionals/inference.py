@@ -159,7 +159,7 @@ class Inference:
          for point in self._points('T_grid', T_grid)],
         level, uniform=uniform, shift=True)
 
-  def levels_of_one(
+  def levels_interval(
       self, treatment: int, values: types.FloatArray, *, level: float = 0.95,
       uniform: bool = False,
   ) -> intervals.FunctionalIntervals:

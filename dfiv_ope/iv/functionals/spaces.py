@@ -19,6 +19,8 @@ from dfiv_ope.iv import features
 _ROUGH, _ROUGHNESS = 100, 0.5
 # Most columns: one for so many rows.
 ROWS_A_COLUMN, _MOST_COLUMNS = 10, 100
+# Rows that tell the bandwidth of rough features.
+_BANDWIDTH_ROWS = 1000
 # Rows whose features are in memory at the same time.
 _BLOCK = 4096
 
@@ -40,18 +42,21 @@ class Space:
       seed: of the rough features.
     """
     self._own = own
+    columns = np.concatenate(points, axis=1)
+    bandwidth = features.median_bandwidth(
+        columns[::-(-len(columns) // _BANDWIDTH_ROWS)])
     self._rough = []
     for place in range(len(points)):
-      columns = np.concatenate(points[:place + 1], axis=1)
+      width = sum(each.shape[1] for each in points[:place + 1])
       self._rough.append(features.ExponentialFeatures(
-          features.median_bandwidth(columns) * np.sqrt(columns.shape[1]),
-          size=_ROUGH, seed=(seed, 9, place)))
-    self._scale, self._rotation = 1., np.zeros((0, 0))
-    first = self._blocks(points, self._own_columns)
-    first = first - first.mean(axis=0)
+          bandwidth[:width] * np.sqrt(width), size=_ROUGH,
+          seed=(seed, 9, place)))
+    found = self._blocks(points, self._own_columns)
     # A method that found nothing has constant features.
-    self._scale = float(np.sqrt(np.mean(np.sum(first ** 2, axis=1)))) or 1.
-    both = self._blocks(points, self._both)
+    self._scale = float(np.sqrt(np.sum(np.var(found, axis=0)))) or 1.
+    both = np.concatenate([
+        found / self._scale, self._blocks(points, self._rough_columns)],
+        axis=1)
     most = min(_MOST_COLUMNS, len(both) // ROWS_A_COLUMN)
     self._rotation = _leading(both - both.mean(axis=0), most)
     self.rows = _with_constant(both @ self._rotation)
@@ -64,11 +69,15 @@ class Space:
   def _own_columns(self, *points: types.FloatArray) -> types.FloatArray:
     return np.asarray(self._own(*points), np.float64)
 
+  def _rough_columns(self, *points: types.FloatArray) -> types.FloatArray:
+    return _ROUGHNESS * np.concatenate([
+        rough(np.concatenate(points[:place + 1], axis=1))
+        for place, rough in enumerate(self._rough)], axis=1)
+
   def _both(self, *points: types.FloatArray) -> types.FloatArray:
-    return np.concatenate(
-        [self._own_columns(*points) / self._scale, *(
-            _ROUGHNESS * rough(np.concatenate(points[:place + 1], axis=1))
-            for place, rough in enumerate(self._rough))], axis=1)
+    return np.concatenate([
+        self._own_columns(*points) / self._scale,
+        self._rough_columns(*points)], axis=1)
 
   @staticmethod
   def _blocks(

@@ -86,6 +86,16 @@ def of_scores(
       rows / freedom if settings.kind == 'HC1' else 1.)
 
 
+def of_sets(kind: str) -> str:
+  """Returns the kind of weak-instrument-robust sets of a fit.
+
+  They rest on a test of several moments at once, for which HC1 is too small:
+  with three instruments and 200 rows it refuses a true value in 6.0 to 6.6 %
+  of samples instead of 5, HC3 in 5.4 to 5.6 (docs/iv-inference.md).
+  """
+  return 'HC3' if kind == 'HC1' else kind
+
+
 def adjusted(
     residuals: types.FloatArray,
     settings: Settings,

@@ -133,7 +133,7 @@ def fit(
               basis, left, freedom=rows.first_freedom,
               leverages=_first_leverages(rows, settings.covariance)),
           first_denominator),
-      weak=_weak(rows, parts, noise, first_denominator, settings.covariance))
+      weak=_weak(rows, parts, noise.of_sets(), first_denominator))
 
 
 def _estimate(
@@ -178,16 +178,16 @@ def _tests(
 
 def _weak(
     rows: system.System, parts: k_class.Parts, noise: noise_models.Noise,
-    denominator: float, settings: covariances.Settings,
+    denominator: float,
 ) -> weak_sets.Statistics:
   """Returns what weak-instrument-robust sets are made of."""
   moments = rows.instruments.T @ rows.left
   covariance = np.zeros([0, 0])
   if noise.robust and moments.size <= _MOST_MOMENTS:
     left = rows.left - rows.instruments @ moments
-    leverages = _first_leverages(rows, settings)
+    leverages = _first_leverages(rows, noise.settings)
     if leverages is not None:
-      left = covariances.adjusted(left.T, settings, lambda: leverages).T
+      left = covariances.adjusted(left.T, noise.settings, lambda: leverages).T
     scores = (left[:, :, None] * rows.instruments[:, None, :]).reshape(
         len(left), -1)
     covariance = noise.of(

@@ -1,5 +1,6 @@
 """How the noise of a linear model is taken: equal, robust, clustered, HAC."""
 
+import dataclasses
 import math
 
 from dfiv_ope import types
@@ -10,6 +11,7 @@ class Noise:
   """Covariances of what linear estimators err by, of one kind.
 
   Attributes:
+    settings: which kind.
     bandwidth: of HAC, in rows; 0 of others.
     denominator: degrees of freedom of t and F; infinite where the normal and
       the chi-square stand for them.
@@ -19,7 +21,8 @@ class Noise:
       self, rows: system.System, settings: covariances.Settings,
       clusters: types.FloatArray | None):
     """Initialises it with rows, a kind and codes of clusters [n, ways]."""
-    self._rows, self._settings, self._clusters = rows, settings, clusters
+    self._rows, self._clusters = rows, clusters
+    self.settings = settings
     self.bandwidth = 0.
     self.denominator = math.inf
     if settings.debiased:
@@ -30,7 +33,15 @@ class Noise:
   @property
   def robust(self) -> bool:
     """Whether variances may differ, or rows depend."""
-    return self._settings.kind != covariances.UNADJUSTED
+    return self.settings.kind != covariances.UNADJUSTED
+
+  def of_sets(self) -> 'Noise':
+    """Returns what weak-instrument-robust sets take for the noise."""
+    if covariances.of_sets(self.settings.kind) == self.settings.kind:
+      return self
+    return Noise(self._rows, dataclasses.replace(
+        self.settings, kind=covariances.of_sets(self.settings.kind)),
+        self._clusters)
 
   def settle(self, residuals: types.FloatArray) -> None:
     """Chooses the bandwidth of HAC by the scores of residuals [n]."""
@@ -39,7 +50,7 @@ class Noise:
       treatment = rows.basis @ (rows.basis.T @ rows.treatment)
       others = rows.regressors[:, int(rows.constant):]
       return (treatment.sum(axis=1) + others.sum(axis=1)) * residuals
-    self.bandwidth = covariances.bandwidth_of(self._settings, series)
+    self.bandwidth = covariances.bandwidth_of(self.settings, series)
 
   def of(
       self, loadings: types.FloatArray, residuals: types.FloatArray, *,
@@ -54,11 +65,11 @@ class Noise:
       leverages: of the regression, [n]; for HC2 and HC3.
     """
     if not self.robust:
-      count = freedom if self._settings.debiased else len(residuals)
+      count = freedom if self.settings.debiased else len(residuals)
       return loadings.T @ loadings * (residuals @ residuals / count)
     if leverages is not None:
       residuals = covariances.adjusted(
-          residuals, self._settings, lambda: leverages)
+          residuals, self.settings, lambda: leverages)
     return covariances.of_scores(
-        loadings * residuals[:, None], self._settings, freedom=freedom,
+        loadings * residuals[:, None], self.settings, freedom=freedom,
         clusters=self._clusters, bandwidth=self.bandwidth)
