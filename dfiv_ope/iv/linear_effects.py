@@ -94,7 +94,9 @@ class LinearEffects(abc.ABC):
           'Levels have no interval where effects of groups are absorbed, only '
           'differences have. Ask for effect_interval.')
     grid = self._points('T_grid', T_grid)
-    covariate = arrays.held(self.covariate_, given, self.names_.covariate)
+    covariate = self.covariate_
+    if given:
+      covariate = arrays.held(covariate, given, self.names_.covariate)
     means = np.zeros(0) if covariate is None else covariate.mean(axis=0)
     contrasts = np.concatenate([
         grid, np.tile(np.append(means, 1.), (len(grid), 1))], axis=1)
