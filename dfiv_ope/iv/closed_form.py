@@ -177,7 +177,6 @@ def cross_fit(
     stage1_penalties: Sequence[float],
     stage2_penalties: Sequence[float],
     slack: float = 0.,
-    moment_penalty: float | None = None,
 ) -> two_stage.Solution:
   """Solves both stages on all rows, each half predicted by the other.
 
@@ -197,9 +196,6 @@ def cross_fit(
     stage2_penalties: candidates of lambda2.
     slack: lambda2 is the largest candidate whose loss is within so many
       standard errors of the least.
-    moment_penalty: of the projection on the predicted stage-2 features, which
-      are then the instruments of the actual ones (`two_stage.projected`);
-      None for Eq. (9), which takes them as these.
 
   Returns:
     The solution; its stage-1 weights are those of all rows, its losses the
@@ -207,19 +203,13 @@ def cross_fit(
   """
   sums1, sums2 = two_stage.stage1_sums(first), two_stage.stage1_sums(second)
   stage1 = _stage1(sums1, sums2, stage1_penalties)
-  held_out = [two_stage.stage2_sums(*each) for each in (
-      (first, stage1.second), (second, stage1.first))]
-  fitted, whole = held_out, ridge.merge(*held_out)
-  if moment_penalty is not None:
-    moments = [two_stage.moment_sums(*each) for each in (
-        (first, stage1.second), (second, stage1.first))]
-    fitted = [two_stage.projected(each, moment_penalty) for each in moments]
-    whole = two_stage.projected(ridge.merge(*moments), moment_penalty)
-  losses = [
-      two_stage.held_out_losses(some, others, stage2_penalties)[1]
-      for some, others in zip(fitted, held_out[::-1], strict=True)]
+  outcome1 = two_stage.stage2_sums(first, stage1.second)
+  outcome2 = two_stage.stage2_sums(second, stage1.first)
+  losses1 = two_stage.held_out_losses(outcome1, outcome2, stage2_penalties)[1]
+  losses2 = two_stage.held_out_losses(outcome2, outcome1, stage2_penalties)[1]
   return _solution(
-      stage1, whole, stage2_penalties, np.mean(losses, axis=0), slack=slack)
+      stage1, ridge.merge(outcome1, outcome2), stage2_penalties,
+      np.add(losses1, losses2) / 2., slack=slack)
 
 
 def cross_fit_sums(

@@ -171,8 +171,8 @@ def _with_intervals(
   if np.isnan(found.derivative):
     return found
   slope = estimator.average_derivative(column, level=LEVEL)
-  return found._replace(debiased_derivative=tuple(
-      float(each[0]) for each in (slope.estimate, slope.low, slope.high)))
+  return found._replace(debiased_derivative=(
+      float(slope.estimate[0]), float(slope.low[0]), float(slope.high[0])))
 
 
 def _line_band(

@@ -46,7 +46,8 @@ PARAMETERS = {
     'bandwidth': None}
 
 
-class LinearEstimator(
+# Clusters are given to `fit`, and intervals have no bound of a bias.
+class LinearEstimator(  # type: ignore[misc]
     linear_effects.LinearEffects, iv_estimator.IVEstimator, method='two_sls',
     dtype=np.float64, most_splits=0, parameters=PARAMETERS,
     configurable=False):

@@ -89,6 +89,7 @@ def _own(effect: Curve) -> str:
 
 
 def _bias(effect: Curve) -> str:
+  assert effect.band is not None
   share = f'{100. * effect.bias_share:.0f} %'
   if not np.isfinite(effect.band).all():
     return (f'The band of {effect.treatment} is unbounded at some values: the '
@@ -122,5 +123,6 @@ def _overlap(effect: Curve, rows: types.FloatArray) -> str:
 
 def _outside(effect: Curve, column: int) -> types.FloatArray:
   """Returns where a column of the curve lies outside of the band, [points]."""
+  assert effect.band is not None
   line = effect.curve[:, column]
   return (line < effect.band[:, 0]) | (line > effect.band[:, 1])

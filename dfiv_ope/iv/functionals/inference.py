@@ -69,6 +69,8 @@ class Inference:
     treatment, instrument, outcome, covariate = (
         None if each is None else scale.apply(each)
         for each, scale in zip(rows, fitted.scales, strict=True))
+    assert treatment is not None and instrument is not None
+    assert outcome is not None
     self._space = spaces.Space(
         self._structural, _given(treatment, covariate), seed=fitted.seed)
     told = spaces.Space(
@@ -102,6 +104,7 @@ class Inference:
     (start, covariate), (end, _) = (
         [None if each is None else np.broadcast_to(
             each, (count, each.shape[1])) for each in pair] for pair in ends)
+    assert start is not None and end is not None
     return self._intervals([
         self._difference(
             start[row], end[row],
@@ -229,9 +232,11 @@ class Inference:
   ) -> types.FloatArray:
     """Returns what f is linear in at raw points, [B, D]."""
     scales = self._fitted.scales
-    return self._space(*_given(
-        scales.treatment.apply(T),
-        None if X is None else scales.covariate.apply(X)))
+    given = None
+    if X is not None:
+      assert scales.covariate is not None
+      given = scales.covariate.apply(X)
+    return self._space(*_given(scales.treatment.apply(T), given))
 
   def _level(
       self, point: types.FloatArray, X: types.FloatArray | None,

@@ -117,8 +117,7 @@ def _fit_one(
   model.adopt(closed_form.cross_fit(
       model.features(stage1), model.features(stage2),
       stage1_penalties=config.stage1_penalties,
-      stage2_penalties=config.stage2_penalties, slack=config.slack,
-      moment_penalty=config.moment_penalty))
+      stage2_penalties=config.stage2_penalties))
   return model
 
 

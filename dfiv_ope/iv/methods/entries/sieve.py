@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from dfiv_ope import configs, registry
+from dfiv_ope import registry
 from dfiv_ope.iv import bases
 from dfiv_ope.iv.methods.entries import penalties
 
@@ -23,12 +23,6 @@ class Config:
       are not tried.
     stage1_penalties: candidates of lambda1.
     stage2_penalties: candidates of lambda2.
-    slack: lambda2 is the largest candidate whose held-out loss is within so
-      many standard errors of the least.
-    moment_penalty: ridge penalty of the projection on predicted stage-2
-      features, which are then the instruments of the actual ones: a stage 1
-      that shrinks costs precision, and makes no effect larger. None for Eq.
-      (9), which takes them as the actual ones.
   """
   treatment_bases: tuple[bases.Basis, ...] = (
       bases.Hermite(1), bases.Hermite(2),
@@ -43,8 +37,6 @@ class Config:
   most_columns: int = 1300
   stage1_penalties: tuple[float, ...] = penalties.CANDIDATES
   stage2_penalties: tuple[float, ...] = penalties.CANDIDATES
-  slack: float = 0.05
-  moment_penalty: float | None = 1e-6
 
   def __post_init__(self) -> None:
     if self.interaction < 1:
@@ -53,15 +45,12 @@ class Config:
     for name in ('treatment_bases', 'covariate_bases'):
       if not getattr(self, name):
         raise ValueError(f'{name} must name at least one basis, got none.')
-    configs.check_at_least(self, 0, 'slack')
-    if self.moment_penalty is not None:
-      configs.check_positive(self, 'moment_penalty')
     penalties.check(self)
 
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-    version=2, configs=CONFIGS,
+    version=1, configs=CONFIGS,
     cost={'fixed': 4.},
     style=registry.Style(
         label='Sieve IV', family=registry.CLOSED_FORM, color='#009e73',
