@@ -48,6 +48,8 @@ _HEAVY_ROWS, HEAVY = 0.001, 0.3
 CHECK = 'check_'
 # Values that differ by less of their standard error are equal.
 _TIE = 1e-4
+# A correction of more data errors is no chance.
+_CORRECTIONS = 2.
 # Draws of the training's randomness for each resample.
 _TRAINING_DRAWS = 50
 
@@ -78,6 +80,11 @@ class Interval(NamedTuple):
     """Share of the variance that comes with the data; nan for one run."""
     data, training = self.data_error ** 2, self.training_error ** 2
     return data / (data + training) if data + training else float('nan')
+
+  @property
+  def contradicted(self) -> bool:
+    """Whether the log's own Bellman equation speaks against the estimate."""
+    return abs(self.correction) > _CORRECTIONS * self.data_error
 
 
 def contributions(

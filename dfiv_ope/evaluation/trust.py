@@ -153,6 +153,13 @@ def _agreement(
   chance = (interval.high - interval.low - sum(interval.reach)) / 2.
   gap = max(interval.reach)
   if gap <= max(chance, _NOTED * scale):
+    missing = interval.correction
+    if interval.contradicted and abs(missing) > _NOTED * scale:
+      yield Reason(
+          CARE, f'The log says that {missing:.2g} is missing from the estimate '
+          f'{estimate:.4g}, whose standard error is '
+          f'{interval.data_error:.2g}. The interval reaches there; another '
+          'method may be nearer.')
     return
   name, value = max(
       (('correction', estimate + interval.correction), *known.items()),

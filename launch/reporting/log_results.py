@@ -15,9 +15,6 @@ from dfiv_ope.results import rows as rows_lib
 
 # Of all intervals of a report.
 LEVEL = 0.95
-# A method whose correction is more of its standard errors is off the log's own
-# Bellman equation by more than chance.
-_CORRECTIONS = 2.
 # What a selection says of a candidate.
 _SCORES = ['tournament', 'projected_bellman_error', 'chosen']
 
@@ -75,9 +72,7 @@ class MethodResult:
   @property
   def contradicted(self) -> bool:
     """Whether the log's own Bellman equation speaks against the method."""
-    found = self.interval
-    return found is not None and (
-        abs(found.correction) > _CORRECTIONS * found.data_error)
+    return self.interval is not None and self.interval.contradicted
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

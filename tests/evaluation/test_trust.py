@@ -30,6 +30,18 @@ def test_unrelated_estimators_make_the_grade(checks, grade):
   assert trust.judge(_answer(checks), _GOOD).grade == grade
 
 
+def test_a_correction_beyond_chance_needs_care():
+  # Chance is twice the data error here.
+  assert trust.judge(
+      _answer(correction=2.9, chance=3.), _GOOD).grade == trust.TRUST
+  answer = _answer(correction=2.9, chance=3.)
+  narrow = answer.interval._replace(data_error=1.4)
+  (reason,) = trust.judge(answer._replace(interval=narrow), _GOOD).reasons
+  assert reason.startswith(
+      'The log says that 2.9 is missing from the estimate 100, whose standard '
+      'error is 1.4.')
+
+
 def test_a_wide_interval_may_be_trusted():
   assert trust.judge(_answer((100., 110.), chance=15.), _GOOD) == (
       trust.Trust(trust.TRUST))
