@@ -23,6 +23,7 @@ class EffectIntervals(abc.ABC):
 
   Attributes:
     rows_: of the fit; None if they are too large to keep, or were not saved.
+    derivative_lines_: average derivatives in words, of one that was loaded.
   """
 
   _dtype: type
@@ -31,6 +32,7 @@ class EffectIntervals(abc.ABC):
   scales_: types.IVBatch
   names_: types.IVBatch
   rows_: types.IVBatch | None = None
+  derivative_lines_: tuple[str, ...] = ()
   _intervals_of: tuple[Any, inference_lib.Inference] | None = None
 
   @abc.abstractmethod
@@ -135,11 +137,12 @@ class EffectIntervals(abc.ABC):
     return inference_lib.Inference(
         self._fitted(), arrays.batch(Y, T, Z, X), groups=groups)
 
-  def _derivative_lines(self) -> list[str]:
+  def derivative_lines(self) -> list[str]:
     """Returns average derivatives in words, for a summary."""
     rows = self.rows_
-    if not self.has_intervals or rows is None or (
-        rows.treatment.shape[1] > _MOST_TREATMENTS):
+    if rows is None:
+      return list(self.derivative_lines_)
+    if not self.has_intervals or rows.treatment.shape[1] > _MOST_TREATMENTS:
       return []
     names = self.names_.treatment or [
         f'treatment {place}' if rows.treatment.shape[1] > 1 else 'treatment'
@@ -154,6 +157,7 @@ class EffectIntervals(abc.ABC):
     """Keeps the rows of a fit for intervals."""
     numbers = sum(each.size for each in rows if each is not None)
     self.rows_ = rows if numbers <= _MOST_NUMBERS else None
+    self.derivative_lines_ = ()
     self._intervals_of = None
 
   def _inferred(self, groups: Any) -> inference_lib.Inference:

@@ -169,7 +169,7 @@ class IVEstimator(
         *summaries.first_stage(first),
     ]
     lines += summary_lines.losses(self.history_)
-    lines += self._derivative_lines()
+    lines += self.derivative_lines()
     lines += [f'Warning: {each}' for each in (
         self.underidentified_, *first.warnings(),
         *self._training_warnings()) if each]

@@ -56,6 +56,10 @@ class LinearEffects(abc.ABC):
           f'{found.treatments}, counted from 0.')
     return found.combine(np.eye(len(found.coefficients))[[treatment]], level)
 
+  def derivative_lines(self) -> list[str]:
+    """Returns nothing: the table of coefficients has the slopes."""
+    return []
+
   def dose_response_interval(
       self, T_grid: Any, *, level: float = 0.95, uniform: bool = False,
   ) -> results.Intervals:

@@ -70,6 +70,7 @@ def save(estimator: Any, directory: pathlib.Path) -> None:
       'outcome_is_vector': estimator.outcome_is_vector_,
       'rows': estimator.n_rows_,
       'history': estimator.history_,
+      'derivative_lines': estimator.derivative_lines(),
       'inference': None if inference is None else records.record(inference),
       'versions': versions.versions(),
   }, indent=2), encoding='utf-8')
@@ -117,6 +118,7 @@ def load(directory: pathlib.Path, classes: Mapping[str, type]) -> Any:
   estimator.outcome_is_vector_ = record['outcome_is_vector']
   estimator.n_rows_ = record['rows']
   estimator.history_ = record['history']
+  estimator.derivative_lines_ = tuple(record.get('derivative_lines', ()))
   estimator.underidentified_ = record.get('underidentified', '')
   names = record.get('names', {})
   estimator.names_ = types.IVBatch(*(

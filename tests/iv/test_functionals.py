@@ -183,6 +183,13 @@ def test_every_method_has_intervals(method, parameters):
   assert np.all(band.low < band.high)
 
 
+@pytest.mark.filterwarnings('ignore')
+def test_kernel_methods_hold_the_effect_beside_a_covariate():
+  ate = _fit(estimators.KIV, {'n_splits': 1}, covariate=True).ate_interval(
+      -1., 1.)
+  assert ate.low[0] < 2. * np.sin(1.) < ate.high[0] < 4.
+
+
 def test_a_loaded_estimator_takes_rows_again(tmp_path):
   model = _fit()
   model.save(tmp_path / 'model')

@@ -92,10 +92,11 @@ def test_the_mean_over_splits_has_a_smaller_error_and_spread():
     Y, T, Z = data(rows=200, seed=seed)
     for count in errors:
       for state in (0, 1):
-        # More folds than two leave less to average.
+        # More folds than two leave less to average, and so does stage 2 by
+        # moments, whose one split is as good as five of the paper's here.
         model = estimators.KIV(
             n_splits=count, random_state=state, folds=2, slack=0.,
-            search_bandwidths=False)
+            search_bandwidths=False, moment_penalty=None)
         errors[count].append(
             model.fit(Y, T, Z=Z).predict(points) - np.abs(points))
   mean = {count: np.mean(np.square(each)) for count, each in errors.items()}

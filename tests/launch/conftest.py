@@ -48,8 +48,13 @@ class CommandLine:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=_environment(), **kwargs)
 
-  def __call__(self, *arguments, cwd='.'):
+  def __call__(self, *arguments, cwd='.', **kwargs):
     """Runs a command to its end, in a process that need not load libraries."""
+    if kwargs:  # Of a process of its own.
+      process = self.popen(*arguments, cwd=cwd, **kwargs)
+      output, errors = process.communicate(timeout=_LIMIT)
+      return subprocess.CompletedProcess(
+          arguments, process.returncode, output, errors)
     if self._server is None:
       self._server = subprocess.Popen(
           [sys.executable, pathlib.Path(__file__).with_name('warm_start.py')],
