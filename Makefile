@@ -33,9 +33,10 @@ demo: .venv/installed  ## Policy, log, all estimators and a report on catch.
 	'$(BIN)/dfiv-ope dataset import log.csv --out data/mine'." | tr -s '[:space:]' ' '
 	@echo
 
-# A file of tests stays with one worker: its fixtures are made once.
+# A file of tests stays with one worker: its fixtures are made once. Products
+# of matrices take one thread each, so that workers do not wait for each other.
 test: .venv/installed  ## Runs all tests, on two cores.
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 # mypy knows the mapped packages only where they lie inside dfiv_ope.
 lint: .venv/installed  ## Checks style (ruff) and types (mypy).
