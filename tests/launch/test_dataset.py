@@ -158,7 +158,10 @@ def test_a_served_dataset_streams_to_another_process(command, dataset):
   with socket.socket() as probe:
     probe.bind(('localhost', 0))
     port = probe.getsockname()[1]
-  process = command.popen('dataset', 'serve', dataset, '--port', str(port))
+  # Shells let what they run in the background ignore Ctrl-C.
+  process = command.popen(
+      'dataset', 'serve', dataset, '--port', str(port),
+      preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
   sampler = sampling.Streaming(
       f'localhost:{port}', batch_size=256, timeout_seconds=600)
   rewards = sampler.sample().reward
