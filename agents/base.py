@@ -269,7 +269,7 @@ def half_sums(
   Parts go to the halves in turns, so that both see all of the log.
 
   Args:
-    sums: returns those of a part; a `tf.function`, to be fast.
+    sums: returns those of a part.
     parts: gives the log.
 
   Returns:
