@@ -9,7 +9,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint lock clean
+.PHONY: help demo test lint site lock clean
 
 help:  ## Lists the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -46,6 +46,14 @@ lint: .venv/installed  ## Checks style (ruff) and types (mypy).
 	cp -r agents envs datasets launch build/typed/dfiv_ope/
 	cd build/typed && ../../$(BIN)/mypy --config-file ../../pyproject.toml \
 	  -p dfiv_ope
+
+# The site is files: nothing is fetched when a page is read. Its search asks a
+# server for its index, which `python -m http.server` is.
+site: .venv/installed  ## Builds the documentation, warnings as errors.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site/index.html is there; to search in it: \
+	'$(BIN)/python -m http.server -d build/site'" | tr -s '[:space:]' ' '
+	@echo
 
 lock:  ## Rewrites constraints.txt from a new resolution of all extras.
 	rm -rf build/lock && $(PYTHON) -m venv build/lock

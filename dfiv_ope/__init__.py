@@ -17,7 +17,7 @@ import logging
 import os
 from typing import Any
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 
 # TensorFlow reads it when it is first imported: errors only.
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')

@@ -1,0 +1,149 @@
+"""Writes the numbers that pages quote, from the results they come from.
+
+    python docs/generators/quotes.py --write
+
+A block of PAGES between `<!-- quoted: NAME -->` and `<!-- end -->` is what
+the function NAME here makes of docs/results and of the suite's stored results.
+tests/test_readme.py fails where they differ.
+"""
+
+import argparse
+import csv
+import pathlib
+import re
+import sys
+
+import markdown_tables
+
+from dfiv_ope import agents
+from dfiv_ope.iv import methods as iv_methods
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+_RESULTS = ROOT / 'docs' / 'results'
+PAGES = (ROOT / 'README.md', _RESULTS / 'index.md')
+_SUITE = ROOT / 'dfiv_ope' / 'evaluation' / 'suite_results.csv'
+_TASKS = ('catch', 'mountain_car', 'cartpole')
+_NOISE = '0.2'
+# In this order; those that were not run on the suite are said to be so.
+_POLICY_METHODS = ('lstd', 'kiv', 'dfiv', 'fqe', 'deepgmm', 'deepiv', 'wis')
+_IV_METHODS = ('dfiv', 'deepiv', 'deepgmm', 'sieve', 'kiv', 'two_sls')
+_PLUG_IN = 'DFIV (plug-in)'
+_SIZES = ('1000', '5000')
+_BLOCK = re.compile(
+    r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
+
+
+def suite_lines(method: str) -> dict[str, dict[str, str]]:
+  """Returns the suite's results of a method on all cases, by half."""
+  with _SUITE.open(encoding='utf-8', newline='') as file:
+    return {line['half']: line for line in csv.DictReader(file)
+            if line['group'] == 'all cases' and line['method'] == method}
+
+
+def ope_errors(method: str) -> dict[tuple[str, str], markdown_tables.Line]:
+  """Returns the errors in % of a method by task and noise ('log': naive)."""
+  page = _RESULTS / 'ope.md'
+  (table,) = markdown_tables.with_columns(page, 'method', 'task', 'in %')
+  found = {(line['task'], line['noise']): line for line in table
+           if line['method'] == method}
+  if method == 'dfiv':  # Those of the table are LSTD-Q on its features.
+    variants = markdown_tables.with_columns(page, 'variant', 'error in %')[0]
+    found = {
+        (line['task'], line['noise']): {**line, 'in %': line['error in %']}
+        for line in variants if line['variant'] == _PLUG_IN}
+  return found
+
+
+def demand_errors(method: str) -> list[markdown_tables.Line]:
+  """Returns the lines of a method on the demand design."""
+  table = markdown_tables.with_columns(
+      _RESULTS / 'demand.md', 'method', 'rho', 'median')[0]
+  return [line for line in table if line['method'] == method]
+
+
+def ope() -> str:
+  """Returns errors of policy values: the paper's tasks, then the suite."""
+  rows = []
+  for method in ('log', *_POLICY_METHODS):
+    errors = ope_errors(method)
+    held_out = suite_lines(method).get('held_out')
+    if held_out:
+      error = f'{100. * float(held_out["median_error"]):.3g}'
+      holding = round(
+          float(held_out['coverage']) * int(held_out['intervals']))
+      held = f'{holding} of {held_out["intervals"]}'
+      answered = f'{held_out["answered"]} of {held_out["logs"]}'
+    else:
+      error = held = answered = ''
+    label = '(average of the log)' if method == 'log' else (
+        f'{agents.ENTRIES[method].style.label} (`{method}`)')
+    rows.append([
+        label, *(
+            errors.get((task, _NOISE), {}).get('in %', '') for task in _TASKS),
+        error, held, answered])
+  return markdown_tables.write(
+      ['error in %', *_TASKS, 'suite', 'intervals that hold', 'answered'], rows)
+
+
+def ope_all() -> str:
+  """Returns errors of policy values on the paper's tasks at both noises."""
+  columns = [(task, noise) for noise in ('0.2', '0.5') for task in _TASKS]
+  rows = []
+  for method in ('log', *_POLICY_METHODS):
+    errors = ope_errors(method)
+    if not errors:
+      continue
+    seconds = sorted(float(line['CPU s']) for line in errors.values())
+    label = '(average of the log)' if method == 'log' else (
+        _PLUG_IN if method == 'dfiv' else agents.ENTRIES[method].style.label)
+    rows.append([
+        label, *(errors.get(column, {}).get('in %', '') for column in columns),
+        '' if method == 'log' else f'{seconds[0]:g}-{seconds[-1]:g}'])
+  return markdown_tables.write(
+      ['error in %', *(f'{task} {noise}' for task, noise in columns), 'CPU s'],
+      rows)
+
+
+def iv() -> str:
+  """Returns errors on the demand design."""
+  rows = []
+  for method in _IV_METHODS:
+    lines = {line['n']: line for line in demand_errors(method)
+             if line['rho'] == '0.5'}
+    rows.append([
+        f'{iv_methods.ENTRIES[method].style.label} (`{method}`)',
+        *(lines[n]['median'].strip('*') for n in _SIZES),
+        lines[_SIZES[-1]]['CPU s, median']])
+  return markdown_tables.write(
+      ['method', *(f'n = {n}' for n in _SIZES), 'CPU s at n = 5000'], rows)
+
+
+def filled(text: str) -> str:
+  """Returns a page with its quoted blocks written anew."""
+  makers = {'ope': ope, 'ope_all': ope_all, 'iv': iv}
+  return _BLOCK.sub(
+      lambda found: found[1] + '\n' + makers[found[2]]() + '\n' + found[3],
+      text)
+
+
+def main() -> None:
+  """Writes the pages, or says which are not as they should be."""
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument('--write', action='store_true', help='mend them')
+  parser.add_argument(
+      '--check', action='store_true', help='exit with 1 if any differs')
+  options = parser.parse_args()
+  wrong = [page for page in PAGES
+           if filled(page.read_text(encoding='utf-8')) != page.read_text(
+               encoding='utf-8')]
+  for page in wrong:
+    print(f'{page.relative_to(ROOT)} differs from its results.')
+    if options.write:
+      page.write_text(
+          filled(page.read_text(encoding='utf-8')), encoding='utf-8')
+  if wrong and options.check:
+    sys.exit(1)
+
+
+if __name__ == '__main__':
+  main()
