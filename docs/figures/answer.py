@@ -13,6 +13,7 @@ import pathlib
 import sys
 import tempfile
 
+import numpy as np
 import pandas as pd
 
 import dfiv_ope
@@ -23,7 +24,7 @@ _ROWS = _DOCS / 'results' / 'shop.csv'
 _METHODS = ('lstd', 'kiv', 'dfiv', 'fqe', 'drl', 'nearest')
 # Of `make_log.py --truth`, which simulates 40,000 customers.
 _TRUTH = 19.07
-_LOG, _KNOWN = '#6b7280', '#111827'
+_LOG, _KNOWN = '#4b5563', '#111827'
 
 
 def evaluate() -> pd.DataFrame:
@@ -33,7 +34,6 @@ def evaluate() -> pd.DataFrame:
   offers = importlib.import_module('offers')
   with tempfile.TemporaryDirectory() as directory:
     path = pathlib.Path(directory, 'log.csv')
-    import numpy as np
     shop.write(path, np.random.default_rng(0))
     log = dfiv_ope.Log.from_frame(
         pd.read_csv(path), discount=shop.DISCOUNT, episode='customer',
@@ -75,10 +75,12 @@ def draw(rows: pd.DataFrame, path: pathlib.Path) -> None:
       [agents.ENTRIES[str(name)].style.label for name in lines.index])
   axes.set_ylim(len(lines) - 0.4, -1.1)
   for value, words, color, side in (
-      (average.estimate, f'average of the log {average.estimate:.2f} ', _LOG,
+      (average.estimate, f'average of the log {average.estimate:.2f}', _LOG,
        'right'),
-      (truth, f' truth {truth:.2f}', _KNOWN, 'left')):
-    axes.annotate(words, (value, -0.75), ha=side, va='center', color=color)
+      (truth, f'truth {truth:.2f}', _KNOWN, 'left')):
+    axes.annotate(
+        words, (value, -0.75), xytext=(-6 if side == 'right' else 6, 0),
+        textcoords='offset points', ha=side, va='center', color=color)
   axes.spines[['top', 'right', 'left']].set_visible(False)
   axes.tick_params(axis='y', length=0)
   axes.set_xlabel('value of the new policy, discount 0.9')

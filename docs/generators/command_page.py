@@ -15,8 +15,10 @@ def markdown() -> str:
   """Returns the page."""
   parts = [
       '# Commands', '',
-      'What `dfiv-ope COMMAND --help` says. `-h` works on every command, `--version` says which one it is, `--quiet` leaves out notes and '
-      'progress, and `dfiv-ope --install-completion` teaches the shell all names.', '']
+      'What `dfiv-ope COMMAND --help` says. `-h` works on every command, '
+      '`--version` says which one it is, `--quiet` leaves out notes and '
+      'progress, and `dfiv-ope --install-completion` teaches the shell all '
+      'names.', '']
   _add(parts, typer.main.get_command(main.app), ['dfiv-ope'])
   return '\n'.join(parts)
 

@@ -19,7 +19,8 @@ _ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Packages outside dfiv_ope that install inside it.
 _MAPPED = ('agents', 'envs', 'datasets', 'launch')
 # Pages that are files of the repository's root.
-_ROOT_PAGES = {'changelog.md': 'CHANGELOG.md', 'contributing.md': 'CONTRIBUTING.md'}
+_ROOT_PAGES = {
+    'changelog.md': 'CHANGELOG.md', 'contributing.md': 'CONTRIBUTING.md'}
 _LINK = re.compile(r'(?<!!)\[([^\]]+)\]\(([^)\s]+)\)')
 
 
@@ -48,7 +49,9 @@ def on_page_markdown(
     markdown: str, page: Any, config: Any, files: files_lib.Files) -> str:
   """Fills pages of methods, and mends what only a repository can show."""
   uri = page.file.src_uri
-  if uri.startswith('methods/'):
+  if uri == 'methods.md':
+    markdown = method_pages.linked(markdown)
+  elif uri.startswith('methods/'):
     markdown = method_pages.filled(uri, markdown)
   return equations.rendered(_without_dead_links(markdown, uri))
 

@@ -22,7 +22,8 @@ def read(path: pathlib.Path) -> list[list[Line]]:
 
 def with_columns(path: pathlib.Path, *names: str) -> list[list[Line]]:
   """Returns the tables of a page that have all these columns."""
-  return [table for table in read(path) if table and set(names) <= set(table[0])]
+  return [table for table in read(path)
+          if table and set(names) <= set(table[0])]
 
 
 def write(head: list[str], rows: list[list[str]], *, text: int = 1) -> str:

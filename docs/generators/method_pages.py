@@ -27,6 +27,19 @@ def labels(room: str) -> dict[str, str]:
   return {name: entry.style.label for name, entry in _ROOMS[room].items()}
 
 
+def linked(markdown: str) -> str:
+  """Returns the list of all methods with links to their pages."""
+  for room, heading in (('ope', '## Off-policy evaluation'),
+                        ('iv', '## Instrumental-variable regression')):
+    before, line, after = markdown.partition(heading)
+    table, next_heading, rest = after.partition('\n## ')
+    table = re.sub(
+        r'^\| `(\w+)` \|', rf'| [`\1`](methods/{room}/\1.md) |', table,
+        flags=re.MULTILINE)
+    markdown = before + line + table + next_heading + rest
+  return markdown
+
+
 def filled(uri: str, markdown: str) -> str:
   """Returns a method's page with the parts that are made."""
   _, room, file = uri.split('/')

@@ -288,11 +288,11 @@ def test_a_learner_fed_by_a_reverb_server_agrees_with_one_in_memory(dataset):
 
 
 @pytest.mark.slow
-def test_the_example_of_the_readme_runs_as_shown(
+def test_the_example_of_the_page_of_datasets_runs_as_shown(
     dataset, tmp_path, monkeypatch, capsys):
-  readme = pathlib.Path(__file__).parents[2] / 'README.md'
+  page = pathlib.Path(__file__).parents[2] / 'docs' / 'datasets.md'
   block = re.search(
-      r'```python\n(.*?)```', readme.read_text(), re.DOTALL).group(1)
+      r'```python\n(.*?)```', page.read_text(), re.DOTALL).group(1)
   (tmp_path / 'data').mkdir()
   (tmp_path / 'data' / 'catch').symlink_to(dataset)
   monkeypatch.chdir(tmp_path)
