@@ -82,10 +82,11 @@ def fit(
       **found.summary, 'file': _encodable(file), 'digest': table.digest(),
       'warnings': [_as_options(each) for each in found.summary['warnings']]}
   if out is not None:
-    from dfiv_ope.launch.reporting import iv_fit, iv_fit_files
+    from dfiv_ope.launch.reporting import facts, iv_fit, iv_fit_files
     fit_store.write(out, found.estimator, summary, {
         fit_store.EFFECTS: iv_fit_files.effects_csv(summary),
-        fit_store.PAGE: iv_fit.render(summary, found.effects)})
+        fit_store.PAGE: iv_fit.render(
+            summary, found.effects, facts.today())})
   if json:
     console.say_json(json_lib.dumps(summary, indent=1, allow_nan=False))
     return

@@ -26,7 +26,7 @@ ENTRY = registry.Entry(
     version=1, configs=CONFIGS, cost=doubly_robust.COST, direct=True,
     tiny={'folds': 2, 'random_features': 10, 'rollouts': 400},
     style=registry.Style(
-        label='Blend', family=registry.DOUBLY_ROBUST, color='#7a5c00',
+        label='Blend', family=registry.DOUBLY_ROBUST, color='#8c6bb1',
         marker='8'),
     when=(
         'When one number is wanted and it is not known which estimator to '

@@ -28,7 +28,7 @@ ENTRY = registry.Entry(
     version=3, configs=CONFIGS, cost={'fixed': 20.}, direct=True,
     tiny={'rollouts': 400, 'folds': 2},
     style=registry.Style(
-        label='Nearest', family=registry.MODEL, color='#00657c', marker='h'),
+        label='Nearest', family=registry.MODEL, color='#6b7f8f', marker='h'),
     when=(
         'Beside any other, as a check that shares nothing with its value: the '
         "target policy is rolled out in the log's own steps. It says how far "

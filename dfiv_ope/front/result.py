@@ -196,12 +196,12 @@ class Result:
     """
     from matplotlib import pyplot
 
-    from dfiv_ope.launch.reporting import forest
+    from dfiv_ope.launch.reporting import chart_figure, forest
     if axes is None:
       _, axes = pyplot.subplots(
           figsize=(6., 1.2 + 0.45 * (len(self.estimates) + 1)),
           layout='constrained')
-    forest.draw(self._shown, axes)
+    chart_figure.draw(forest.chart('result', self._shown), axes)
     return axes
 
   def to_html(self, directory: str | pathlib.Path) -> pathlib.Path:
@@ -224,14 +224,14 @@ class Result:
 
   def _repr_html_(self) -> str:
     """Returns the table, the figure and the warnings, for a notebook."""
-    from dfiv_ope.launch.reporting import forest
+    from dfiv_ope.launch.reporting import chart_figure, forest
     table = self.to_frame().drop(columns=['cpu_seconds']).rename_axis(None)
-    drawn = forest.figure('result', [self._shown], wide=False).inline()
+    drawn = chart_figure.inline(forest.chart('result', self._shown))
     said = ''.join(f'<li>{html.escape(each)}</li>' for each in self.warnings)
     return (
         f'<h4>Value of {html.escape(self.policy)}</h4>'
         + table.to_html(float_format='{:.4g}'.format, na_rep='')
-        + f'<div style="max-width: 32rem">{"".join(drawn)}</div>'
+        + f'<div style="max-width: 40rem">{drawn}</div>'
         + f'<ul>{said}</ul>')
 
   @property

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.evaluation import verdict
 from dfiv_ope.iv.diagnostics import messages
-from dfiv_ope.launch.reporting import details, log_results, tables
+from dfiv_ope.launch.reporting import details, forest, log_results, tables
 from dfiv_ope.ope import overlap
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
@@ -73,17 +73,15 @@ def headline(case: log_results.LogResults) -> str:
   found, order = best.interval, ''
   if best.difference:
     order = (
-        f'The difference is {_signed(best.difference.estimate)} '
-        f'({_signed(best.difference.low)} to {_signed(best.difference.high)}, '
+        f'The difference is {signed(best.difference.estimate)} '
+        f'({signed(best.difference.low)} to {signed(best.difference.high)}, '
         'from the same resampled episodes). '
         + verdict.comparison(best.difference))
   doubt = _doubt(case)
-  reasons = ' '.join(each.finding for each in collect(case)
-                     if each.doubt == doubt)
   if doubt == Doubt.GRAVE:
-    order, trusted = '', f'Do not rely on it. {reasons}'
+    order, trusted = '', f'Do not rely on it. {reasons(case)}'
   elif doubt == Doubt.SOME:
-    trusted = f'Take it with care. {reasons}'
+    trusted = f'Take it with care. {reasons(case)}'
   else:
     trusted = 'Nothing that can be seen in the log speaks against it.'
   return ' '.join(words for words in (
@@ -95,9 +93,15 @@ def headline(case: log_results.LogResults) -> str:
 
 
 def trust(case: log_results.LogResults) -> str:
-  """Returns one word or two on how far an estimate can be trusted."""
-  return {Doubt.NONE: 'yes', Doubt.SOME: 'with care', Doubt.GRAVE: 'no'}[
-      _doubt(case)]
+  """Returns how far an estimate can be trusted, of `trust.GRADES`."""
+  return trust_lib.GRADES[_doubt(case)]
+
+
+def reasons(case: log_results.LogResults) -> str:
+  """Returns what speaks against the answer, gravest findings alone."""
+  doubt = _doubt(case)
+  return ' '.join(each.finding for each in collect(case)
+                  if each.doubt == doubt) if doubt else ''
 
 
 def _explained(variant: str, share: float, what: str, weak: str) -> str:
@@ -251,14 +255,12 @@ def _methods(case: log_results.LogResults) -> Iterator[Advice]:
       yield Advice(
           Doubt.SOME if each is case.preferred else Doubt.NONE, words,
           'Evaluate again without these rows to see what they do.')
-  alone = [each.variant for each in case.methods
-           if each.runs == 1 and each.interval]
+  best = case.preferred
+  alone = [each for each in case.methods if each.hidden_randomness]
   if alone:
-    answer = case.preferred and case.preferred.variant
     yield Advice(
-        Doubt.SOME if answer in alone else Doubt.NONE,
-        f'{_listed(alone)} ran once, so the interval leaves out how '
-        'much training changes the estimate.', 'Run it with --seeds 3.')
+        Doubt.SOME if best in alone else Doubt.NONE,
+        forest.untold(case), 'Run with --seeds 3.')
 
 
 def _first_stage(case: log_results.LogResults) -> Iterator[Advice]:
@@ -302,10 +304,6 @@ def _size(case: log_results.LogResults) -> Iterator[Advice]:
         f'Log at least {_FEW_EPISODES}.')
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
+  """Returns a number with its sign."""
   return ('+' if value > 0. else '') + tables.digits(value)
-
-
-def _listed(names: list[str]) -> str:
-  *first, last = names
-  return f'{", ".join(first)} and {last}' if first else last

@@ -9,23 +9,33 @@ from typing import Any
 import markupsafe
 import pandas as pd
 
-from dfiv_ope.launch.reporting import designs, frames, page, svg, tables
+from dfiv_ope.iv.diagnostics import messages
+from dfiv_ope.launch.reporting import (
+  chart_figure,
+  charts,
+  designs,
+  figures,
+  frames,
+  page,
+  strips,
+  svg,
+  tables,
+)
 from dfiv_ope.results import rows as rows_lib
 
-_ERRORS = (
-    'Mean squared error of every seed{}; bars are medians. A cross at the '
-    'upper edge counts runs that failed.')
 _CAPTIONS = {
     'ate': 'Mean sales at a set price: the truth, the mean of each method over '
            'its seeds, and a band from the least to the largest.',
     'cate': 'Sales over the year at a set price: the truth, the mean of each '
             'method over its seeds, and a band from the least to the largest.',
-    'mse': _ERRORS.format(' by confounding'),
-    'errors': _ERRORS.format(''),
     'instability': 'Error against the truth during the training, one line a '
                    'seed. A point at the right edge is the error of what was '
-                   'kept in the end, by held-out losses and never by these '
-                   'errors.'}
+                   'kept in the end, by held-out losses.'}
+# What stands side by side in a chart, and how many of it.
+_ACROSS = {'demand': 'rho', 'demand_mnist': 'rho'}
+_MOST_COLUMNS = 6
+# An effective F below this is that of weak instruments.
+_WEAK_F = 10.
 # Points of the curves of effects.
 _POINTS = 20
 
@@ -72,10 +82,11 @@ def errors(name: str, lines: pd.DataFrame) -> tables.Table:
           **{each: setting[each] for each in design.numbers}})
   return tables.Table(
       name=name,
-      caption=' '.join(filter(None, (
+      caption=(
           f'Mean squared error on {design.words}, over seeds. A failed run '
           'counts as an infinite error; the smallest median of each setting '
-          'is marked.', design.note))),
+          'is marked.'),
+      notes=[design.note] if design.note else [],
       columns=[
           'method', *([design.case] if design.case else []), *design.numbers,
           'seeds', 'failed', 'median', 'least', 'most',
@@ -108,19 +119,78 @@ def sections(
              if not failed and len(row.curves.get(each, ())) == _POINTS]
       for each in ('ate', 'cate') if name == 'demand'})
   shown, files = _pictures(name, {
-      'mse' if name == 'demand' else 'errors': (
-          [] if lines.failed.all() else rows),
       'instability': rows if any(
           row.curves.get('watched_mse') for row in rows) else []})
   design = designs.DESIGNS[name]
+  drawn = [] if lines.failed.all() else _strips(name, lines)
+  if drawn:
+    files |= chart_figure.files(f'{name}-errors', drawn)
   made = [page.Section(
-      name=name, title=design.title, pictures=shown,
-      grids=[errors(name, lines)])]
+      name=name, title=design.title, lead=True, text=headline(name, lines),
+      charts=drawn, pictures=shown)]
+  stage = _first_stage(name, lines)
+  if stage:
+    made.append(stage)
   if effects:
     made.append(page.Section(
         name='effects', title='Effects on the demand design',
-        pictures=effects))
+        pictures=[page.Picture(
+            caption=effects[0].caption,
+            drawings=[each for picture in effects
+                      for each in picture.drawings])]))
+  made.append(page.Section(
+      name=f'{name}-numbers', title=f'{design.title}: errors in numbers',
+      folded=True, grids=[errors(name, lines)]))
   return made, {**files, **curves}
+
+
+def _strips(
+    name: str, lines: pd.DataFrame, value: str = 'mse', **look: Any,
+) -> list[charts.Chart]:
+  """Returns runs of each method, with settings side by side."""
+  styles = figures.styles(
+      lines.variant, dict(zip(lines.variant, lines.method, strict=True)))
+  groups: dict[str, dict[str, pd.DataFrame]] = {}
+  for setting, part in designs.settings(name, lines):
+    across = _ACROSS.get(name, 'case')
+    column = designs.describe({across: setting.pop(across)})
+    groups.setdefault(designs.describe(setting), {})[column] = part
+  made = []
+  for title, columns in groups.items():
+    named = list(columns.items())
+    for first in range(0, len(named), _MOST_COLUMNS):
+      made.append(strips.chart(
+          f'{name}-{value.replace("_", "-")}-{len(made) + 1}',
+          dict(named[first:first + _MOST_COLUMNS]), value, styles=styles,
+          title=title, last=designs.NO_METHODS,
+          **{'axis': 'mean squared error', 'caption': strips.MARKS, **look}))
+  return made
+
+
+def _first_stage(name: str, lines: pd.DataFrame) -> page.Section | None:
+  """Are the instruments strong? None where rows do not say."""
+  known = lines[lines.first_stage_r2.notna() & ~lines.failed]
+  if known.empty:
+    return None
+  strength = known.effective_f.dropna()
+  words = '' if strength.empty else (
+      f' The effective F of the samples is {tables.digits(strength.min())} to '
+      f'{tables.digits(strength.max())}: '
+      + (f'some are weak (below {_WEAK_F:g}).' if strength.min() < _WEAK_F
+         else f'strong (weak below {_WEAK_F:g}).'))
+  weak = known.first_stage_r2.median()
+  return page.Section(
+      name=f'{name}-stage', title='Are the instruments strong?',
+      text='On held-out rows the instruments explain '
+           f'{tables.percent(weak).text} of what the treatment’s features are '
+           f'(median over runs of R²).{words}',
+      charts=_strips(
+          name, known, 'first_stage_r2', axis='first-stage R²', percent=True,
+          logarithmic=False, references=[charts.Reference(
+              messages.WEAK_R2, f'weak below {100. * messages.WEAK_R2:g} %',
+              charts.LIMIT)],
+          caption=f'Held-out R² of the first stage; the dotted line is '
+                  f'{100. * messages.WEAK_R2:g} %, below which it is weak.'))
 
 
 def shown_lines(name: str, lines: pd.DataFrame) -> pd.DataFrame:
@@ -201,5 +271,6 @@ def _pictures(
           files[f'figures/{design}-{name}.svg'].decode(),
           design.replace('_', '') + name, caption)
       shown.append(page.Picture(
-          caption=caption, drawings=[markupsafe.Markup(drawing)], wide=True))
+          caption=caption, drawings=[markupsafe.Markup(drawing)],
+          wide=name == 'instability'))
   return shown, files

@@ -1,13 +1,13 @@
 """Makes all files of a report from result rows."""
 
-from collections.abc import Iterable
 import dataclasses
 
 import pandas as pd
 
 from dfiv_ope.evaluation import suite_tables
 from dfiv_ope.launch.reporting import (
-  figures,
+  chart_figure,
+  facts,
   frames,
   log,
   log_results,
@@ -21,6 +21,8 @@ from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
 Rows = list[rows_lib.Row]
+_FOOTER = ('Made by dfiv-ope report from result rows alone. Tables for papers '
+           'are in tables/, figures in figures/.')
 
 
 @dataclasses.dataclass
@@ -29,30 +31,24 @@ class _Report:
 
   Attributes:
     titles: of the page; the first one counts.
-    headlines: sentences on top of it.
-    sections: parts of the page.
+    sections: parts of the page, of which leading ones come first.
     files: figures, by their path inside the report.
     parts: frames with columns that the page and the CSV show, and their rows.
   """
   titles: list[str] = dataclasses.field(default_factory=list)
-  headlines: list[str] = dataclasses.field(default_factory=list)
   sections: list[page.Section] = dataclasses.field(default_factory=list)
   files: dict[str, bytes] = dataclasses.field(default_factory=dict)
   parts: list[tuple[pd.DataFrame, Rows]] = dataclasses.field(
       default_factory=list)
 
-  def draw(self, drawn: Iterable[figures.Figure]) -> None:
-    """Adds the files of figures."""
-    for figure in drawn:
-      self.files.update(figure.files())
 
-
-def files(rows: Rows, source: str) -> dict[str, bytes]:
+def files(rows: Rows, source: str, date: str = '') -> dict[str, bytes]:
   """Returns the files of the report by their path inside it.
 
   Args:
     rows: result rows of any kind, of which the last with the same key counts.
     source: where they are from, to say so.
+    date: when the report is made, to say so.
 
   Raises:
     ValueError: a row is of a design that no report knows.
@@ -77,8 +73,9 @@ def files(rows: Rows, source: str) -> dict[str, bytes]:
   content['results.csv'] = spreadsheet.csv(report.parts)
   content['index.html'] = page.render(
       title=report.titles[0] if report.titles else 'Result rows',
-      facts=_facts(rows, source), headline=' '.join(report.headlines),
-      sections=report.sections, rows=page.data(report.parts)).encode()
+      facts=facts.shown(rows, date), provenance=facts.provenance(rows, source),
+      sections=sorted(report.sections, key=lambda each: not each.lead),
+      rows=page.data(report.parts), footer=_FOOTER).encode()
   return content
 
 
@@ -92,7 +89,7 @@ def _add_simulated(report: _Report, rows: Rows, *, coverage: Rows) -> None:
   if not rows:
     return
   frame = frames.ope(rows)
-  ends = []
+  ends, asked = [], []
   # Errors at two discounts are those of two problems: nothing averages them.
   for number, (label, part) in enumerate(
       frame.groupby(frames.discounts(frame)), start=1):
@@ -103,10 +100,10 @@ def _add_simulated(report: _Report, rows: Rows, *, coverage: Rows) -> None:
     made, drawn = simulated.sections(
         lines, ours, found, coverage=coverage, label=label,
         mark=f'-at-{number}' if label else '')
-    report.headlines.append(simulated.headline(lines, found, label))
     report.sections += made
-    report.draw(drawn)
-  report.titles.append('Off-policy evaluation: which estimator to trust')
+    report.files.update(drawn)
+    asked += found
+  report.titles.append(simulated.title(asked))
   report.parts.append((simulated.lines(frame).join(pd.concat(ends)), rows))
 
 
@@ -118,12 +115,12 @@ def _add_logs(
     return
   frame = frames.log(rows)
   found = log_results.collect(frame, rows)
-  made, drawn = log.sections(found, coverage)
+  made = log.sections(found, coverage)
   report.sections += made + selection_table.sections(
       frame, rows, found, simulated_rows)
-  report.draw(drawn)
+  if made:
+    report.files.update(chart_figure.files('log', made[0].charts))
   report.titles.append('What a policy is worth')
-  report.headlines.append(log.headline(found))
   report.parts.append((log.lines(frame).join(
       log_results.ends(found, frame.index)), rows))
 
@@ -147,7 +144,6 @@ def _add_designs(report: _Report, rows: Rows, source: str) -> None:
     made, drawn = benchmarks.sections(name, frame, part)
     report.sections += made
     report.files.update(drawn)
-    report.headlines.append(benchmarks.headline(name, frame))
     report.parts.append((benchmarks.shown_lines(name, frame), part))
   report.titles.append(benchmarks.title(present))
 
@@ -160,9 +156,9 @@ def _add_coverage(report: _Report, rows: Rows) -> None:
   studies = coverage.studies(rows)
   made, drawn = coverage_page.sections(studies)
   report.sections += made
-  report.draw(drawn)
+  for figure in drawn:
+    report.files.update(figure.files())
   report.titles.append(coverage_page.TITLE)
-  report.headlines.append(coverage_page.headline(studies))
   report.parts.append(coverage_page.lines(studies))
 
 
@@ -176,25 +172,7 @@ def _add_suite(report: _Report, rows: Rows) -> None:
   report.sections += suite_page.sections(lines)
   report.files.update(suite_page.files(found, lines))
   report.titles.append(suite_page.TITLE)
-  report.headlines.append(suite_page.headline(lines))
   report.parts.append((suite_page.shown(rows), rows))
-
-
-def _facts(rows: Rows, source: str) -> list[tuple[str, str]]:
-  versions = sorted({row.versions.get('dfiv-ope', '?') for row in rows})
-  known = [each for row in rows if (each := frames.on_dataset(row.problem))]
-  digests = {each.digest for each in known}
-  discounts = sorted({each.discount for each in known})
-  return [
-      ('rows', f'{len(rows):,}'),
-      *([('datasets', f'{len(digests):,}')] if digests else []),
-      *([('discounts', ', '.join(f'{each:.10g}' for each in discounts))]
-        if len(discounts) > 1 else []),
-      ('methods', str(len({row.method for row in rows if frames.family(
-          row.method) != frames.NAIVE}))),
-      ('seeds', str(len({row.seed for row in rows}))),
-      ('failed', str(sum(row.failed for row in rows))),
-      ('dfiv-ope', ', '.join(versions)), ('from', source)]
 
 
 def _unused(stem: str, content: dict[str, bytes]) -> str:

@@ -91,9 +91,9 @@ def figure(name: str, panels: Sequence[Panel]) -> figures.Figure:
   return figures.Figure(
       name=name,
       caption=(
-          'One confidence interval for each log, sorted by its estimate (the '
-          'mark on it); the vertical line is the true value. An arrow says '
-          'that an interval goes on. Logs where all runs diverged have none.'),
+          'One confidence interval for each log, sorted by its estimate; the '
+          'vertical line is the true value. An arrow says that an interval '
+          'goes on.'),
       panels=[figures.Panel(
           panel.title if len(panel.title) <= _LONGEST
           else f'{panel.title[:_LONGEST]}…', panel.draw, panel.words)

@@ -71,9 +71,9 @@ def sections(
               for row in study.sound])
       for study in found if study.sound])
   return [page.Section(
-      name='coverage', title='Interval coverage',
-      text='Logs were drawn anew by simulation, so the true value is known. '
-           'Intervals can be trusted on logs like these where the share that '
+      name='coverage', title='Interval coverage', lead=True,
+      text=f'{headline(found)} Logs were drawn anew by simulation, so the true '
+           'value is known. Intervals can be trusted on logs like these where the share that '
            'held is near the level.',
       points=[] if len(found) <= _SENTENCES else [
           sentence(study, found) for study in found],
@@ -89,9 +89,10 @@ def table(found: Sequence[coverage.Study]) -> tables.Table:
       caption=(
           'Share of logs whose confidence interval held the true value, with '
           'the exact (Clopper-Pearson) 95 % range of that share; a log without '
-          'an interval holds nothing. Paired: the same for the value less the '
-          "log's own. Errors and half widths are means over logs with an "
-          'interval; diverged counts runs of single seeds.'),
+          'an interval holds nothing.'),
+      notes=["paired held: the same for the value less the log's own.",
+             'mean error, mean half width: over logs with an interval.',
+             'diverged: counts runs of single seeds.'],
       columns=['method', 'log', *extra, 'level', 'logs', 'held',
                'exact range', 'paired held', 'mean error', 'mean half width',
                'diverged'],

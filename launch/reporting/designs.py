@@ -147,6 +147,8 @@ def frame(name: str, rows: list[rows_lib.Row]) -> pd.DataFrame:
         'seed': row.seed, 'mse': math.inf if failed else mse,
         'standardised': math.inf if failed else frames.number(
             row.metrics.get('mse_standardised')),
+        **{each: frames.number(row.metrics.get(each))
+           for each in ('first_stage_r2', 'effective_f')},
         'failed': failed, 'outcome': row.outcome, 'reason': row.reason or (
             'The error is not finite.' if failed else ''),
         'cpu_seconds': row.cpu_seconds})

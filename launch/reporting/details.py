@@ -78,8 +78,7 @@ def families(frame: pd.DataFrame) -> tables.Table:
       caption=(
           'Agreement of estimator families: median estimate of each, and the '
           'gap between the largest and the smallest relative to their '
-          'median. A wide gap is a reason to distrust all of them, and it is '
-          'there without the truth.'),
+          'median. A wide gap is a reason to distrust all of them.'),
       columns=['dataset', 'task', 'noise', 'target epsilon', *names, 'gap',
                'return of the log', 'truth ± s.e.'],
       rows=lines, links=links)

@@ -21,7 +21,7 @@ from dfiv_ope.launch.reporting import frames, svg
 
 _GLYPHS = {'x': '✕', 's': '■', '^': '▲', 'o': '●', 'D': '◆', 'v': '▼',
            'P': '✚', '*': '★'}
-_OTHER_COLORS = ('#a6761d', '#7570b3', '#b3446c', '#4d9221')
+_OTHER_COLORS = ('#a6761d', '#7570b3', '#a0522d', '#4d9221')
 # First, second, third ... variant of a method.
 _DASHES = ('-', '--', ':', '-.')
 # Inches; fixed margins, as a layout engine takes longer than all the rest.
@@ -105,7 +105,7 @@ class Figure:
                        label=style.label, linestyle=style.dash)
           for style in self.styles])
       return {
-          f'figures/{self.name}.{kind}': _save(figure, kind)
+          f'figures/{self.name}.{kind}': save(figure, kind)
           for kind in ('svg', 'png')}
 
   def inline(self) -> list[str]:
@@ -115,9 +115,8 @@ class Figure:
       for index, panel in enumerate(self.panels):
         figure = mpl_figure.Figure(figsize=(self.width, self.height))
         self._draw(figure, panel, 0, 0.)
-        made.append(svg.inline(
-            _save(figure, 'svg').decode(), f'{self.name}{index}',
-            panel.alternative))
+        made.append(inline(
+            figure, f'{self.name}{index}', panel.alternative))
     return made
 
   def _draw(
@@ -194,7 +193,19 @@ def settings() -> Iterator[None]:
     yield
 
 
-def _save(figure: Any, kind: str) -> bytes:
+def inline(figure: Any, name: str, alternative: str) -> str:
+  """Returns a figure as an SVG to stand in a page, inside `settings()`.
+
+  Args:
+    figure: of matplotlib.
+    name: that no other figure of the page has.
+    alternative: what it shows, for those who do not see it.
+  """
+  return svg.inline(save(figure, 'svg').decode(), name, alternative)
+
+
+def save(figure: Any, kind: str) -> bytes:
+  """Returns a figure as a file, inside `settings()`."""
   buffer = io.BytesIO()
   figure.savefig(
       buffer, format=kind, dpi=_DPI,

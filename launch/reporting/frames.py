@@ -19,15 +19,15 @@ _BASELINES = {
     'log': registry.Style(
         label=NAIVE_LABEL, family=NAIVE, color='#808080', marker='x'),
     'lit_pixels': registry.Style(
-        label='Quadratic in lit pixels', family='other', color='#000000'),
+        label='Quadratic in lit pixels', family='other', color='#757575'),
     'constant': registry.Style(
-        label='Constant', family='other', color='#bbbbbb'),
+        label='Constant', family='other', color='#909090'),
     'plain_kiv': registry.Style(
-        label='Plain regression (kernel)', family='other', color='#999999'),
+        label='Plain regression (kernel)', family='other', color='#7d7d7d'),
     'plain_dfiv': registry.Style(
-        label='Plain regression (networks)', family='other', color='#777777'),
+        label='Plain regression (networks)', family='other', color='#6e6e6e'),
     'oracle': registry.Style(
-        label='Oracle without confounding', family='other', color='#000000')}
+        label='Oracle without confounding', family='other', color='#8a8a8a')}
 
 # Of rows on a dataset, by the name of the column.
 _NUMBERS = (
@@ -162,6 +162,17 @@ def variants(rows: list[rows_lib.Row]) -> list[Variant]:
         [row for row in pool if not row.custom])
   return [_variant(row, apart[row.method, row.preset, row.custom])
           for row in rows]
+
+
+def budgets(rows: list[rows_lib.Row]) -> dict[str, list[str]]:
+  """Returns the methods whose budget is not the default, by what it is."""
+  found: dict[str, list[str]] = {}
+  for variant in dict.fromkeys(variants(rows)):
+    for note in variant.notes:
+      if note in (PAPER, QUICK) and variant.base not in found.setdefault(
+          note, []):
+        found[note].append(variant.base)
+  return found
 
 
 def style(method: str) -> registry.Style | None:

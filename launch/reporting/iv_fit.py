@@ -1,6 +1,7 @@
 """The page of `iv fit`: the dose-response, the effects, the first stage."""
 
 from collections.abc import Mapping
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 import warnings
@@ -21,19 +22,22 @@ _LONGEST = 40
 
 def render(
     summary: Mapping[str, Any],
-    effects: list['effect_table.TreatmentEffects'],
+    effects: list['effect_table.TreatmentEffects'], date: str = '',
 ) -> bytes:
   """Returns the page, which needs no other file.
 
   Args:
     summary: of `fit_summary`, with `file` and `digest`.
     effects: with the curves of the figure.
+    date: when it is made, to say so.
   """
   columns = summary['columns']
   notes = [each for each in (iv_fit_tables.splits(summary),) if each]
   coefficients = iv_fit_tables.coefficients(summary)
   sections = [page.Section(
-      name='effects', title=f'Effect on {columns["outcome"]}',
+      name='effects', title=f'Effect on {columns["outcome"]}', lead=True,
+      numbers=iv_fit_tables.numbers(summary),
+      text=iv_fit_tables.headline(summary),
       pictures=[_picture(summary, effects)],
       grids=iv_fit_tables.effects(summary))]
   if summary['warnings']:
@@ -44,7 +48,7 @@ def render(
         name='linear', title='Coefficients', grids=[coefficients]))
   sections += [
       page.Section(
-          name='first', title='First stage',
+          name='first', title='Are the instruments strong?',
           text=' '.join(each['verdict'] for each in summary['first_stage']),
           grids=[iv_fit_tables.first_stage(summary)]),
       *([page.Section(
@@ -52,6 +56,7 @@ def render(
           grids=iv_fit_tables.tests(summary))] if summary['checks'] else []),
       page.Section(
           name='columns', title='Columns and settings', points=notes,
+          folded=True,
           grids=[iv_fit_tables.columns(summary),
                  iv_fit_tables.settings(summary),
                  iv_fit_tables.versions(summary)])]
@@ -63,9 +68,10 @@ def render(
           ('instrument', _listed(columns['instrument'])),
           ('covariates', _listed(columns['covariate']) or 'none'),
           ('seed', str(summary['seed'])),
-          ('warnings', str(len(summary['warnings']))),
-          ('file', summary['file'])],
-      headline=iv_fit_tables.headline(summary), sections=sections, rows=None,
+          *([('warnings', str(len(summary['warnings'])))]
+            if summary['warnings'] else []),
+          ('file', summary['file']), ('date', date)],
+      sections=sections, rows=None,
       footer='Made by dfiv-ope iv fit. The model, summary.json and effects.csv '
              'lie beside this page.')
   return visible_text.lines(text).encode('utf-8', 'backslashreplace')
@@ -84,20 +90,18 @@ def _picture(
       summary['label']: summary['method']})[summary['label']]
   few = any(level.quantile is None for each in effects for level in each.levels)
   figure = figures.Figure(
-      name='dose', height=3.2, styles=[known, _PLAIN],
+      name='dose', height=3.6, width=10., styles=[known, _PLAIN],
       panels=[_panel(each, known, summary['columns']['outcome'])
               for each in effects],
       caption='Average outcome, were all rows given one value of the '
-              'treatment; other treatments and covariates stay as they are '
-              'in each row. '
-              + _band_words(effects)
+              'treatment. ' + _band_words(effects)
               + ('' if few and len(effects) == 1 else
                  'Dotted lines are the 10, 25, 50, 75 and 90 % quantiles of '
-                 'the treatment, which the table has; the curve runs from its '
-                 '1 to its 99 % quantile.'))
+                 'the treatment.'))
   with warnings.catch_warnings():
     warnings.simplefilter('ignore')  # Of letters that a font does not have.
-    return page.picture(figure)
+    return page.picture(figure, dataclasses.replace(
+        figure, name='dose-narrow', height=3.2, width=4.))
 
 
 def _band_words(effects: list['effect_table.TreatmentEffects']) -> str:
@@ -105,7 +109,7 @@ def _band_words(effects: list['effect_table.TreatmentEffects']) -> str:
     return ''
   if any(math.isfinite(each.bias_share) for each in effects):
     return ('The band holds the whole curve in 95 % of samples, with what '
-            'penalties may hide; it is left out where it is unbounded. ')
+            'penalties may hide. ')
   return 'The band is the 95 % confidence interval at each value. '
 
 

@@ -6,7 +6,7 @@ All is made from the summary of `fit_summary`, which is JSON data.
 from collections.abc import Mapping
 from typing import Any
 
-from dfiv_ope.launch.reporting import tables
+from dfiv_ope.launch.reporting import page, tables
 
 Summary = Mapping[str, Any]
 # Digits of an estimate, in tables and in sentences.
@@ -23,6 +23,36 @@ def headline(summary: Summary) -> str:
       else 'The instruments are strong enough for each of them.']
   # Of a weak instrument this is what matters most.
   return ' '.join([*weak, *answers, *strong, summary['intervals']])
+
+
+def numbers(summary: Summary) -> list[page.Number]:
+  """Returns what is read first: slopes, plain regression, instruments."""
+  made = []
+  linear = {each['name']: each for each in summary['coefficients']}
+  outcome = summary['columns']['outcome']
+  for each in summary['effects']:
+    name = each['treatment']
+    slope, plain = each['average_derivative'], each['plain_average_derivative']
+    ends = each['debiased_average_derivative']
+    if name in linear:
+      slope, plain = linear[name]['value'], linear[name]['plain']
+      ends = [slope, *(linear[name].get(end) for end in ('low', 'high'))]
+    if slope is None:
+      continue
+    known = ends is not None and None not in ends
+    made += [
+        page.Number(
+            f'Slope of {outcome} in {name}', shown(ends[0] if known else slope),
+            f'95 % interval {shown(ends[1])} to {shown(ends[2])}' if known
+            else 'no interval'),
+        page.Number('Plain regression says', shown(plain), 'no instrument')]
+  weak = any(each['weak'] for each in summary['first_stage'])
+  strength = [each[name] for each in summary['first_stage']
+              for name in ('effective_f',) if each.get(name) is not None]
+  return [*made, page.Number(
+      'Instruments', 'Weak' if weak else 'Strong enough',
+      f'effective F {shown(min(strength))}' if strength else '',
+      page.GRADES[2 if weak else 0])]
 
 
 def _answer(effects: Mapping[str, Any], summary: Summary) -> str:

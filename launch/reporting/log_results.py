@@ -7,6 +7,7 @@ import statistics
 
 import pandas as pd
 
+from dfiv_ope import agents, registry
 from dfiv_ope.evaluation import inference, row_intervals, verdict
 from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.launch.reporting import frames
@@ -68,6 +69,20 @@ class MethodResult:
     if self.interval is None:
       return float('inf')
     return self.interval.high - self.interval.low
+
+  @property
+  def hidden_randomness(self) -> str:
+    """What of its own randomness one run does not show; empty if nothing."""
+    if self.runs > 1 or self.interval is None:
+      return ''
+    entry = agents.ENTRIES.get(self.method)
+    if entry is None or entry.trained:
+      return 'the training'
+    # Intervals reach to LSTD-Q with other random features, where it was run.
+    if self.family == registry.IMPORTANCE_SAMPLING or (
+        f'{inference.CHECK}draw' in self.metrics):
+      return ''
+    return 'the draw of random features'
 
   @property
   def contradicted(self) -> bool:

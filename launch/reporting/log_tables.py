@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 import math
+import statistics
 
 from dfiv_ope.evaluation import inference
 from dfiv_ope.launch.reporting import (
   advice,
   details,
+  forest,
   frames,
   log_results,
   measured_coverage,
@@ -23,34 +25,60 @@ def answers(found: list[log_results.LogResults]) -> tables.Table:
   for case in found:
     best = case.preferred
     line = case.frame.iloc[0]
-    ends = (best.interval[:3] if best and best.interval
-            else (best.estimate if best else None, None, None))
+    ends = ((best.estimate, *best.ends) if best else (None, None, None))
     lines.append([
         tables.text(case.policy), tables.text(line.dataset),
         tables.text(best.variant if best else '–'),
         *map(tables.number, ends), tables.number(case.log[0]),
+        _difference(best.difference if best else None),
         tables.text(advice.trust(case))])
   return tables.Table(
-      name='answers',
+      name='answers', cards=True,
       caption=(
           'Each policy by the method that is preferred for it, with its 95 % '
-          'interval, and whether to trust the answer.'),
+          'interval, its paired difference to the log, and whether to trust '
+          'the answer.'),
       columns=['policy', 'log', 'method', 'estimate', 'low', 'high',
-               'return of the log', 'trust'],
+               'log’s average', 'paired difference', 'trust'],
       rows=lines,
       links=[{'panel': case.frame.panel.iloc[0],
               'digest': case.frame.digest.iloc[0]} for case in found])
+
+
+_NOTES = {
+    'trust': 'how far to trust the interval (docs/trust.md); it reaches to '
+             'what unrelated estimators say',
+    'paired difference': 'the estimate less the average return of the log, '
+                         'with an interval from the same resampled episodes',
+    'data error': 'standard error from the episodes that happen to be logged',
+    'training error': 'standard error over seeds',
+    'share of data': 'of the variance, what comes with the episodes: more data '
+                     'narrows it, more seeds the rest',
+    'correction': 'what the log says is missing from the estimate; the '
+                  'interval holds it'}
 
 
 def methods(
     case: log_results.LogResults, mark: str = '',
     coverage: Sequence[rows_lib.Row] = (),
 ) -> tables.Table:
-  """Returns what each method says, and where its uncertainty comes from."""
+  """Returns what each method says, and where its uncertainty comes from.
+
+  Errors are there where the true value is known.
+
+  Args:
+    case: what was run on one log and policy.
+    mark: what sets the name of the table apart.
+    coverage: rows of studies of interval coverage, of which those of the same
+      methods are told.
+  """
   mean, low, high = case.log
+  truth = frames.number(case.problem.truth)
+  known = not math.isnan(truth)
   lines = [[
-      tables.text('Log (average return)'), tables.text('–'),
-      *map(tables.number, (mean, low, high)), *[tables.text('–')] * 2,
+      tables.text(forest.LOG_LABEL), tables.text('–'),
+      *map(tables.number, (mean, low, high)),
+      *(_errors([mean], truth) if known else ()), *[tables.text('–')] * 2,
       tables.number(case.problem.log_standard_error),
       *[tables.number(None)] * 5]]
   for each in case.methods:
@@ -63,6 +91,9 @@ def methods(
         tables.text(each.variant), tables.count(each.runs),
         tables.number(numbers[0], best=each is case.preferred),
         *map(tables.number, numbers[1:3]),
+        *(_errors([frames.number(row.metrics.get('estimate'))
+                   for row in each.rows if not row.failed], truth)
+          if known else ()),
         tables.text(case.trust(each).grade if math.isfinite(each.estimate)
                     else '–'), _difference(each.difference),
         *map(tables.number, numbers[3:]),
@@ -70,24 +101,29 @@ def methods(
         tables.number(found.correction if found else None),
         tables.count(each.failed), tables.number(each.cpu_seconds)])
   return tables.Table(
-      name=f'log-methods{mark}',
-      caption=' '.join([
-          'Estimates over seeds with 95 % confidence intervals, which reach '
-          'to what unrelated estimators say, and how far to trust them. Paired '
-          'difference: the estimate less the average return of the log, with '
-          'an interval from the same resampled episodes. Data error: standard '
-          'error from the episodes that happen to be logged. Training error: '
-          'standard error over seeds. Share of data: of the variance, what '
-          'comes with the episodes; more data narrows it, more seeds the '
-          'rest. Correction: what the log says is missing from the estimate; '
-          'the interval holds it. The answer is marked.',
-          *measured_coverage.sentences(case.methods, coverage)]),
-      columns=['method', 'seeds', 'estimate', 'low', 'high', 'trust',
-               'paired difference', 'data error',
-               'training error', 'share of data', 'correction', 'diverged',
-               'CPU s'],
+      name=f'estimates{mark}', cards=True,
+      caption='Estimates over seeds with 95 % confidence intervals (low, '
+              'high)' + (
+                  f' and errors against the true value {tables.digits(truth)} '
+                  '± ' + tables.digits(frames.number(
+                      case.problem.truth_standard_error)) + '.' if known
+                  else '.') + ' The answer is marked.',
+      notes=[*(f'{name}: {words}.' for name, words in _NOTES.items()),
+             *measured_coverage.sentences(case.methods, coverage)],
+      columns=['method', 'seeds', 'estimate', 'low', 'high',
+               *(['error', 'relative error'] if known else []), 'trust',
+               'paired difference', 'data error', 'training error',
+               'share of data', 'correction', 'diverged', 'CPU s'],
       rows=lines, links=[_link(case, None), *(
           _link(case, each.variant) for each in case.methods)])
+
+
+def _errors(estimates: Sequence[float], truth: float) -> list[tables.Cell]:
+  """Returns the mean error of runs, and that as a share of the truth."""
+  known = [abs(each - truth) for each in estimates if math.isfinite(each)]
+  error = statistics.fmean(known) if known else None
+  return [tables.number(error), tables.percent(
+      error / abs(truth) if error is not None and truth else None)]
 
 
 def support(
@@ -146,9 +182,8 @@ def first_stage(case: log_results.LogResults, mark: str = '') -> tables.Table:
   return tables.Table(
       name=f'log-stage{mark}',
       caption=' '.join([
-          'The first stage on held-out rows: how much states and actions '
-          'explain of the discounted value of the next state, by the values '
-          'of each method, and its F, robust to episodes (below 10 is weak).',
+          'The first stage on held-out rows, by the values of each method; '
+          'an F below 10 is weak.',
           *([f'Singular values of stage 1, by their place: {known}; it keeps '
              f'{case.median("first_stage_rank"):.0f} directions.']
             if known else [])]),

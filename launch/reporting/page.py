@@ -4,19 +4,25 @@ All text of the page passes through the template's autoescape; only SVGs made
 here, and the style and the script of this package, are put in as they are.
 """
 
+from collections.abc import Sequence
 import dataclasses
 import json
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import markupsafe
 import pandas as pd
 
+from dfiv_ope.launch.reporting import charts as charts_lib
 from dfiv_ope.launch.reporting import figures, frames, tables
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
+# Names and values.
+Facts = Sequence[tuple[str, str]]
+# Of a number: nothing speaks against it, something does, do not rely on it.
+GRADES = ('trust', 'care', 'distrust')
 # Columns of the table of rows: name in a frame, heading, kind.
 _COLUMNS = (
     ('method', 'method', 'text'), ('task', 'task', 'text'),
@@ -27,6 +33,21 @@ _COLUMNS = (
     ('error', 'error', 'number'), ('relative', 'relative error', 'percent'),
     ('mse', 'MSE', 'number'), ('cpu', 'CPU s', 'number'),
     ('outcome', 'outcome', 'text'), ('problem', 'problem', 'text'))
+
+
+class Number(NamedTuple):
+  """A number that is read first.
+
+  Attributes:
+    name: what it is.
+    value: the number, or a word.
+    note: what belongs to it, such as its interval.
+    grade: how far to trust it, of `GRADES`; empty if that is not its point.
+  """
+  name: str
+  value: str
+  note: str = ''
+  grade: str = ''
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,13 +71,30 @@ class Picture:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Section:
-  """A part of the page: a heading, words, a list, pictures, tables."""
+  """A part of the page: numbers, words, a list, charts, pictures, tables.
+
+  Attributes:
+    name: its name in addresses.
+    title: its heading.
+    text: what it says, in a few sentences.
+    points: a list of sentences.
+    numbers: those that are read first.
+    charts: drawn by the page.
+    pictures: drawn by matplotlib.
+    grids: tables.
+    lead: whether it is the answer, which the page begins with.
+    folded: whether a reader has to open it.
+  """
   name: str
   title: str
   text: str = ''
   points: list[str] = dataclasses.field(default_factory=list)
+  numbers: list[Number] = dataclasses.field(default_factory=list)
+  charts: list[charts_lib.Chart] = dataclasses.field(default_factory=list)
   pictures: list[Picture] = dataclasses.field(default_factory=list)
   grids: list[tables.Table] = dataclasses.field(default_factory=list)
+  lead: bool = False
+  folded: bool = False
 
 
 def picture(
@@ -116,19 +154,18 @@ def data(
 
 
 def render(
-    *, title: str, facts: list[tuple[str, str]], headline: str,
-    sections: list[Section], rows: dict[str, Any] | None,
-    footer: str = '',
+    *, title: str, facts: Facts, sections: list[Section],
+    rows: dict[str, Any] | None, footer: str, provenance: Facts = (),
 ) -> str:
   """Returns the page.
 
   Args:
     title: of the page.
     facts: names and values below the title.
-    headline: what came out, in a sentence or two.
-    sections: what the page shows.
+    sections: what the page shows, the answer first.
     rows: the rows of `data`; None for a page that is not of result rows.
-    footer: the last line of a page without rows.
+    footer: the last line.
+    provenance: names and values of where it is from, above that line.
   """
   environment = jinja2.Environment(
       loader=jinja2.PackageLoader('dfiv_ope.launch.reporting'),
@@ -144,8 +181,8 @@ def render(
       'separators': (',', ':'), 'allow_nan': False}
   template = environment.get_template('report.html.j2')
   return template.render(
-      title=title, facts=facts, headline=headline, sections=sections,
-      rows=rows, footer=footer, source=source)
+      title=title, facts=facts, sections=sections, rows=rows, footer=footer,
+      provenance=provenance, source=source, anchor=charts_lib.anchor)
 
 
 def _clean(value: Any) -> Any:

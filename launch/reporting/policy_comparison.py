@@ -18,13 +18,15 @@ from dfiv_ope.results import rows as rows_lib
 
 # Numbers of policies that could be tried, of which the best counts.
 _TRIES = (1, 3, 5)
+# How policies compare, or a line of that, as JSON data.
+Entry = dict[str, Any]
 # Runs of one method, by policy.
 _Runs = dict[str, list[rows_lib.Row]]
 
 
 def data(
     rows: Iterable[rows_lib.Row], *, level: float,
-) -> list[dict[str, Any]]:
+) -> list[Entry]:
   """Returns how policies compare: an entry for each log and method.
 
   Lines have the value, the difference to the policy of the greatest estimate,
@@ -95,7 +97,7 @@ def show(rows: Iterable[rows_lib.Row], *, level: float) -> None:
     table.show()
 
 
-def _ranked(found: dict[str, Any]) -> str:
+def _ranked(found: Entry) -> str:
   """Says how well the estimates rank policies whose values are known."""
   if 'rank_correlation' not in found:
     return ''
@@ -120,7 +122,7 @@ def _groups(rows: Iterable[rows_lib.Row]) -> list[tuple[str, _Runs]]:
           if len(runs) > 1]
 
 
-def _compare(method: str, runs: _Runs, level: float) -> dict[str, Any]:
+def _compare(method: str, runs: _Runs, level: float) -> Entry:
   draws = {target: row_intervals.draws(each) for target, each in runs.items()}
   known = not any(row_intervals.missing(each) for each in runs.values())
   ranked = sorted(
@@ -140,7 +142,7 @@ def _compare(method: str, runs: _Runs, level: float) -> dict[str, Any]:
       'policies': lines, **_scores(lines)}
 
 
-def _scores(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _scores(lines: Sequence[Entry]) -> Entry:
   """Returns rank correlation and regret of policies with known values."""
   known = [line for line in lines if line['truth'] is not None]
   if len(known) < 2:
@@ -157,7 +159,7 @@ def _scores(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _line(
     runs: Sequence[rows_lib.Row], own: inference.Draws,
     best: inference.Draws | None, level: float, chance: float | None,
-) -> dict[str, Any]:
+) -> Entry:
   problem = runs[0].problem
   assert isinstance(problem, problems.UserLog)
   paired = (own.less(best).interval(level)

@@ -7,7 +7,7 @@ import pathlib
 from typing import Any
 
 from dfiv_ope import atomic_output, visible_text, whole_files
-from dfiv_ope.launch.reporting import build
+from dfiv_ope.launch.reporting import build, facts
 from dfiv_ope.results import rows as rows_lib
 
 # Says that a directory is a report, and which files of it are ours.
@@ -41,7 +41,8 @@ def publish(
   _write(out, {
       name: content if name.endswith(_PICTURE) else
       visible_text.lines(content.decode()).encode()
-      for name, content in build.files(rows, source).items()}, old)
+      for name, content in build.files(
+          rows, source, facts.today()).items()}, old)
   return out / 'index.html'
 
 

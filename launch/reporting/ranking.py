@@ -59,9 +59,10 @@ def methods(frame: pd.DataFrame) -> tables.Table:
       caption=(
           'Methods by the interquartile mean (IQM) of their relative error '
           '|estimate - truth| / |truth|, with a 95 % bootstrap interval over '
-          'runs. A diverged run counts as an infinite error. A problem is a '
-          'task with its noise, log and target policy; the smallest error of '
-          'those that were run on most problems is marked.'),
+          'runs; a diverged run counts as an infinite error.'),
+      notes=['A problem is a task with its noise, log and target policy.',
+             'The smallest error of those that were run on most problems is '
+             'marked.'],
       columns=['method', *(f'error, {scope}' for scope in scopes),
                'P(better than the log)', 'runs', 'diverged', 'CPU s (median)',
                'problems', 'family'],
@@ -114,10 +115,10 @@ def improvement(frame: pd.DataFrame) -> tables.Table:
   return tables.Table(
       name='improvement',
       caption=(
-          'Probability of improvement: how often a run of the row\'s method '
-          'has a smaller error than a run of the column\'s on the same '
-          'problem, averaged over problems, with a 95 % bootstrap interval. '
-          'A tie counts half; a diverged run loses.'),
+          'How often a run of the row\'s method has a smaller error than a run '
+          'of the column\'s on the same problem, averaged over problems, with '
+          'a 95 % bootstrap interval.'),
+      notes=['A tie counts half; a diverged run loses.'],
       columns=['method', *names],
       rows=[[tables.text(first), *(
           tables.probability(*values.get((first, second), _NONE))
@@ -160,9 +161,8 @@ def policies(frame: pd.DataFrame) -> tables.Table | None:
       caption=(
           'Ranking of several target policies on the same log: mean Spearman '
           'rank correlation of estimates and true values, and regret@1, the '
-          'true value lost by choosing the policy of highest estimate. '
-          'Estimates that diverged cannot be ranked or chosen and are '
-          'counted.'),
+          'true value lost by choosing the policy of highest estimate.'),
+      notes=['diverged: these estimates cannot be ranked or chosen.'],
       columns=['method', 'task', 'rankings', 'policies', 'diverged',
                'rank correlation', 'regret@1'],
       rows=lines, links=links)

@@ -143,6 +143,7 @@ def sections(
       title += f', target with epsilon {first.target_epsilon:g}'
     made.append(page.Section(
         name=f'choice-{index}', title=f'Choice of the method: {title}',
+        folded=True,
         grids=[table(scores, f'-of-{index}', errors)]))
     if (scores.chosen.any() and set(scores.index) <= set(errors)
         and any(map(math.isfinite, errors.values()))):
@@ -189,9 +190,10 @@ def regret(
       name='selection-regret',
       caption=(
           'Regret: how much larger the relative error of the chosen candidate '
-          'is than that of the best one, in percentage points; beside it that '
-          'of the candidate which the projected Bellman error would have '
-          'chosen, and of a pick at random among those that did not diverge.'),
+          'is than that of the best one, in percentage points.'),
+      notes=['by projected error: regret of the candidate which the projected '
+             'Bellman error would have chosen.',
+             'at random: regret of a pick among those that did not diverge.'],
       columns=['log', 'regret', 'by projected error', 'at random', 'chosen',
                'its error', 'best', 'its error', 'projected error chooses',
                'its error'],

@@ -7,21 +7,24 @@ import math
 import pandas as pd
 
 from dfiv_ope.launch.reporting import (
+  chart_figure,
+  charts,
+  curves,
   details,
-  estimates_table,
   figures,
   forest,
-  frames,
   log_results,
+  log_tables,
   page,
-  plots,
+  question,
   ranking,
+  strips,
   tables,
 )
 from dfiv_ope.results import rows as rows_lib
 
-# Questions whose estimates are what a page begins with; of more of them, those
-# at a middle noise are shown after the errors, and so many of these.
+# Questions whose estimates are all shown; of more of them, those at a middle
+# noise, and so many of these.
 _FEW, _MOST = 3, 6
 
 
@@ -29,8 +32,8 @@ def sections(
     frame: pd.DataFrame, rows: list[rows_lib.Row],
     found: list[log_results.LogResults], *,
     coverage: Sequence[rows_lib.Row] = (), label: str = '', mark: str = '',
-) -> tuple[list[page.Section], list[figures.Figure]]:
-  """Returns the sections of one discount, and their figures.
+) -> tuple[list[page.Section], dict[str, bytes]]:
+  """Returns the sections of one discount, and the files of their figures.
 
   Nothing that one run cannot tell is there where each method has one.
 
@@ -45,83 +48,104 @@ def sections(
   styles = figures.styles(
       frame.variant, dict(zip(frame.variant, frame.method, strict=True)))
   made: list[page.Section] = []
-  drawn: list[figures.Figure] = []
-
-  def add(
-      name: str, title: str, text: str = '', *,
-      pictures: Sequence[figures.Figure | None] = (),
-      grids: Sequence[tables.Table | None] = (),
-      narrow: figures.Figure | None = None,
-  ) -> None:
-    shown = [dataclasses.replace(figure, name=f'{figure.name}{mark}')
-             for figure in pictures if figure and figure.panels]
-    drawn.extend(shown)
-    other = narrow and dataclasses.replace(narrow, name=f'{narrow.name}{mark}')
-    made.append(page.Section(
-        name=f'{name}{mark}', title=f'{title}{label}', text=text,
-        pictures=[page.picture(figure, other) for figure in shown],
-        grids=[_marked(table, frame, label=label, mark=mark)
-               for table in grids if table]))
-
-  few = len(found) <= _FEW
-  for number, each in enumerate(found if few else (), start=1):
-    name = f'estimates-{number}' if number > 1 else 'estimates'
-    add(name, f'Estimates: {forest.title(each)}' if len(found) > 1
-        else 'Estimates',
-        pictures=[forest.figure(name, [each], wide=True)],
-        narrow=forest.figure(f'{name}-narrow', [each], wide=False),
-        grids=[estimates_table.table(each, coverage)])
+  files: dict[str, bytes] = {}
   known = frame.relative_error.notna().any()
   several = known and not details.single_runs(frame)
-  noises = known and frame.action_noise.nunique() > 1
-  if noises:
-    add('error', 'Error against action noise',
-        pictures=[plots.error_figure(frame, styles, relative=False)])
+  errors = strips.errors(frame, styles, mark) if known else []
+  if len(found) == 1:
+    made += question.sections(found[0], coverage, mark)
+    files |= chart_figure.files(f'estimates{mark}', made[0].charts)
+  else:
+    made += _several(frame, found, errors, coverage, mark, label)
+    shown = [chart for each in made for chart in each.charts
+             if chart not in errors]
+    if shown:
+      files |= chart_figure.files(f'estimates{mark}', shown)
+  if errors:
+    files |= chart_figure.files(f'errors{mark}', errors)
+
+  def add(
+      name: str, title: str, text: str = '', *, folded: bool = True,
+      shown: Sequence[charts.Chart] = (),
+      pictures: Sequence[page.Picture] = (),
+      grids: Sequence[tables.Table | None] = (),
+  ) -> None:
+    made.append(page.Section(
+        name=f'{name}{mark}', title=f'{title}{label}', text=text,
+        folded=folded, charts=[*shown], pictures=[*pictures],
+        grids=[table for table in grids if table]))
+
   if several:
-    add('summary', 'Summary',
+    add('summary', 'Which estimator is best?',
         'Errors are made comparable by the absolute true value. An estimator '
         'earns its place where it beats the average return of the log.',
-        grids=[ranking.best(frame), ranking.methods(frame)])
-  if not few:
-    middle = _middle(found)
-    add('estimates', 'Estimates at a middle noise',
-        pictures=[forest.figure('estimates', middle, wide=False)],
-        grids=[estimates_table.table(each, coverage) for each in middle])
-  if noises:
-    add('relative', 'Relative error by noise',
-        pictures=[plots.error_figure(frame, styles, relative=True)],
-        grids=details.errors(frame, relative=True))
-    add('absolute', 'Absolute error by noise',
-        grids=details.errors(frame, relative=False))
+        folded=False, grids=[ranking.best(frame), ranking.methods(frame)])
+  if len(found) > 1 and known:
+    add('errors', 'Errors by noise in numbers', grids=[
+        *details.errors(frame, relative=True),
+        *details.errors(frame, relative=False)])
   if several:
     add('improvement', 'Probability of improvement',
         grids=[ranking.improvement(frame)])
   policies = ranking.policies(frame)
   if policies:
     add('policies', 'Ranking of policies', grids=[policies])
-  if (frame.relative_error.notna() & (frame.cpu_seconds > 0.)).any():
-    add('time', 'CPU time', pictures=[plots.time_figure(frame, styles)])
-  curves = plots.curves_figure(frame, rows, styles)
-  if curves:
-    add('curves', 'Learning curves', pictures=[curves])
-  add('families', 'Agreement of families', grids=[details.families(frame)])
+  times = strips.times(frame, styles, mark)
+  if times:
+    add('time', 'CPU time', shown=times)
+    files |= chart_figure.files(f'time{mark}', times)
+  training = curves.figure(frame, rows, styles)
+  if training:
+    training = dataclasses.replace(training, name=f'{training.name}{mark}')
+    add('curves', 'Learning curves', pictures=[page.picture(training)])
+    files |= training.files()
   add('datasets', 'Datasets and diagnostics',
-      grids=[details.datasets(frame), details.held_out(frame, rows)])
+      grids=[details.families(frame) if len(found) > 1 else None,
+             details.datasets(frame), details.held_out(frame, rows)])
   failed = details.divergences(frame, rows)
   add('divergences', 'Divergences',
       '' if failed.rows else f'None of the {len(frame)} runs diverged.',
       grids=[failed if failed.rows else None])
-  return made, drawn
+  return [dataclasses.replace(each, grids=[
+      _marked(table, frame, label=label, mark=mark) for table in each.grids])
+          for each in made], files
 
 
-def headline(
-    frame: pd.DataFrame, found: list[log_results.LogResults], label: str = '',
-) -> str:
-  """Returns what came out, in a sentence or two.
+def _several(
+    frame: pd.DataFrame, found: list[log_results.LogResults],
+    errors: list[charts.Chart], coverage: Sequence[rows_lib.Row], mark: str,
+    label: str,
+) -> list[page.Section]:
+  """Returns the answer of several questions: errors, else estimates."""
+  shown = _middle(found) if len(found) > _FEW else found
+  estimates = [forest.chart(
+      f'estimates-{index + 1}{mark}', each, forest.heading(each))
+               for index, each in enumerate(shown)]
+  first = page.Section(
+      name=f'answer{mark}', title=f'Answer{label}', lead=True,
+      text=headline(frame, label), charts=errors or estimates)
+  title = 'Estimates' + ' at a middle noise' * (len(found) > _FEW)
+  return [first, page.Section(
+      name=f'estimates{mark}', title=f'{title}{label}', folded=True,
+      charts=estimates if errors else [],
+      grids=[dataclasses.replace(
+          log_tables.methods(each, coverage=coverage),
+          name=f'estimates-{details.stem(forest.title(each), 100)}',
+          caption=f'{forest.title(each)}. '
+                  + log_tables.methods(each).caption) for each in shown])]
+
+
+def title(found: Sequence[log_results.LogResults]) -> str:
+  """Returns the title of a page about some questions."""
+  return ('What a policy is worth' if len(found) == 1 else
+          'Off-policy evaluation: which estimator to trust')
+
+
+def headline(frame: pd.DataFrame, label: str = '') -> str:
+  """Returns what came out of several questions, in a sentence or two.
 
   Args:
     frame: of one discount.
-    found: of `log_results.collect`, of the same.
     label: what tells the discount from others, if there are others.
   """
   refused = int((frame.outcome == rows_lib.REFUSED).sum())
@@ -135,10 +159,9 @@ def headline(
         f'No true value is known{label}, so there are estimates but no errors: '
         f'see whether the families of estimators agree. {ending}')
   if details.single_runs(frame):
-    return ' '.join([
-        *([_numbers(found[0])] if len(found) == 1 else []),
+    return (
         f'One run of each method{label}: this does not tell how much the '
-        f'training changes an estimate, nor which method is best. {ending}'])
+        f'training changes an estimate, nor which method is best. {ending}')
   scope, first, error, _, _, _, log = [
       cell.text for cell in ranking.best(frame).rows[-1]]
   naive = '' if log == '–' else f', where the log itself is off by {log}'
@@ -146,22 +169,6 @@ def headline(
       f'Smallest relative error on {scope}{label}: {first}, {error} '
       f'(interquartile mean{", 95 % interval" * ("[" in error)}){naive}. '
       f'{ending}')
-
-
-def _numbers(found: log_results.LogResults) -> str:
-  """Returns the truth, what methods say and what the log says."""
-  truth, mean = frames.number(found.problem.truth), found.log[0]
-  said = [each.estimate for each in found.methods
-          if math.isfinite(each.estimate)]
-  words = f'{forest.title(found)}: the true value is {tables.digits(truth)}'
-  if said:
-    ends = ' to '.join(dict.fromkeys(
-        tables.digits(end) for end in (min(said), max(said))))
-    words += (f'; {len(said)} method{"s" if len(said) > 1 else ""} '
-              f'estimate{"" if len(said) > 1 else "s"} {ends}')
-  return words + (
-      '.' if math.isnan(mean) else
-      f'; the average return of the log is {tables.digits(mean)}.')
 
 
 def _middle(

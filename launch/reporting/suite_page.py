@@ -49,12 +49,14 @@ def sections(lines: Lines) -> list[page.Section]:
             and line.half == suite_tables.BOTH]
   return [
       page.Section(
-          name='suite', title='All cases', grids=_grids(everything),
-          text='Errors and half widths are relative to the true value. Rules '
-               'and defaults are chosen on the development half; the held-out '
+          name='suite', title='All cases', lead=True,
+          grids=_grids(everything),
+          text=f'{headline(lines)} Errors and half widths are relative to the '
+               'true value. Rules and defaults are chosen on the development half; the held-out '
                'half shows what they are worth.'),
       page.Section(
           name='suite-groups', title='Cases by what is known of them',
+          folded=True,
           grids=_grids(groups))]
 
 

@@ -51,12 +51,16 @@ class Table:
     columns: names of the columns.
     rows: cells by row; the first cell is the row's heading.
     links: for each row the filter of the result rows behind it, or None.
+    notes: what columns mean, a sentence each.
+    cards: whether a narrow screen shows each row as a card of its own.
   """
   name: str
   caption: str
   columns: list[str]
   rows: list[list[Cell]]
   links: list[Link] = dataclasses.field(default_factory=list)
+  notes: list[str] = dataclasses.field(default_factory=list)
+  cards: bool = False
 
   def is_number(self, column: int) -> bool:
     """Whether a column is set flush right."""
@@ -169,7 +173,10 @@ def markdown(table: Table) -> str:
   for row in table.rows:
     lines.append(_markdown_line([cell.text for cell in row], [
         cell.best for cell in row]))
-  return '\n'.join([_markdown_escape(table.caption), '', *lines, ''])
+  return '\n'.join([
+      _markdown_escape(table.caption), '', *lines, '',
+      *(f'- {_markdown_escape(note)}' for note in table.notes),
+      *([''] if table.notes else [])])
 
 
 def latex(table: Table) -> str:
@@ -178,7 +185,8 @@ def latex(table: Table) -> str:
       'r' if table.is_number(index) else 'l'
       for index in range(len(table.columns)))
   lines = [
-      f'% {_one_line(table.caption)}', r'\begin{tabular}{' + layout + '}',
+      *(f'% {_one_line(each)}' for each in (table.caption, *table.notes)),
+      r'\begin{tabular}{' + layout + '}',
       r'\toprule', _latex_line(map(_latex_escape, table.columns)), r'\midrule']
   for row in table.rows:
     lines.append(_latex_line(

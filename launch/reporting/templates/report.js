@@ -68,6 +68,40 @@
     table.closest('.table').prepend(label);
   });
 
+  // A part that is asked for is opened.
+  const unfold = (element) => {
+    if (!element) return;
+    element.querySelectorAll(':scope > details').forEach((each) => {
+      each.open = true;
+    });
+    for (let each = element; each; each = each.parentElement) {
+      if (each.tagName === 'DETAILS') each.open = true;
+    }
+  };
+  const follow = () => unfold(byId(decodeURIComponent(
+      location.hash.slice(1))));
+  addEventListener('hashchange', follow);
+  document.querySelectorAll('nav a').forEach(
+      (link) => link.addEventListener('click', () => {
+        unfold(byId(link.getAttribute('href').slice(1)));
+      }));
+  follow();
+
+  // A table that is wider than the screen says so.
+  const hint = () => document.querySelectorAll('.scroll').forEach((box) => {
+    const said = box.previousElementSibling;
+    const has = said && said.classList.contains('hint');
+    const wide = box.scrollWidth > box.clientWidth + 1;
+    if (wide && !has) {
+      box.before(make('p', 'Scroll sideways for more columns →', {
+        'class': 'hint', 'aria-hidden': 'true'}));
+    } else if (!wide && has) said.remove();
+  });
+  addEventListener('resize', hint);
+  document.querySelectorAll('details').forEach(
+      (each) => each.addEventListener('toggle', hint));
+  hint();
+
   if (!byId('data')) return;  // A page without rows.
 
   // The table of all rows is made from data, a hundred at a time.
@@ -229,6 +263,7 @@
         if (name in wanted) only[name] = wanted[name];
       });
       filter();
+      unfold(byId('rows'));
       byId('rows').focus({preventScroll: true});
     });
   });

@@ -25,7 +25,7 @@ ENTRY = registry.Entry(
     version=1, configs=CONFIGS,
     cost={'fixed': 5.},
     style=registry.Style(
-        label='AGMM', family=registry.CLOSED_FORM, color='#cc79a7',
+        label='AGMM', family=registry.CLOSED_FORM, color='#b3446c',
         marker='D'),
     when=(
         'When the effect is smooth: kernels as in KIV, but every row serves '

@@ -45,7 +45,7 @@ ENTRY = registry.Entry(
     version=1, configs=CONFIGS, tiny={'candidates': ('two_sls', 'agmm')},
     cost={'fixed': 20.},
     style=registry.Style(
-        label='Auto IV', family=registry.CLOSED_FORM, color='#000000',
+        label='Auto IV', family=registry.CLOSED_FORM, color='#8c6bb1',
         marker='P'),
     when=(
         'When nothing is known of the effect: fits 2SLS, the sieve, KIV and '

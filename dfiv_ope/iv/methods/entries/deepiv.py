@@ -84,7 +84,7 @@ ENTRY = registry.Entry(
     cost={'fixed': 2., 'density_steps': 0.0044,
           'response_steps': 0.0044},
     style=registry.Style(
-        label='DeepIV', family='neural IV', color='#56b4e9', marker='v'),
+        label='DeepIV', family='neural IV', color='#2b95b5', marker='v'),
     when=(
         'When a mixture of Gaussians can describe the treatment given the '
         'instrument. Second to DFIV on the demand design; not for pictures as '

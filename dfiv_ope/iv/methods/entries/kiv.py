@@ -58,7 +58,7 @@ ENTRY = registry.Entry(
     version=3, configs=CONFIGS,
     cost={'fixed': 5.},
     style=registry.Style(
-        label='KIV', family=registry.CLOSED_FORM, color='#e69f00', marker='^'),
+        label='KIV', family=registry.CLOSED_FORM, color='#b87900', marker='^'),
     when=(
         'When the effect is smooth in a few columns and nothing should be '
         'trained. With many covariates learned features do better: DFIV had a '
