@@ -20,8 +20,10 @@ from dfiv_ope.policies import acting, rollout, simulation, trained
 
 _CHECKPOINTS = 20  # in a run
 # A trained policy, and the uniform one beside it, are tried in at most as many
-# episodes. Where actions are vectors, steps cost more.
+# episodes. Where actions are vectors, steps cost more: both trials together
+# take about as many as the training, in no fewer episodes than that.
 _TRIAL_EPISODES, _CONTINUOUS_TRIAL_EPISODES = 2_000, 200
+_FEWEST_TRIAL_EPISODES = 20
 _DISCOUNT = 0.99
 
 
@@ -159,6 +161,12 @@ def write(
   cpu_seconds = time.process_time() - started
 
   sizes = rollout.sizes(make_environment)
+  most = _TRIAL_EPISODES
+  if sizes.continuous:
+    affordable = wanted.config.transitions // (
+        2 * simulation.horizon(_DISCOUNT))
+    most = int(np.clip(
+        affordable, _FEWEST_TRIAL_EPISODES, _CONTINUOUS_TRIAL_EPISODES))
   trials = {}
   for name, title, candidate in (
       ('value', 'Simulating the policy', policy),
@@ -167,8 +175,7 @@ def write(
       trials[name] = dataclasses.asdict(simulation.true_value(
           make_environment, candidate, discount=_DISCOUNT,
           seed=rollout.stream(wanted.seed, 'trial'),
-          max_episodes=(_CONTINUOUS_TRIAL_EPISODES if sizes.continuous
-                        else _TRIAL_EPISODES),
+          max_episodes=most,
           progress=lambda n: update(n, f'{n:,} episodes')))
   trained.save(policy, out, num_observations=sizes.num_observations,
                actions=sizes.continuous)

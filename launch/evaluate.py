@@ -197,7 +197,7 @@ def _least_error(
   """Returns the candidate of the least estimated error, and that of all.
 
   Raises:
-    ValueError: none has an estimate.
+    ValueError: none has an estimate, or all failed in the same way.
   """
   from dfiv_ope.evaluation import error_selection, result_rows
   from dfiv_ope.launch import runner
@@ -205,6 +205,7 @@ def _least_error(
   finished = runner.run(
       plan_lib.evaluation(problem, wanted, seeds=1), have, where,
       title='Choosing')
+  runner.refuse_failures(finished.summary)
   scores = error_selection.judge(
       [row for row in finished.rows if row.method != result_rows.LOG])
   return _chosen(wanted, scores), scores

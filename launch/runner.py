@@ -1,6 +1,6 @@
 """Runs what commands ask for: one call from experiments to their rows."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 import functools
 import json
@@ -119,6 +119,7 @@ def sweep(
   finished_work.show_sweep(
       finished.rows, finished.summary, _failures(finished.summary, out) if (
           finished.summary.failed) else '', out)
+  tell_failures(finished.summary)
   if report:
     from dfiv_ope.launch.reporting import publish
     console.say(publish.publish(have.all_rows(), str(out), out / 'report'))
@@ -145,8 +146,7 @@ def answer(
     ValueError: every job failed in the same way.
   """
   failed = finished.summary.failed
-  if failed and not finished.summary.done:
-    _refuse_input(failed.values())
+  refuse_failures(finished.summary)
   from dfiv_ope.launch.reporting import finished_work
   if as_json:
     console.say_json(json.dumps(data(finished.rows), indent=2))
@@ -163,17 +163,25 @@ def answer(
     raise typer.Exit(1)
 
 
-def _refuse_input(failures: Iterable[str]) -> None:
+def refuse_failures(summary: scheduler.Summary) -> None:
   """Refuses input with which every job failed in the same way.
 
   Raises:
     ValueError: there was one; the rows of other calls are as they were.
   """
-  errors = {words for words in failures
+  errors = {words for words in summary.failed.values()
             if not words.startswith(scheduler.SKIPPED)}
-  kind, _, sentence = next(iter(errors)).partition(': ')
-  if len(errors) == 1 and kind in _INPUT_ERRORS:
-    raise ValueError(sentence)
+  if len(errors) == 1 and not summary.done:
+    kind, _, sentence = errors.pop().partition(': ')
+    if kind in _INPUT_ERRORS:
+      raise ValueError(sentence)
+  tell_failures(summary)
+
+
+def tell_failures(summary: scheduler.Summary) -> None:
+  """Says what failed and was not said yet."""
+  for words in summary.untold:
+    console.note(words)
 
 
 def _failures(summary: scheduler.Summary, out: pathlib.Path) -> str:

@@ -51,6 +51,7 @@ class Summary:
     fit_seconds: CPU seconds of fits, as the rows say.
     job_seconds: CPU seconds of the jobs, with all that is not a fit.
     wall: seconds that all took; 0 if there was nothing to run.
+    untold: the failure that is all that came of the jobs; nobody was told.
   """
   done: int = 0
   failed: dict[jobs.Job, str] = dataclasses.field(default_factory=dict)
@@ -58,6 +59,7 @@ class Summary:
   fit_seconds: float = 0.
   job_seconds: float = 0.
   wall: float = 0.
+  untold: list[str] = dataclasses.field(default_factory=list)
 
 
 def run(
@@ -138,8 +140,9 @@ class _Queue:
     error = outcome.error or self._foreign(job, outcome.rows)
     if error:
       if error not in self.summary.failed.values():  # Once is enough.
-        self._note(f'{job.label} failed: {error}')
+        self.summary.untold.append(f'{job.label} failed: {error}')
       self._fail(job, error, outcome.trace)
+      self._tell_failures()
       return
     for row in outcome.rows:
       self._have.add(row)
@@ -147,7 +150,17 @@ class _Queue:
       self.summary.fit_seconds += row.cpu_seconds
     self._have.tidy([job])
     self.summary.done += 1
+    self._tell_failures()
     self._end(job)
+
+  def _tell_failures(self) -> None:
+    """Tells what failed, once it is clear that not all fails alike."""
+    errors = {words for words in self.summary.failed.values()
+              if not words.startswith(SKIPPED)}
+    if self.summary.done or len(errors) > 1:
+      for words in self.summary.untold:
+        self._note(words)
+      self.summary.untold.clear()
 
   def _foreign(self, job: jobs.Job, found: Sequence[rows.Row]) -> str:
     """Says what is wrong with rows that are not the job's."""

@@ -8,6 +8,7 @@ import pytest
 from dfiv_ope import interrupts, overrides
 from dfiv_ope.agents import configured
 from dfiv_ope.benchmarks import demand
+from dfiv_ope.launch import runner
 from dfiv_ope.launch.experiments import (
   inputs,
   jobs,
@@ -75,6 +76,7 @@ def test_jobs_run_in_order_and_what_needs_a_failed_one_is_skipped(
   assert records[0]['error'] == 'OSError: full'
   assert 'Skipped, because dataset catch 0 failed' in records[1]['error']
   assert said == ['dataset catch 0 failed: OSError: full']
+  assert not summary.untold
   assert files.known(tmp_path) == []  # Without a dataset there is no row.
 
 
@@ -93,6 +95,22 @@ def test_a_job_of_several_parents_waits_for_all_and_fails_with_one(tmp_path):
   summary = scheduler.run(todo, executor, have, title='Trying')
   assert judged not in executor.order
   assert len(summary.failed) == 3 and judged in summary.failed
+
+
+def test_a_failure_that_is_all_there_is_is_left_to_the_command(tmp_path):
+  problem = inputs.Simulated(dataset=pathlib.Path('data'))
+  judged = plan.choice(problem, [
+      configured.configure('lstd'), configured.configure('kiv')])
+  have = store.Store(store.Places(tmp_path))
+  have.keys = lambda job: []
+  have.has = lambda job: False
+  todo, said = jobs.with_parents([judged]), []
+  summary = scheduler.run(
+      todo, _Fake(failing=set(todo)), have, title='Trying', note=said.append)
+  assert not summary.done and not said
+  assert summary.untold == [f'{todo[0].label} failed: OSError: full']
+  with pytest.raises(ValueError, match='^full$'):
+    runner.refuse_failures(summary)
 
 
 def _design_row(job, **fields):
