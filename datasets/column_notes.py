@@ -23,9 +23,12 @@ _FAR, _FLATTENED = 100., 10.
 # A column of whole numbers looks categorical if it has so many different ones
 # and rows for each, falls within an episode, which a clock or an age does not,
 # and has neighbours that are not about as frequent, as those of a measurement
-# are. With fewer values, features and networks tell each one apart anyway.
+# are.
 _FEWEST, _MOST, _ROWS_EACH = 13, 1_000, 10
 _ROUGH = 0.06
+# With fewer values, down to this number, frequencies have to rise and fall more
+# often than those of a measurement with one peak, by as many standard errors.
+_FEW, _TURNS, _SURE = 5, 2, 4.
 
 
 class Profile:
@@ -112,13 +115,18 @@ def _looks_categorical(x: np.ndarray) -> bool:
   The mean square of the change of the logarithm of frequencies from one number
   to the next, over twice their variance (von Neumann's ratio), is near one for
   numbers in any order and near zero for those of a measurement. The noise of
-  counts is taken out of both.
+  counts is taken out of both. A few numbers have too few changes for that: of
+  these, rises and falls are counted.
   """
   _, counts = np.unique(x, return_counts=True)
-  if not _FEWEST <= len(counts) <= _MOST or (
+  if not _FEW <= len(counts) <= _MOST or (
       len(x) < _ROWS_EACH * len(counts)):
     return False
   logs, noise = np.log(counts), 1. / counts
+  if len(counts) < _FEWEST:
+    rise = np.diff(logs)
+    signs = np.sign(rise[np.abs(rise) > _SURE * np.sqrt(noise[1:] + noise[:-1])])
+    return bool(np.count_nonzero(np.diff(signs)) >= _TURNS)
   variance = np.var(logs) - np.mean(noise)
   change = np.mean(np.square(np.diff(logs)) - noise[1:] - noise[:-1])
   return bool(variance <= 0. or change > 2. * _ROUGH * variance)

@@ -98,7 +98,9 @@ def measure(
   found = None if task.problem.one_step else _roll(task)
   if found is not None:
     errors = plain.errors()
-    missing = history.by_step(errors, episodes, found.visits)
+    missing = history.by_step(
+        errors, episodes, found.visits,
+        np.asarray(log.transitions.discount)[rows] == 0.)
     known['nearest'] = _apart(
         plain.value, float(np.mean(found.returns)),
         nearest.error(found.returns, len(task.initial_observations)))
@@ -107,6 +109,7 @@ def measure(
           plain.value, plain.value + missing.value, missing.standard_error)
     extra = {
         'beyond_share': float(np.nanmax(found.beyond)),
+        'far_share': float(np.sum(found.far) / np.sum(found.visits)),
         'left_share': found.left}
     if table_lstd.fits(task.problem, config.settings):
       # Elsewhere errors of smooth values go with each other anyway.

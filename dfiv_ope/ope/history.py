@@ -19,6 +19,8 @@ from dfiv_ope import types
 
 # Errors are a polynomial of the step number of this degree.
 _DEGREE = 2
+# As many episodes that all end at the log's last step make that a horizon.
+_HORIZON = 10
 
 
 class Missing(NamedTuple):
@@ -51,27 +53,38 @@ def steps(episodes: np.ndarray) -> np.ndarray:
 
 def by_step(
     errors: types.FloatArray, episodes: np.ndarray, visits: types.FloatArray,
+    ended: np.ndarray | None = None,
 ) -> Missing:
   """Returns what the value misses if errors depend on the step number.
 
   With e(t) the regression of errors on [1, t, t^2], it is the sum over steps of
-  the target policy's discounted visits times e(t).
+  the target policy's discounted visits times e(t). Where all episodes that come
+  to the log's last step H terminate there, H is a horizon: values that do not
+  know of it are wrong at that step most of all, so that [t = H] joins the
+  regression, and there are no later visits.
 
   Args:
     errors: Bellman errors, [N].
     episodes: index of the episode of each transition, [N].
     visits: sum of gamma^t d of the target policy at each step, [T].
+    ended: whether the transition terminated its episode, [N]; None if unknown.
   """
   number = steps(episodes)
   last = int(number.max())
   if not last:
     return Missing(0., 0.)
+  final = number == last
+  horizon = (ended is not None and np.sum(final) >= _HORIZON
+             and bool(np.all(ended[final])))
+  if horizon:
+    visits = visits[:last + 1]
 
   def columns(step: np.ndarray) -> types.FloatArray:
     # Beyond the log's longest episode the errors of its last step stand.
-    return (np.minimum(step, last)[:, None] / last) ** np.arange(_DEGREE + 1)
+    powers = (np.minimum(step, last)[:, None] / last) ** np.arange(_DEGREE + 1)
+    return np.c_[powers, step == last] if horizon else powers
 
-  x = columns(number)  # [N, 3]
+  x = columns(number)  # [N, 3 or 4]
   inverse = np.linalg.pinv(x.T @ x)
   weights = x @ (inverse @ (columns(np.arange(len(visits))).T @ visits))
   total = np.bincount(episodes, weights=weights * errors)

@@ -73,7 +73,7 @@ def _categorical(column: str, numbers: Mapping[str, float]) -> str:
       f'Observation {column} takes {numbers["values"]:.0f} whole numbers and '
       'looks categorical. Methods take near numbers for similar states: if '
       'these are names of states, import the log with --categorical '
-      f'{column}.')
+      f'{column} (categorical=[...] of dfiv_ope.Log).')
 
 
 _SENTENCES: dict[str, Callable[[str, Mapping[str, float]], str]] = {

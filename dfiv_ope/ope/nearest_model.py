@@ -47,12 +47,14 @@ class Rollouts:
       step of the log, [PARTS]; nan for one without visits.
     left: mean of gamma^t d after the last step: what was not rolled out.
     visits: mean of gamma^t d before each step, [T].
+    far: the part of `visits` that has no near step of the log, [T].
   """
   returns: types.FloatArray
   weights: types.FloatArray
   beyond: types.FloatArray
   left: float
   visits: types.FloatArray
+  far: types.FloatArray
 
 
 class Model:
@@ -121,7 +123,7 @@ class Model:
     count = len(state)
     alive, weight = np.arange(count), np.ones(count)
     returns, weights = np.zeros(count), np.zeros(len(self._log))
-    far, seen, visits = np.zeros((3, steps))
+    far, seen, visits, beyond_visits = np.zeros((4, steps))
     rewards = np.asarray(self._rows.reward, np.float64)
     discounts = self._log.discount * np.asarray(
         self._rows.discount, np.float64)
@@ -131,8 +133,10 @@ class Model:
       row, distance = self._follow(policy, state, generator)
       returns[alive] += weight * rewards[row]
       np.add.at(weights, row, weight / count)
-      far[step], seen[step] = np.sum(distance > self.near), len(alive)
+      outside = distance > self.near
+      far[step], seen[step] = np.sum(outside), len(alive)
       visits[step] = np.sum(weight) / count
+      beyond_visits[step] = np.sum(weight[outside]) / count
       state = np.where(
           self._set, self._next[row],
           state + self._next[row] - self._observation[row])
@@ -146,7 +150,8 @@ class Model:
       beyond = (np.bincount(part, far, minlength=PARTS)
                 / np.bincount(part, seen, minlength=PARTS))
     return Rollouts(
-        returns, weights, beyond, float(np.sum(weight)) / count, visits)
+        returns, weights, beyond, float(np.sum(weight)) / count, visits,
+        beyond_visits)
 
   def _follow(
       self, policy: types.Policy | types.ContinuousPolicy,

@@ -253,6 +253,16 @@ def test_states_that_are_numbers_look_categorical():
   assert not _notes(x, categorical=[0])
 
 
+def test_few_states_look_categorical_where_their_frequencies_go_up_and_down():
+  often = np.array([5., 1., 4., 2., 6., 1., 3., 2.]) / 24.
+  (note,) = _notes(_GENERATOR.choice(8, size=2_000, p=often), names=['state'])
+  assert note.kind == log_notes.CATEGORICAL
+  assert note.numbers == {'values': 8}
+  # One peak, anywhere, is that of a measurement.
+  assert not _notes(_GENERATOR.choice(8, size=2_000, p=np.sort(often)))
+  assert not _notes(_GENERATOR.binomial(7, 0.4, size=2_000))
+
+
 @pytest.mark.parametrize('x', [
     _GENERATOR.integers(2, size=5_000),                 # a pixel
     _GENERATOR.integers(5, size=5_000),                 # a dose

@@ -26,6 +26,19 @@ def test_beyond_the_longest_episode_the_last_error_stands():
   assert found.value == pytest.approx(6.)
 
 
+def test_errors_of_a_horizon_are_those_of_its_step_alone():
+  last = history.steps(_EPISODES) == 3
+  errors = np.where(last, -3., 1.)
+  visits = np.array([1., 1., 1., 0.5, 0.25])  # The last is beyond the horizon.
+  found = history.by_step(errors, _EPISODES, visits, last)
+  assert found.value == pytest.approx(3. - 3. * 0.5)
+  assert found.standard_error == pytest.approx(0., abs=1e-9)
+  # Where an episode goes on, the last step is one like others.
+  going_on = last & (_EPISODES > 0)
+  assert history.by_step(errors, _EPISODES, visits, going_on) == (
+      history.by_step(errors, _EPISODES, visits))
+
+
 def test_noise_misses_nothing_beyond_its_standard_error():
   errors = np.random.default_rng(0).normal(size=len(_EPISODES))
   found = history.by_step(errors, _EPISODES, np.ones(4))

@@ -27,7 +27,8 @@ SENTENCES = [
         kind=log_notes.CATEGORICAL, column='state', numbers={'values': 64}),
      'Observation state takes 64 whole numbers and looks categorical. Methods '
      'take near numbers for similar states: if these are names of states, '
-     'import the log with --categorical state.', True),
+     'import the log with --categorical state (categorical=[...] of '
+     'dfiv_ope.Log).', True),
     (log_notes.Note(kind=log_notes.IRRELEVANT, column='clock'),
      'Observation clock is left out: the target policy does not look at it, '
      'and it predicts nothing on held-out episodes. Say --all-columns '
