@@ -7,8 +7,9 @@ constant beyond the rows. So some multiples of it are tried, one member after
 the other, and taken where the stage-2 loss at other rows is clearly less.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import math
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,10 @@ _WIDEST = 30.
 # By how many standard errors of a loss another choice has to be better.
 _LEAST_GAIN = 0.25
 _SWEEPS = 2
+# Multiples by which columns of a member may then differ, where they fall into
+# so few groups.
+_FINER = (0.4, 3., 10.)
+_FEW = 4
 
 # Bandwidths by member of a batch, [D] each; a covariate's where there is one.
 Bandwidths = Mapping[str, types.FloatArray]
@@ -53,32 +58,88 @@ def choose(
 ) -> Bandwidths:
   """Returns bandwidths by a search along one member after the other.
 
+  Then along one group of columns after the other (`_groups`): an effect may
+  be a straight line in one covariate and turn sharply in the next.
+
   Args:
     rows: of numbers; instruments without covariates.
     loss: stage-2 loss of bandwidths at held-out rows, a mean of squares.
   """
+  enough = 1. - _LEAST_GAIN * math.sqrt(2. / len(rows.outcome))
   tried = _candidates(rows)
-  chosen = dict.fromkeys(tried, 0)
+  chosen = _search(
+      tried, lambda choice: loss({
+          name: tried[name][index] for name, index in choice.items()}), enough)
+  found = {name: tried[name][index] for name, index in chosen.items()}
+  groups = _groups(rows)
+  factors = {each: (1., *_FINER) for each in groups}
+
+  def scaled(choice: Mapping[_Group, int]) -> Bandwidths:
+    result = {name: each.copy() for name, each in found.items()}
+    for (name, columns), index in choice.items():
+      result[name][list(columns)] *= factors[name, columns][index]
+    return result
+
+  return scaled(_search(
+      factors, lambda choice: loss(scaled(choice)), enough))
+
+
+# A member and some of its columns.
+_Group = tuple[str, tuple[int, ...]]
+_Key = TypeVar('_Key', str, _Group)
+
+
+def _search(
+    options: Mapping[_Key, Sequence[Any]],
+    loss: Callable[[dict[_Key, int]], float], enough: float,
+) -> dict[_Key, int]:
+  """Returns which option of each key has the least loss, along one by one.
+
+  Args:
+    options: of each key; the first is where the search begins.
+    loss: of a choice of all of them.
+    enough: a move has to have less than this share of the loss before.
+  """
+  chosen = dict.fromkeys(options, 0)
   losses: dict[tuple[int, ...], float] = {}
 
-  def measure(choice: dict[str, int]) -> float:
+  def measure(choice: dict[_Key, int]) -> float:
     key = tuple(choice.values())
     if key not in losses:
-      losses[key] = loss({
-          name: tried[name][index] for name, index in choice.items()})
+      losses[key] = loss(choice)
     return losses[key]
 
-  enough = 1. - _LEAST_GAIN * math.sqrt(2. / len(rows.outcome))
   for _ in range(_SWEEPS):
     before = dict(chosen)
-    for name in reversed(tried):
-      options = [{**chosen, name: index} for index in range(len(tried[name]))]
-      best = min(options, key=measure)
+    for name in reversed(options):
+      best = min(
+          ({**chosen, name: index} for index in range(len(options[name]))),
+          key=measure)
       if measure(best) < enough * measure(chosen):
         chosen = best
     if chosen == before:
       break
-  return {name: tried[name][index] for name, index in chosen.items()}
+  return chosen
+
+
+def _groups(rows: types.IVBatch) -> list[_Group]:
+  """Returns columns of treatments and of covariates that may differ.
+
+  Each by itself, but columns of two values, such as indicators, together. A
+  member of one group, or of many, has none: they go together.
+  """
+  groups: list[_Group] = []
+  for name in ('treatment', 'covariate'):
+    each = members(rows).get(name)
+    if each is None:
+      continue
+    pairs = [index for index, column in enumerate(each.T)
+             if len(np.unique(column)) <= 2]
+    own = [(index,) for index in range(each.shape[1]) if index not in pairs]
+    own += [tuple(pairs)] if pairs else []
+    if 2 <= len(own) <= _FEW:
+      groups += [(name, columns) for columns in own]
+  return groups
 
 
 def _candidates(rows: types.IVBatch) -> dict[str, list[types.FloatArray]]:

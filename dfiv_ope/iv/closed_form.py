@@ -177,6 +177,7 @@ def cross_fit(
     stage1_penalties: Sequence[float],
     stage2_penalties: Sequence[float],
     slack: float = 0.,
+    moment_penalty: float | None = None,
 ) -> two_stage.Solution:
   """Solves both stages on all rows, each half predicted by the other.
 
@@ -196,6 +197,9 @@ def cross_fit(
     stage2_penalties: candidates of lambda2.
     slack: lambda2 is the largest candidate whose loss is within so many
       standard errors of the least.
+    moment_penalty: of the projection on the predicted design, which is then
+      the instrument of the actual one (`fold_fits.two_stages`); None for Eq.
+      (9).
 
   Returns:
     The solution; its stage-1 weights are those of all rows, its losses the
@@ -203,13 +207,19 @@ def cross_fit(
   """
   sums1, sums2 = two_stage.stage1_sums(first), two_stage.stage1_sums(second)
   stage1 = _stage1(sums1, sums2, stage1_penalties)
-  outcome1 = two_stage.stage2_sums(first, stage1.second)
-  outcome2 = two_stage.stage2_sums(second, stage1.first)
-  losses1 = two_stage.held_out_losses(outcome1, outcome2, stage2_penalties)[1]
-  losses2 = two_stage.held_out_losses(outcome2, outcome1, stage2_penalties)[1]
+  outcomes = [two_stage.stage2_sums(first, stage1.second),
+              two_stage.stage2_sums(second, stage1.first)]
+  fitted, whole = outcomes, ridge.merge(*outcomes)
+  if moment_penalty is not None:
+    parts = [two_stage.moment_sums(first, stage1.second),
+             two_stage.moment_sums(second, stage1.first)]
+    fitted = [two_stage.projected(part, moment_penalty) for part in parts]
+    whole = two_stage.projected(ridge.merge(*parts), moment_penalty)
+  losses = [
+      two_stage.held_out_losses(one, other, stage2_penalties)[1]
+      for one, other in zip(fitted, outcomes[::-1], strict=True)]
   return _solution(
-      stage1, ridge.merge(outcome1, outcome2), stage2_penalties,
-      np.add(losses1, losses2) / 2., slack=slack)
+      stage1, whole, stage2_penalties, np.mean(losses, axis=0), slack=slack)
 
 
 def cross_fit_sums(

@@ -19,9 +19,16 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.iv import bases as bases_lib
 
+# Standard deviation of the first functions of a spline, and points between its
+# knots to measure it at.
+_SCALE, _POINTS = 3., 200
+
 
 class Dictionary:
-  """Products of basis functions of the columns; no constant."""
+  """Products of basis functions of the columns; no constant.
+
+  Of B-splines it has `smooth_combinations`.
+  """
 
   def __init__(
       self,
@@ -43,6 +50,7 @@ class Dictionary:
     self._most_functions = most_functions
     self._order = 1
     self._knots = [np.zeros(0) for _ in self._bases]
+    self._smooth = [np.zeros((0, 0)) for _ in self._bases]
 
   def adapt(self, x: types.FloatArray) -> None:
     """Sets knots and products from the rows of x [B, D].
@@ -54,6 +62,7 @@ class Dictionary:
     self._knots = [
         _make_knots(basis, column)
         for basis, column in zip(self._bases, columns, strict=True)]
+    self._smooth = [smooth_combinations(each) for each in self._knots]
     self._order = 1
     while (self._order < min(self._interaction, len(self._bases))
            and self._count(self._order + 1) <= self._most_functions):
@@ -68,9 +77,9 @@ class Dictionary:
     """Returns features [B, size] of inputs [B, D], float64."""
     x = np.asarray(x, np.float64)
     functions = [
-        _evaluate(x[:, index], basis, knots)
-        for index, (basis, knots) in enumerate(
-            zip(self._bases, self._knots, strict=True))]
+        _evaluate(x[:, index], basis, knots, smooth)
+        for index, (basis, knots, smooth) in enumerate(
+            zip(self._bases, self._knots, self._smooth, strict=True))]
     blocks = []
     for subset in self._products(self._order):
       block = functions[subset[0]]
@@ -91,11 +100,12 @@ class Dictionary:
     self._order = int(state['order'])
     self._knots = [
         state[f'knots/{index}'] for index in range(len(self._bases))]
+    self._smooth = [smooth_combinations(each) for each in self._knots]
 
   def _count(self, order: int) -> int:
     sizes = [
         basis.degree if isinstance(basis, bases_lib.Hermite)
-        else max(len(knots) - bases_lib.DEGREE - 1, 1)
+        else max(len(knots) - bases_lib.DEGREE - 2, 1)
         for basis, knots in zip(self._bases, self._knots, strict=True)]
     return sum(
         math.prod(sizes[index] for index in subset)
@@ -123,10 +133,48 @@ def _make_knots(
 
 def _evaluate(
     x: types.FloatArray, basis: bases_lib.Basis, knots: types.FloatArray,
+    smooth: types.FloatArray,
 ) -> types.FloatArray:
   if isinstance(basis, bases_lib.Hermite):
     return hermite(x, basis.degree)
-  return b_splines(x, knots) if len(knots) else x[:, None]
+  return b_splines(x, knots) @ smooth if len(knots) else x[:, None]
+
+
+def smooth_combinations(knots: types.FloatArray) -> types.FloatArray:
+  """Returns combinations of B-splines that a ridge penalty makes smooth.
+
+  The first is a straight line. The others have no trend, and their sizes fall
+  with their roughness, the integral of the squared second derivative: the sum
+  of squares of their coefficients is that of a spline. Left out is the
+  constant. So where rows tell little of a coefficient it is that of a smooth
+  function, not zero.
+
+  Args:
+    knots: sorted, [K].
+
+  Returns:
+    [K - 4, K - 5]; empty where there are no knots.
+  """
+  if not len(knots):
+    return np.zeros((0, 0))
+  size = len(knots) - bases_lib.DEGREE - 1
+  # The coefficients of a straight line are its values at these.
+  centres = np.mean([knots[start:start + size]
+                     for start in range(1, bases_lib.DEGREE + 1)], axis=0)
+  slopes = np.diff(np.eye(size), axis=0) / np.diff(centres)[:, None]
+  gaps = np.diff((centres[:-1] + centres[1:]) / 2.)[:, None]
+  curvatures = np.diff(slopes, axis=0) / gaps
+  values, vectors = np.linalg.eigh(curvatures.T @ (gaps * curvatures))
+  # Two values are zero: those of the constant and of the line.
+  curves = vectors[:, 2:] / np.sqrt(values[2:])
+  points = np.quantile(np.unique(knots), np.linspace(0., 1., _POINTS))
+  splines = b_splines(points, knots)
+  lines = np.stack([np.ones(size), centres], axis=1)
+  curves -= lines @ np.linalg.lstsq(
+      splines @ lines, splines @ curves, rcond=None)[0]
+  curves /= np.std(splines @ curves[:, 0])
+  line = (centres - np.mean(points)) / np.std(points)
+  return _SCALE * np.concatenate([line[:, None], curves], axis=1)
 
 
 def hermite(x: types.FloatArray, degree: int) -> types.FloatArray:

@@ -13,10 +13,13 @@ from dfiv_ope.iv import (
 )
 from dfiv_ope.iv.methods.entries import kernel_rules
 
-# What a search of bandwidths looks at: rows, landmarks, what they leave of the
-# kernel, and folds.
-_SEARCH_ROWS, _SEARCH_LANDMARKS, _SEARCH_TOLERANCE, _SEARCH_FOLDS = (
-    5000, 200, 1e-6, 2)
+# What a search of bandwidths looks at: rows, landmarks, rows that these are
+# picked from, what they leave of the kernel, and folds.
+_SEARCH_ROWS, _SEARCH_LANDMARKS, _PICKED_ROWS = 5000, 200, 2000
+_SEARCH_TOLERANCE, _SEARCH_FOLDS = 1e-6, 2
+# What the last searches found, by their rows and settings.
+_REMEMBERED = 4
+_FOUND: dict[int, bandwidths.Bandwidths] = {}
 
 
 def rows_of(
@@ -58,25 +61,38 @@ def chosen_bandwidths(
         features.median_bandwidth(both.instrument, pixels=instrument_pixels))
   some = types.IVBatch(*(
       None if each is None else each[:_SEARCH_ROWS] for each in rows))
+  # Methods that are tried on the same rows have the same bandwidths.
+  key = hash((config.most_landmarks, config.stage1_penalties,
+              config.stage2_penalties, *(
+                  None if each is None else each.tobytes() for each in some)))
+  if key not in _FOUND:
+    while len(_FOUND) >= _REMEMBERED:
+      _FOUND.pop(next(iter(_FOUND)))
+    _FOUND[key] = _searched(config, some)
+  return _joined(_FOUND[key])
+
+
+def _searched(
+    config: kernel_rules.Kernels, rows: types.IVBatch) -> bandwidths.Bandwidths:
+  """Returns the bandwidths of the least stage-2 loss at held-out rows."""
 
   def loss(found: bandwidths.Bandwidths) -> float:
     maps = []
     for x, bandwidth in zip(
-        (columns(some).treatment, some.instrument), _joined(found),
+        (columns(rows).treatment, rows.instrument), _joined(found),
         strict=True):
       maps.append(landmarks.Landmarks(x.shape[1]))
       maps[-1].adapt(
-          x, bandwidth, _SEARCH_TOLERANCE,
+          x[:_PICKED_ROWS], bandwidth, _SEARCH_TOLERANCE,
           min(config.most_landmarks, _SEARCH_LANDMARKS))
     return min(fold_fits.two_stages(
-        fold_fits.of_folds(columns(some), maps[1], maps[0], _SEARCH_FOLDS),
+        fold_fits.of_folds(columns(rows), maps[1], maps[0], _SEARCH_FOLDS),
         stage1_penalties=config.stage1_penalties,
         stage2_penalties=config.stage2_penalties).stage2_losses)
 
   given = 0 if rows.covariate is None else rows.covariate.shape[1]
-  excluded = some.instrument[:, :some.instrument.shape[1] - given]
-  return _joined(bandwidths.choose(
-      some._replace(instrument=excluded), loss))
+  excluded = rows.instrument[:, :rows.instrument.shape[1] - given]
+  return bandwidths.choose(rows._replace(instrument=excluded), loss)
 
 
 def fitted_landmarks(

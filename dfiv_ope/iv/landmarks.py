@@ -40,25 +40,24 @@ class Landmarks:
     if most is not None:
       x = x[:_MOST_ROWS]
     most = len(x) if most is None else min(most, len(x))
-    scaled = x / bandwidth
+    scaled = np.ascontiguousarray((x / bandwidth).T)  # [D, B]
     rest = np.ones(len(x))
-    factor = np.zeros((len(x), 0))
-    block = np.zeros((len(x), 256))
+    factor = np.zeros((0, len(x)))
     picked: list[int] = []
     while rest.max() >= tolerance and len(picked) < most:
-      if len(picked) == factor.shape[1]:
-        factor = np.concatenate([factor, block], axis=1)
+      if len(picked) == len(factor):
+        factor = np.concatenate([factor, np.zeros((256, len(x)))])
       row, done = int(np.argmax(rest)), len(picked)
-      distance = np.sum(np.square(scaled - scaled[row]), axis=1)
-      column = np.exp(-distance / 2.) - factor[:, :done] @ factor[row, :done]
-      factor[:, done] = column / np.sqrt(rest[row])
-      rest -= np.square(factor[:, done])
+      distance = np.sum(np.square(scaled - scaled[:, row, None]), axis=0)
+      column = np.exp(-distance / 2.) - factor[:done, row] @ factor[:done]
+      factor[done] = column / np.sqrt(rest[row])
+      rest -= np.square(factor[done])
       rest[row] = -1.
       picked.append(row)
     self._points = x[picked]
     self._bandwidth = bandwidth
     # The rows of the landmarks make the triangular factor of their kernel.
-    self._factor = np.tril(factor[picked, :len(picked)])
+    self._factor = np.tril(factor[:len(picked), picked].T)
 
   def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, landmarks] of x [B, D], float64."""

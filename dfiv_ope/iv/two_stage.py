@@ -138,6 +138,20 @@ def stage2_sums(
   return ridge.sums(design(predicted, batch.covariate), batch.outcome)
 
 
+def moment_sums(
+    batch: types.IVBatch, stage1_weights: types.FloatArray,
+) -> ridge.Sums:
+  """Returns the sums of the predicted design and [the actual one, y].
+
+  The actual design is without its constant, as `projected` takes it.
+  """
+  predicted = predict_treatment(batch.instrument, stage1_weights)
+  actual = design(batch.treatment, batch.covariate)[:, :-1]
+  return ridge.sums(
+      design(predicted, batch.covariate),
+      np.concatenate([actual, batch.outcome], axis=1))
+
+
 def projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
   """Returns the sums of P X and P y, as a regression has them.
 

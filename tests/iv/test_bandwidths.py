@@ -46,6 +46,25 @@ def test_the_search_goes_on_from_what_it_found():
   assert found['treatment'][0] == 3. * medians['treatment'][0]
 
 
+def test_few_covariates_may_differ_and_indicators_go_together():
+  data = rows(covariates=4)
+  data.covariate[:, 1:3] = data.covariate[:, 1:3] > 0.
+  medians = bandwidths.medians(data)['covariate']
+  wanted = 2. * medians * [0.4, 3., 3., 0.4]
+
+  def loss(each):
+    return 1. + np.mean(np.square(np.log(each['covariate'] / wanted)))
+
+  np.testing.assert_allclose(
+      bandwidths.choose(data, loss)['covariate'], wanted)
+  # Five that are no indicators stay alike.
+  many = rows(covariates=5)
+  ratios = bandwidths.choose(many, lambda each: 1. + np.square(np.log(
+      each['covariate'][0])))['covariate'] / bandwidths.medians(
+          many)['covariate']
+  assert np.ptp(ratios) == pytest.approx(0.)
+
+
 def test_columns_that_explain_nothing_may_be_made_wide():
   data = rows(1000, covariates=9)
   tried = []

@@ -44,6 +44,27 @@ def test_cross_fit_predicts_each_half_from_the_other():
       solution.stage2_losses, [np.mean(held_out)], rtol=1e-8)
 
 
+def test_predictions_may_be_the_instruments_of_the_actual_design():
+  first, second = batch(8), batch(9)
+  solution = closed_form.cross_fit(
+      first, second, stage1_penalties=[10.], stage2_penalties=[1e-9],
+      moment_penalty=1e-9)
+  predicted, actual = [], []
+  for fitted, half in ((second, first), (first, second)):
+    weights = ridge.solve_sums(
+        two_stage.stage1_sums(fitted), 10., intercept=True)
+    predicted.append(two_stage.design(two_stage.predict_treatment(
+        half.instrument, weights), half.covariate))
+    actual.append(two_stage.design(half.treatment, half.covariate))
+  w, x = np.concatenate(predicted), np.concatenate(actual)
+  # As many instruments as columns: the plain estimator, however far stage 1
+  # has shrunk them.
+  np.testing.assert_allclose(
+      solution.stage2_weights, np.linalg.solve(
+          w.T @ x, w.T @ np.concatenate([first.outcome, second.outcome])),
+      rtol=1e-4, atol=1e-5)
+
+
 def test_cross_fit_does_not_mind_which_half_is_first():
   first, second = batch(8), batch(9)
   grid = [1e-3, 1e-1, 10.]

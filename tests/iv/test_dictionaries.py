@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import interpolate
 
-from dfiv_ope.iv import bases, dictionaries
+from dfiv_ope.iv import bases, dictionaries, ridge
 
 
 def adapted(basis, x, interaction=1, most_functions=1000):
@@ -19,12 +19,48 @@ def adapted(basis, x, interaction=1, most_functions=1000):
 
 def test_b_splines_equal_scipy():
   x = np.random.default_rng(0).uniform(-2., 3., (300, 1))
-  values = adapted(bases.BSpline(9), x)(x)
   shares = np.linspace(0., 1., 7)[1:-1]
   knots = np.concatenate([
       [x.min()] * 4, np.quantile(x, shares), [x.max()] * 4])
   expected = interpolate.BSpline.design_matrix(x[:, 0], knots, 3).toarray()
-  np.testing.assert_allclose(values, expected, atol=1e-12)
+  np.testing.assert_allclose(
+      dictionaries.b_splines(x[:, 0], knots), expected, atol=1e-12)
+  np.testing.assert_allclose(np.sum(expected, axis=1), 1.)
+  np.testing.assert_allclose(
+      adapted(bases.BSpline(9), x)(x),
+      expected @ dictionaries.smooth_combinations(knots), atol=1e-10)
+
+
+def test_splines_are_a_line_and_curves_that_are_smaller_the_rougher_they_are():
+  knots = np.array([0.] * 4 + [0.2, 0.5, 0.6] + [1.] * 4)
+  x = np.linspace(0., 1., 2001)
+  values = dictionaries.b_splines(x, knots) @ (
+      dictionaries.smooth_combinations(knots))
+  assert values.shape[1] == 6
+  np.testing.assert_allclose(np.diff(values[:, 0], 2), 0., atol=1e-9)
+  sizes = np.std(values, axis=0)
+  assert np.all(np.diff(sizes[1:]) < 0.) and sizes[0] == pytest.approx(
+      sizes[1], rel=0.1)
+  # With the constant they are all splines of these knots.
+  assert np.linalg.matrix_rank(
+      np.append(values, np.ones((len(x), 1)), axis=1)) == 7
+
+
+def test_a_spline_follows_its_neighbours_where_there_are_no_rows():
+  x = np.concatenate([np.linspace(0., 0.5, 50), np.linspace(0.9, 1., 10)])
+  knots = np.concatenate([[0.] * 4, np.linspace(0., 1., 12)[1:-1], [1.] * 4])
+  gap = np.linspace(0.6, 0.8, 9)
+  errors = {}
+  for name, combine in (('raw', np.eye(14)),
+                        ('smooth', dictionaries.smooth_combinations(knots))):
+    rows, new = (dictionaries.b_splines(each, knots) @ combine
+                 for each in (x, gap))
+    weights = ridge.solve_sums(
+        ridge.sums(ridge.append_intercept(rows), 2. * x[:, None]), 1e-4,
+        intercept=True)
+    fitted = ridge.append_intercept(new) @ weights
+    errors[name] = np.max(np.abs(fitted[:, 0] - 2. * gap))
+  assert errors['smooth'] < 0.01 < 0.1 < errors['raw']
 
 
 def test_b_splines_are_constant_outside_the_rows():
@@ -32,7 +68,6 @@ def test_b_splines_are_constant_outside_the_rows():
   dictionary = adapted(bases.BSpline(6), x)
   np.testing.assert_allclose(
       dictionary(np.array([[-5.], [9.]])), dictionary(x[[0, -1]]))
-  np.testing.assert_allclose(np.sum(dictionary(x), axis=1), 1.)
 
 
 def test_hermite_polynomials_equal_numpy():
@@ -67,8 +102,8 @@ def test_columns_may_have_different_bases():
       [bases.Hermite(2), bases.BSpline(5)], interaction=2,
       most_functions=100)
   dictionary.adapt(x)
-  assert dictionary(x).shape == (50, 2 + 5 + 10)
-  assert dictionary.size == 17
+  assert dictionary(x).shape == (50, 2 + 4 + 8)
+  assert dictionary.size == 14
 
 
 def test_a_column_of_two_values_stays_a_line():

@@ -2,7 +2,11 @@
 
 Two-stage least squares on dictionaries of Hermite polynomials or B-splines.
 Which dictionary is decided by held-out losses: first that of the covariates,
-then that of the treatment.
+then that of the treatment. A spline is penalised by its roughness, so where the
+instruments tell little of a slope it follows its neighbours.
+
+Deviation: predicted functions are the instruments of the actual ones
+(`closed_form.cross_fit`), not their substitutes.
 """
 
 import dataclasses
@@ -117,7 +121,8 @@ def _fit_one(
   model.adopt(closed_form.cross_fit(
       model.features(stage1), model.features(stage2),
       stage1_penalties=config.stage1_penalties,
-      stage2_penalties=config.stage2_penalties))
+      stage2_penalties=config.stage2_penalties, slack=config.slack,
+      moment_penalty=config.moment_penalty))
   return model
 
 

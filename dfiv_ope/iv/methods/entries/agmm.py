@@ -22,7 +22,7 @@ class Config(kernel_rules.Kernels):
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS,
+    version=2, configs=CONFIGS,
     cost={'fixed': 5.},
     style=registry.Style(
         label='AGMM', family=registry.CLOSED_FORM, color='#b3446c',

@@ -42,7 +42,7 @@ class Config:
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS, tiny={'candidates': ('two_sls', 'agmm')},
+    version=2, configs=CONFIGS, tiny={'candidates': ('two_sls', 'agmm')},
     cost={'fixed': 20.},
     style=registry.Style(
         label='Auto IV', family=registry.CLOSED_FORM, color='#8c6bb1',

@@ -55,7 +55,7 @@ PAPER = Config(
     stage1_penalties=penalties.CANDIDATES)
 CONFIGS = {'default': Config(), 'paper': PAPER}
 ENTRY = registry.Entry(
-    version=3, configs=CONFIGS,
+    version=4, configs=CONFIGS,
     cost={'fixed': 5.},
     style=registry.Style(
         label='KIV', family=registry.CLOSED_FORM, color='#b87900', marker='^'),

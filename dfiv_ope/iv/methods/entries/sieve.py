@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from dfiv_ope import registry
+from dfiv_ope import configs, registry
 from dfiv_ope.iv import bases
 from dfiv_ope.iv.methods.entries import penalties
 
@@ -23,6 +23,11 @@ class Config:
       are not tried.
     stage1_penalties: candidates of lambda1.
     stage2_penalties: candidates of lambda2.
+    slack: lambda2 is the largest candidate within so many standard errors of
+      the least held-out loss.
+    moment_penalty: ridge penalty of the projection on predicted functions,
+      which are then the instruments of the actual ones
+      (`closed_form.cross_fit`); None for Eq. (9).
   """
   treatment_bases: tuple[bases.Basis, ...] = (
       bases.Hermite(1), bases.Hermite(2),
@@ -37,6 +42,8 @@ class Config:
   most_columns: int = 1300
   stage1_penalties: tuple[float, ...] = penalties.CANDIDATES
   stage2_penalties: tuple[float, ...] = penalties.CANDIDATES
+  slack: float = 0.05
+  moment_penalty: float | None = 1e-6
 
   def __post_init__(self) -> None:
     if self.interaction < 1:
@@ -46,11 +53,14 @@ class Config:
       if not getattr(self, name):
         raise ValueError(f'{name} must name at least one basis, got none.')
     penalties.check(self)
+    configs.check_at_least(self, 0, 'slack')
+    if self.moment_penalty is not None:
+      configs.check_positive(self, 'moment_penalty')
 
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS,
+    version=2, configs=CONFIGS,
     cost={'fixed': 4.},
     style=registry.Style(
         label='Sieve IV', family=registry.CLOSED_FORM, color='#009e73',
