@@ -99,19 +99,20 @@ class EffectIntervals(abc.ABC):
         T_grid, given=given, level=level, uniform=uniform)
 
   def levels_interval(
-      self, treatment: int, values: types.FloatArray, *, level: float = 0.95,
-      uniform: bool = False,
+      self, treatment: int, values: types.FloatArray, *,
+      base: float | None = None, level: float = 0.95, uniform: bool = False,
   ) -> intervals.FunctionalIntervals:
     """Returns average outcomes with one treatment set to values, [G] each.
 
     Args:
       treatment: its number; others stay what they are in each row.
       values: [G].
+      base: a value whose average outcome is taken off, or None.
       level: of confidence.
       uniform: as in `dose_response_interval`.
     """
     return self._inferred(None).levels_interval(
-        treatment, values, level=level, uniform=uniform)
+        treatment, values, base=base, level=level, uniform=uniform)
 
   @property
   def has_intervals(self) -> bool:

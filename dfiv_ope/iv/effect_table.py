@@ -45,6 +45,9 @@ class Level(NamedTuple):
     effect: the same less that of the base.
     plain_outcome: by plain regression.
     plain_effect: likewise.
+    low: lower end of the effect's 95 % confidence interval; None for a fit
+      that has none.
+    high: its upper end.
   """
   quantile: float | None
   value: float
@@ -52,6 +55,8 @@ class Level(NamedTuple):
   effect: float
   plain_outcome: float
   plain_effect: float
+  low: float | None = None
+  high: float | None = None
 
 
 class TreatmentEffects(NamedTuple):
@@ -73,6 +78,8 @@ class TreatmentEffects(NamedTuple):
       hold at all points together, those of a line at each.
     debiased_derivative: the derivative that has an interval, and its ends;
       None for a fit that has none.
+    change: ends of a 95 % confidence interval of the effect of the first level
+      -> the last; None for a fit that has none.
     bias_share: share of the band's variance that is a bound on bias, its mean
       over points; nan for a line.
   """
@@ -84,6 +91,7 @@ class TreatmentEffects(NamedTuple):
   curve: types.FloatArray
   band: types.FloatArray | None = None
   debiased_derivative: tuple[float, float, float] | None = None
+  change: tuple[float, float] | None = None
   bias_share: float = float('nan')
 
 
@@ -159,7 +167,9 @@ def _with_intervals(
   """Returns effects with the intervals that the method has."""
   values = found.curve[:, 0]
   if isinstance(estimator, linear_estimator.LinearEstimator):
-    return found._replace(band=_line_band(estimator, T, X, column, values))
+    found = found._replace(band=_line_band(estimator, T, X, column, values))
+    return _with_changes(found, lambda value, base: _line_change(
+        estimator, column, value - base))
   if not isinstance(estimator, iv_estimator.IVEstimator) or (
       not estimator.has_intervals):
     return found
@@ -168,11 +178,50 @@ def _with_intervals(
   found = found._replace(
       band=np.stack([band.low, band.high], axis=1),
       bias_share=float(np.mean(band.bias_share)))
+  found = _with_changes(found, lambda value, base: estimator.levels_interval(
+      column, np.array([value]), base=base, level=LEVEL))
   if np.isnan(found.derivative):
     return found
   slope = estimator.average_derivative(column, level=LEVEL)
   return found._replace(debiased_derivative=(
       float(slope.estimate[0]), float(slope.low[0]), float(slope.high[0])))
+
+
+def _with_changes(
+    found: TreatmentEffects, interval: Callable[[float, float], Any],
+) -> TreatmentEffects:
+  """Returns effects with intervals of changes of the treatment.
+
+  Args:
+    found: without them.
+    interval: called with the treatment's value and what it is against;
+      returns `low` and `high`, [1] each, or None.
+  """
+  def ends(value: float, base: float) -> tuple[float, float] | None:
+    if value == base:
+      return 0., 0.
+    each = interval(value, base)
+    return None if each is None else (float(each.low[0]), float(each.high[0]))
+
+  levels = []
+  for level in found.levels:
+    both = ends(level.value, found.base)
+    levels.append(level if both is None else level._replace(
+        low=both[0], high=both[1]))
+  return found._replace(
+      levels=tuple(levels),
+      change=ends(levels[-1].value, levels[0].value))
+
+
+def _line_change(
+    estimator: linear_estimator.LinearEstimator, column: int, step: float,
+) -> Any:
+  """Returns the interval of a step of one treatment; None if there is none."""
+  if estimator.inference_ is None:
+    return None
+  contrast = np.zeros((1, len(estimator.coefficient_names_)))
+  contrast[0, column] = step
+  return estimator.inference_.combine(contrast, LEVEL)
 
 
 def _line_band(

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 
 import numpy as np
+from scipy import stats
 
 from dfiv_ope import types
 
 # Pairwise distances of more rows than this cost more than they tell.
 _BANDWIDTH_ROWS = 2000
+# Twice the smoothness 3/2.
+_MATERN_DEGREES = 3
 
 
 class FourierFeatures:
@@ -57,11 +60,12 @@ class FourierFeatures:
     self.frequencies = state['frequencies']
 
 
-class ExponentialFeatures(FourierFeatures):
-  """Random Fourier features of the kernel exp(-|(x - y) / bandwidth|).
+class MaternFeatures(FourierFeatures):
+  """Random Fourier features of the Matern kernel of smoothness 3/2.
 
-  Functions of this kernel are rough: they may have kinks, as no function of
-  the Gaussian kernel has.
+  Its functions are as rough as curves with kinks: their spectrum falls like
+  that of |x|, and no function of the Gaussian kernel does that. Frequencies
+  have Student's t distribution with 3 degrees of freedom.
   """
 
   def __init__(
@@ -75,12 +79,12 @@ class ExponentialFeatures(FourierFeatures):
     super().__init__(bandwidth, size=size, seed=seed)
     count = size // 2
     if len(self.frequencies) == 1:
-      even = np.tan(np.pi * ((np.arange(count) + 0.5) / count - 0.5))
+      even = stats.t.ppf((np.arange(count) + 0.5) / count, _MATERN_DEGREES)
       self.frequencies = even[None] / np.asarray(bandwidth)[:, None]
-    else:  # A normal vector over a half-normal number is Cauchy.
+    else:
       generator = np.random.default_rng((*np.atleast_1d(seed), 1))
-      self.frequencies = self.frequencies / np.abs(
-          generator.standard_normal(count))
+      self.frequencies = self.frequencies / np.sqrt(generator.chisquare(
+          _MATERN_DEGREES, count) / _MATERN_DEGREES)
 
 
 def median_bandwidth(

@@ -221,6 +221,7 @@ def _effects(found: effect_table.TreatmentEffects) -> dict[str, Any]:
       'debiased_average_derivative': (
           None if found.debiased_derivative is None
           else list(found.debiased_derivative)),
+      'change': None if found.change is None else list(found.change),
       'bias_share': found.bias_share,
       'band': [] if found.band is None else [
           {'value': value, 'low': low, 'high': high}

@@ -7,7 +7,7 @@ from typing import Any
 
 COLUMNS = (
     'treatment', 'quantile', 'value', 'base', 'average_outcome', 'effect',
-    'plain_average_outcome', 'plain_effect')
+    'effect_low', 'effect_high', 'plain_average_outcome', 'plain_effect')
 
 
 def effects_csv(summary: Mapping[str, Any]) -> bytes:
@@ -21,5 +21,7 @@ def effects_csv(summary: Mapping[str, Any]) -> bytes:
           each['treatment'],
           '' if level['quantile'] is None else level['quantile'],
           level['value'], each['base'], level['outcome'], level['effect'],
+          *('' if level[name] is None else level[name]
+            for name in ('low', 'high')),
           level['plain_outcome'], level['plain_effect']])
   return text.getvalue().encode()

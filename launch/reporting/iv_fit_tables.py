@@ -3,7 +3,7 @@
 All is made from the summary of `fit_summary`, which is JSON data.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dfiv_ope.launch.reporting import page, tables
@@ -67,7 +67,8 @@ def _answer(effects: Mapping[str, Any], summary: Summary) -> str:
   words = (
       f'Setting {effects["treatment"]} to {ends[1]} instead of {ends[0]} '
       f'changes {summary["columns"]["outcome"]} by {shown(change)} on average '
-      f'({summary["label"]}); plain regression says {shown(plain)}.')
+      f'({summary["label"]}{_interval(effects["change"])}); plain regression '
+      f'says {shown(plain)}.')
   least, greatest = (
       choose(effects['levels'], key=lambda level: level['outcome'])
       for choose in (min, max))
@@ -80,17 +81,29 @@ def _answer(effects: Mapping[str, Any], summary: Summary) -> str:
   return words
 
 
+def _interval(ends: Sequence[float | None] | None) -> str:
+  if ends is None:
+    return ''
+  low, high = ends
+  if low is None or high is None:
+    return ', 95 % confidence interval unbounded'
+  return f', 95 % confidence interval {shown(low)} to {shown(high)}'
+
+
 def effects(summary: Summary) -> list[tables.Table]:
   """Returns a table of average outcomes for each treatment."""
   made = []
   outcome = summary['columns']['outcome']
   for place, each in enumerate(summary['effects']):
     few = each['levels'][0]['quantile'] is None
+    held = each['change'] is not None
     base = 'lowest value' if few else 'median'
     words = (
         f'Average {outcome}, were all rows given this {each["treatment"]}, and '
-        f'its effect against the {base} {shown(each["base"])}. Plain '
-        f'regression ({summary["plain_regression"]}) has no instrument.')
+        f'its effect against the {base} {shown(each["base"])}'
+        + (' with its confidence interval. ' if held else '. ')
+        + f'Plain regression ({summary["plain_regression"]}) has no '
+        'instrument.')
     if each['average_derivative'] is not None:
       words += (
           ' Average derivative: '
@@ -99,14 +112,16 @@ def effects(summary: Summary) -> list[tables.Table]:
     made.append(tables.Table(
         name=f'effects-{place}', caption=words,
         columns=[each['treatment'], *([] if few else ['quantile']),
-                 f'average {outcome}', 'effect', 'plain average',
-                 'plain effect'],
+                 f'average {outcome}', 'effect',
+                 *(['95 % low', '95 % high'] if held else []),
+                 'plain average', 'plain effect'],
         rows=[[
             number(level['value']),
             *([] if few else [tables.Cell(
                 f'{100. * level["quantile"]:.0f} %', level['quantile'])]),
             *(number(level[name]) for name in (
-                'outcome', 'effect', 'plain_outcome', 'plain_effect'))]
+                'outcome', 'effect', *(['low', 'high'] if held else []),
+                'plain_outcome', 'plain_effect'))]
             for level in each['levels']]))
   return made
 

@@ -41,7 +41,8 @@ def test_two_sls_finds_the_slope_and_least_squares_does_not(
 def test_levels_are_quantiles_and_their_average_outcomes(
     iv_summary, sales_rows):
   rows = sales_rows()
-  (effects,) = iv_summary('sales.csv', *ALL)['effects']
+  summary = iv_summary('sales.csv', *ALL)
+  (effects,), slope_ends = summary['effects'], summary['coefficients'][0]
   (slope, age, constant), (plain, *_) = _two_sls(rows)
   median = np.median(rows.price)
   assert effects['base'] == pytest.approx(median)
@@ -56,6 +57,10 @@ def test_levels_are_quantiles_and_their_average_outcomes(
         slope * (value - median), abs=1e-8)
     assert level['plain_effect'] == pytest.approx(
         plain * (value - median), abs=1e-8)
+    # The interval of a line's effect is that of its slope.
+    found = [slope_ends[name] * (value - median) for name in ('low', 'high')]
+    assert [level['low'], level['high']] == pytest.approx(
+        sorted(found), abs=1e-8)
   assert effects['average_derivative'] == pytest.approx(slope, abs=1e-8)
   assert effects['plain_average_derivative'] == pytest.approx(plain, abs=1e-8)
 
@@ -138,7 +143,7 @@ def test_the_headline_tells_of_a_turn_and_of_weak_instruments_first():
            'plain_outcome': 2.}
   found = {
       'columns': {'outcome': 'y'}, 'label': 'KIV', 'intervals': 'None.',
-      'effects': [{'treatment': 't', 'levels': [
+      'effects': [{'treatment': 't', 'change': None, 'levels': [
           {**level, 'value': value, 'outcome': outcome}
           for value, outcome in ((0., 5.), (1., 1.), (2., 5.5))]}],
       'first_stage': [{'weak': False, 'verdict': 'Strong.'}]}
@@ -151,6 +156,11 @@ def test_the_headline_tells_of_a_turn_and_of_weak_instruments_first():
   assert iv_fit_tables.headline(found) == (
       'Weak. Setting t to 2 instead of 0 changes y by 0.5 on average (KIV); '
       'plain regression says 0. None.')
+  for change, words in (
+      ([-1., 2.], '-1 to 2'), ([None, None], 'unbounded')):
+    found['effects'][0]['change'] = change
+    assert f'(KIV, 95 % confidence interval {words});' in (
+        iv_fit_tables.headline(found))
 
 
 def test_warnings_name_options_and_numbers(iv_summary, sales, sales_rows):

@@ -72,7 +72,8 @@ class Inference:
     assert treatment is not None and instrument is not None
     assert outcome is not None
     self._space = spaces.Space(
-        self._structural, _given(treatment, covariate), seed=fitted.seed)
+        self._structural, _given(treatment, covariate), seed=fitted.seed,
+        trends=True)
     told = spaces.Space(
         self._instruments, _given(instrument, covariate), seed=fitted.seed)
     phi = told.rows
@@ -163,8 +164,8 @@ class Inference:
         level, uniform=uniform, shift=True)
 
   def levels_interval(
-      self, treatment: int, values: types.FloatArray, *, level: float = 0.95,
-      uniform: bool = False,
+      self, treatment: int, values: types.FloatArray, *,
+      base: float | None = None, level: float = 0.95, uniform: bool = False,
   ) -> intervals.FunctionalIntervals:
     """Returns average outcomes with one treatment set to values, [G] each.
 
@@ -173,6 +174,7 @@ class Inference:
     Args:
       treatment: its number.
       values: [G].
+      base: a value whose average outcome is taken off, or None.
       level: of confidence.
       uniform: as in `dose_response_interval`.
     """
@@ -180,16 +182,17 @@ class Inference:
     if T.shape[1] == 1 and X is None:
       T = T[:1]
 
+    def at(value: float) -> types.FloatArray:
+      points = T.copy()
+      points[:, treatment] = value
+      return self._at(points, X)
+
     def moment(value: float) -> stages.Moment:
-      def make() -> types.FloatArray:
-        points = T.copy()
-        points[:, treatment] = value
-        return self._at(points, X)
-      return make
+      return lambda: at(value) if base is None else at(value) - at(base)
 
     return self._intervals(
         [moment(float(value)) for value in values], level, uniform=uniform,
-        shift=True)
+        shift=base is None)
 
   def _intervals(
       self, moments: Sequence[stages.Moment], level: float, *,

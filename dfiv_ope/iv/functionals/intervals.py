@@ -18,6 +18,11 @@ from dfiv_ope import types
 from dfiv_ope.iv import bands
 from dfiv_ope.iv.functionals import stages
 
+# Bounds on bias, in the usual size of biases for curves as rough as the
+# features (`stages`). Most curves are smoother. A band has to hold at a kink
+# too, where the bias is larger than it is on average.
+_BIAS, _BAND_BIAS = 0.7, 1.
+
 
 class FunctionalIntervals(NamedTuple):
   """Estimates with intervals, [G] each.
@@ -42,7 +47,8 @@ class FunctionalIntervals(NamedTuple):
   @property
   def bias_share(self) -> types.FloatArray:
     """Share of the variance that is a bound on bias, [G]."""
-    return np.square(self.bias_bound / self.std_error)
+    return np.square(self.bias_bound / np.where(
+        self.std_error > 0., self.std_error, 1.))
 
   def summary(self) -> str:
     """Returns a line for each functional: what, how sure, how much is bias."""
@@ -77,14 +83,15 @@ def of(
   count = len(influence)
   small = count / (count - 1.)
   variance = small * np.sum(np.square(influence), axis=0)
-  bias = np.linalg.norm(found.bias, axis=0)
+  directions = found.bias * (_BAND_BIAS if uniform else _BIAS)
+  bias = np.linalg.norm(directions, axis=0)
   error = np.sqrt(variance + np.square(bias))
   factor = np.array([
       stats.t.ppf(0.5 + level / 2., df=_degrees(each))
       for each in influence.T])
   if uniform:
     factor = factor * max(1., bands.largest_t(
-        small * influence.T @ influence + found.bias.T @ found.bias, level,
+        small * influence.T @ influence + directions.T @ directions, level,
         seed) / float(stats.norm.ppf(0.5 + level / 2.)))
   low, high = _ends(
       variance + np.square(bias),

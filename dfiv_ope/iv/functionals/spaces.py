@@ -1,22 +1,29 @@
-"""What f is linear in: features of a fitted method, and rough ones.
+"""What f is linear in: features of a fitted method, and what they may miss.
 
-A method's own features say what it found; all functions of a smooth kernel, or
-of a few learned features, would make intervals as sure as if nothing else were
-possible. So features of an exponential kernel stand beside them, of half their
-size: functions of it may have kinks. Those of treatment and covariates together
-vary little once they are averaged over the covariates, so there are as many of
-the treatment alone.
+A method's own features say what it found; with them alone intervals would be as
+sure as if nothing else were possible. Beside them, each of the same variance,
+stand
+
+- features of a Matern kernel, whose functions may have kinks. Those of
+  treatment and covariates together vary little once they are averaged over the
+  covariates, so there are as many of the treatment alone;
+- trends: cubic in each treatment, quadratic in each covariate, and products.
+  Kernels level off in the tails, where curves as a rule do not.
 """
 
 from collections.abc import Callable
+import itertools
 
 import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.iv import features
 
-# Rough features, and their size beside the method's own.
-_ROUGH, _ROUGHNESS = 100, 0.5
+# Features of the Matern kernel, of each set of inputs, and its bandwidth in
+# typical distances.
+_ROUGH, _BANDWIDTH = 100, 0.7
+# Trends are of no more columns than this, which are clipped here.
+_MOST_TRENDS, _REACH = 30, 4.
 # Most columns: one for so many rows.
 ROWS_A_COLUMN, _MOST_COLUMNS = 10, 100
 # Rows that tell the bandwidth of rough features.
@@ -29,10 +36,11 @@ Columns = Callable[..., types.FloatArray]
 
 
 class Space:
-  """Features [own, rough] on their directions of most variation."""
+  """Features of several kinds on their directions of most variation."""
 
   def __init__(
-      self, own: Columns, points: tuple[types.FloatArray, ...], *, seed: int):
+      self, own: Columns, points: tuple[types.FloatArray, ...], *, seed: int,
+      trends: bool = False):
     """Initialises it with the rows of a fit.
 
     Args:
@@ -40,22 +48,27 @@ class Space:
       points: arrays of the rows, [n, ...] each, standardised: treatment or
         instrument, then the covariates if any.
       seed: of the rough features.
+      trends: whether there are polynomials too.
     """
-    self._own = own
     columns = np.concatenate(points, axis=1)
     bandwidth = features.median_bandwidth(
         columns[::-(-len(columns) // _BANDWIDTH_ROWS)])
     self._rough = []
     for place in range(len(points)):
       width = sum(each.shape[1] for each in points[:place + 1])
-      self._rough.append(features.ExponentialFeatures(
-          bandwidth[:width] * np.sqrt(width), size=_ROUGH,
+      self._rough.append(features.MaternFeatures(
+          _BANDWIDTH * np.sqrt(width) * bandwidth[:width], size=_ROUGH,
           seed=(seed, 9, place)))
-    found = self._blocks(points, self._own_columns)
+    self._kinds: list[Columns] = [
+        lambda *some: np.asarray(own(*some), np.float64), self._rough_columns]
+    if trends and columns.shape[1] <= _MOST_TRENDS:
+      self._kinds.append(_trend_columns)
+    kinds = [_blocks(points, each) for each in self._kinds]
     # A method that found nothing has constant features.
-    self._scale = float(np.sqrt(np.sum(np.var(found, axis=0)))) or 1.
+    self._scales = [
+        float(np.sqrt(np.sum(np.var(each, axis=0)))) or 1. for each in kinds]
     both = np.concatenate([
-        found / self._scale, self._blocks(points, self._rough_columns)],
+        each / scale for each, scale in zip(kinds, self._scales, strict=True)],
         axis=1)
     most = min(_MOST_COLUMNS, len(both) // ROWS_A_COLUMN)
     self._rotation = _leading(both - both.mean(axis=0), most)
@@ -63,29 +76,36 @@ class Space:
 
   def __call__(self, *points: types.FloatArray) -> types.FloatArray:
     """Returns features at standardised points, the constant last, [B, D]."""
-    return self._blocks(points, lambda *some: _with_constant(
-        self._both(*some) @ self._rotation))
-
-  def _own_columns(self, *points: types.FloatArray) -> types.FloatArray:
-    return np.asarray(self._own(*points), np.float64)
+    return _blocks(points, lambda *some: _with_constant(np.concatenate([
+        each(*some) / scale
+        for each, scale in zip(self._kinds, self._scales, strict=True)],
+        axis=1) @ self._rotation))
 
   def _rough_columns(self, *points: types.FloatArray) -> types.FloatArray:
-    return _ROUGHNESS * np.concatenate([
+    return np.concatenate([
         rough(np.concatenate(points[:place + 1], axis=1))
         for place, rough in enumerate(self._rough)], axis=1)
 
-  def _both(self, *points: types.FloatArray) -> types.FloatArray:
-    return np.concatenate([
-        self._own_columns(*points) / self._scale,
-        self._rough_columns(*points)], axis=1)
 
-  @staticmethod
-  def _blocks(
-      points: tuple[types.FloatArray, ...], make: Columns,
-  ) -> types.FloatArray:
-    return np.concatenate([
-        make(*(each[start:start + _BLOCK] for each in points))
-        for start in range(0, len(points[0]), _BLOCK)])
+def _trend_columns(*points: types.FloatArray) -> types.FloatArray:
+  """Returns polynomials of treatments and covariates, [B, D]."""
+  clipped = [np.clip(each, -_REACH, _REACH) for each in points]
+  treatment, inputs = clipped[0], np.concatenate(clipped, axis=1)
+  products = [
+      inputs[:, [one]] * inputs[:, [other]] for one, other in
+      itertools.product(range(treatment.shape[1]), range(inputs.shape[1]))
+      if one < other]
+  return np.concatenate(
+      [inputs, inputs ** 2 - 1., treatment ** 3 - 3. * treatment, *products],
+      axis=1)
+
+
+def _blocks(
+    points: tuple[types.FloatArray, ...], make: Columns,
+) -> types.FloatArray:
+  return np.concatenate([
+      make(*(each[start:start + _BLOCK] for each in points))
+      for start in range(0, len(points[0]), _BLOCK)])
 
 
 def _leading(columns: types.FloatArray, most: int) -> types.FloatArray:

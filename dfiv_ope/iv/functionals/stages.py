@@ -11,9 +11,11 @@ representer: it balances D up to r = m - D'a. So its error has two parts,
     m'u - theta = sum_i a_i e_i  -  r'u.
 
 The first is noise of the rows. The second is a bias that no row tells of. It
-is bounded by what is usual for coefficients of size tau, |r| tau, where tau and
-k have the greatest marginal likelihood (k = sigma^2 / tau^2). That is Wahba's
-(1983) interval for a regression on such features, with instruments.
+is bounded by what is usual for coefficients of size tau, |r| tau, where tau has
+the greatest marginal likelihood. That is Wahba's (1983) interval for a
+regression on such features, with instruments; but for that k would be
+sigma^2 / tau^2, and most of the interval a bias that may or may not be there.
+So k is a tenth of that: intervals are a little longer and rest on the noise.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,6 +35,9 @@ FOLDS = 5
 _SMALLEST = 1e-6
 # Those of a smaller F predict nothing, and bring the bias of plain regression.
 _LEAST_F = 10.
+# The penalty is this share of the most likely one: less bias, more noise, which
+# the rows tell.
+_UNDERSMOOTHING = 0.1
 # Leverages count up to this.
 _MOST_LEVERAGE = 0.8
 
@@ -95,10 +100,12 @@ class Stages:
     # Instruments and outcomes along the directions that they tell of u.
     self._instruments = basis @ left
     told = self._instruments.T @ (self._fits.T @ outcome)
-    self._strength, slopes, variance = _most_likely(
+    self._likely, variance = _most_likely(
         self._sizes, self._directions, told,
         ridge.sums(self._design, outcome[:, None]))
-    self._scale = np.sqrt(variance / self._strength)
+    self._scale = np.sqrt(variance / self._likely)
+    self._strength = _UNDERSMOOTHING * self._likely
+    slopes = _slopes(self._sizes, self._directions, told, self._strength)
     self.coefficients = np.append(slopes, self._level - self._means @ slopes)
     self._stretch = 1. / (1. - np.clip(
         self._leverages(), 0., _MOST_LEVERAGE))
@@ -117,24 +124,27 @@ class Stages:
     # With the mean outcome for the constant.
     target = means[:-1] - np.outer(self._means, means[-1])
     weights = self._fits @ self._weights(target) + means[-1] / rows
-    shrunk = self._shrunk(target)
-    # If the functional were larger by one, u would move by this.
-    move = shrunk / np.sum(target * shrunk, axis=0)
+    # If the functional were larger by one, the likely u would move by this.
+    move = self._shrunk(target, self._likely)
+    size = np.sum(target * move, axis=0)
+    move = move / np.where(size > 0., size, 1.)
     return Functionals(
         estimate=means.T @ self.coefficients,
         influence=own + weights * self._residuals[:, None],
         slope=-weights * (self._design @ move) * self._stretch[:, None],
-        bias=self._scale * self._strength * shrunk)
+        bias=self._scale * self._strength * self._shrunk(
+            target, self._strength))
 
   def _weights(self, target: types.FloatArray) -> types.FloatArray:
     """Returns A'm, [D, G]: what a row's outcome adds is its fit times this."""
     kept = (self._sizes / (self._sizes ** 2 + self._strength))[:, None]
     return self._instruments @ (kept * (self._directions @ target))
 
-  def _shrunk(self, target: types.FloatArray) -> types.FloatArray:
+  def _shrunk(
+      self, target: types.FloatArray, strength: float) -> types.FloatArray:
     """Returns (D'QQ'D + k)^-1 m, [D, G]."""
-    more = 1. / (self._sizes ** 2 + self._strength) - 1. / self._strength
-    return (target / self._strength + self._directions.T @ (
+    more = 1. / (self._sizes ** 2 + strength) - 1. / strength
+    return (target / strength + self._directions.T @ (
         more[:, None] * (self._directions @ target)))
 
   def _leverages(self) -> types.FloatArray:
@@ -190,8 +200,8 @@ def _relevant(
 def _most_likely(
     sizes: types.FloatArray, directions: types.FloatArray,
     told: types.FloatArray, total: ridge.Sums,
-) -> tuple[float, types.FloatArray, float]:
-  """Returns the penalty k of the greatest marginal likelihood, u and sigma^2.
+) -> tuple[float, float]:
+  """Returns the penalty k of the greatest marginal likelihood, and sigma^2.
 
   Args:
     sizes: singular values of Q'D, [K].
@@ -199,15 +209,23 @@ def _most_likely(
     told: Q'y along them, [K]; normal of variance sigma^2 (sizes^2 / k + 1).
     total: sums of D and y.
   """
-  best = (-np.inf, 0., np.zeros(0), 0.)
+  best = (-np.inf, 0., 0.)
   moment = total.moment[:, 0]
   for strength in _STRENGTHS:
-    slopes = directions.T @ (sizes * told / (sizes ** 2 + strength))
+    slopes = _slopes(sizes, directions, told, float(strength))
     variance = float(
         total.square[0] - 2. * slopes @ moment
         + slopes @ total.gram @ slopes) / float(total.count)
     spread = variance * (sizes ** 2 / strength + 1.)
     likelihood = -0.5 * float(np.sum(np.log(spread) + told ** 2 / spread))
     if likelihood > best[0]:
-      best = (likelihood, float(strength), slopes, variance)
-  return best[1], best[2], best[3]
+      best = (likelihood, float(strength), variance)
+  return best[1], best[2]
+
+
+def _slopes(
+    sizes: types.FloatArray, directions: types.FloatArray,
+    told: types.FloatArray, strength: float,
+) -> types.FloatArray:
+  """Returns u [D] of a penalty; arguments as in `_most_likely`."""
+  return directions.T @ (sizes * told / (sizes ** 2 + strength))
