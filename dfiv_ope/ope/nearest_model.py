@@ -2,8 +2,9 @@
 
 From state s with action a, the model takes the logged step (s_j, a, r_j, s_j')
 of the same action whose state is nearest (of any action, if none of the same is
-near), and goes to s + (s_j' - s_j): what the step changed, not where it led, so
-that the distance to the neighbour is an error of second order. It shares
+near), and goes to s + (s_j' - s_j): what the step changed, not where it led.
+Where held-out steps say that it helps, a slope times s - s_j is added
+(`ope.local_changes`). It shares
 nothing with the regressions of the other estimators: no features, no bandwidth,
 no Bellman equation; so where it agrees with them, that says something. What the
 rollouts visit says how far the target policy leaves the log.
@@ -21,7 +22,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.nn import encoding
-from dfiv_ope.ope import episodes, log_points
+from dfiv_ope.ope import episodes, local_changes, log_points
 
 # Steps of the log that are looked up where no tree is fast.
 _MOST_DENSE = 20_000
@@ -43,8 +44,8 @@ class Rollouts:
     returns: discounted, of each rollout, [K].
     weights: of each step of the log: the mean over rollouts of gamma^t d at the
       times it was taken, [N]. Their sum with the rewards is the mean return.
-    beyond: share of the visits, in each tenth of the steps, that have no near
-      step of the log, [PARTS]; nan for one without visits.
+    beyond: share of the discounted visits, in each tenth of them by time, that
+      have no near step of the log, [PARTS]; nan for one without visits.
     left: mean of gamma^t d after the last step: what was not rolled out.
     visits: mean of gamma^t d before each step, [T].
     far: the part of `visits` that has no near step of the log, [T].
@@ -105,6 +106,11 @@ class Model:
         for action in np.unique(group)}
     self.near = 0. if self._named else self._own_distance(
         rows, steps, group, seed)
+    # Slopes are of steps that went on: where a terminal one led is not known.
+    self._going_on = np.asarray(self._rows.discount) > 0.
+    self._changes = np.where(self._set, 0., self._next - self._observation)
+    self._points = rows
+    self._sloped = self._slopes_help(group, seed)
 
   def roll(
       self, policy: types.Policy | types.ContinuousPolicy,
@@ -123,41 +129,38 @@ class Model:
     count = len(state)
     alive, weight = np.arange(count), np.ones(count)
     returns, weights = np.zeros(count), np.zeros(len(self._log))
-    far, seen, visits, beyond_visits = np.zeros((4, steps))
+    far, visits = np.zeros((2, steps))
     rewards = np.asarray(self._rows.reward, np.float64)
     discounts = self._log.discount * np.asarray(
         self._rows.discount, np.float64)
     for step in range(steps):
       if not len(alive):
         break
-      row, distance = self._follow(policy, state, generator)
+      row, distance, change = self._follow(policy, state, generator)
       returns[alive] += weight * rewards[row]
       np.add.at(weights, row, weight / count)
-      outside = distance > self.near
-      far[step], seen[step] = np.sum(outside), len(alive)
       visits[step] = np.sum(weight) / count
-      beyond_visits[step] = np.sum(weight[outside]) / count
-      state = np.where(
-          self._set, self._next[row],
-          state + self._next[row] - self._observation[row])
+      far[step] = np.sum(weight[distance > self.near]) / count
+      state = np.where(self._set, self._next[row], state + change)
       weight = weight * discounts[row]
       going_on = weight > 0.
       alive, state, weight = alive[going_on], state[going_on], weight[going_on]
-    # Tenths of the steps that rollouts had, in the middle of those that ended.
-    taken = max(1, int(np.count_nonzero(seen)))
-    part = np.minimum(np.arange(steps) * PARTS // taken, PARTS - 1)
+    # Tenths of what counts, not of the steps: late ones may hardly matter.
+    before = np.cumsum(visits) - visits
+    part = np.minimum(
+        (PARTS * before / np.sum(visits)).astype(int), PARTS - 1)
     with np.errstate(invalid='ignore'):
       beyond = (np.bincount(part, far, minlength=PARTS)
-                / np.bincount(part, seen, minlength=PARTS))
+                / np.bincount(part, visits, minlength=PARTS))
     return Rollouts(
         returns, weights, beyond, float(np.sum(weight)) / count, visits,
-        beyond_visits)
+        far)
 
   def _follow(
       self, policy: types.Policy | types.ContinuousPolicy,
       state: types.FloatArray, generator: np.random.Generator,
-  ) -> tuple[np.ndarray, types.FloatArray]:
-    """Returns a step of the log for each state, and how far it is, [B]."""
+  ) -> tuple[np.ndarray, types.FloatArray, types.FloatArray]:
+    """Returns a step of the log, how far it is, and its change, [B, D]."""
     uniforms = generator.random(len(state))
     if self._vectors is not None:
       assert isinstance(policy, types.ContinuousPolicy)
@@ -168,7 +171,9 @@ class Model:
       rows = np.concatenate([
           self._states.apply(state).numpy(),
           self._vectors.apply(action).numpy()], axis=1)
-      return self._nearest(self._neighbours[0], rows, uniforms)
+      found, distance = self._nearest(self._neighbours[0], rows, uniforms)
+      return found, distance, self._change(
+          rows, found, np.zeros(len(found), int))
     assert isinstance(policy, types.Policy)
     edges = np.cumsum(np.asarray(policy.action_probabilities(
         tf.constant(state)), np.float64), axis=1)
@@ -184,15 +189,66 @@ class Model:
             self._neighbours[each], rows[mine], uniforms[mine])
     # Where the log has no near step with the action, one with any other stands
     # in for it, if that is nearer: where it leads from here is then known, if
-    # not by this action.
-    far = np.flatnonzero(distance > self.near)
+    # not by this action. With slopes its own step says more, if there is one.
+    far = np.flatnonzero(distance > (np.finfo(float).max if self._sloped
+                                     else self.near))
     nearest = distance[far]
     for neighbours in self._neighbours.values() if len(far) else ():
       step, apart = self._nearest(neighbours, rows[far], uniforms[far])
       nearer = apart < nearest
       found[far] = np.where(nearer, step, found[far])
       nearest = np.where(nearer, apart, nearest)
-    return found, distance
+    return found, distance, self._change(
+        rows, found, np.asarray(self._rows.action)[found])
+
+  def _change(
+      self, rows: types.FloatArray, found: np.ndarray, group: np.ndarray,
+  ) -> types.FloatArray:
+    """Returns what steps of the log change at other points, [B, D]."""
+    change: types.FloatArray = self._changes[found]
+    if not self._sloped:
+      return change
+    change = change.copy()
+    for each in np.unique(group):
+      mine = np.flatnonzero(group == each)
+      neighbours = self._neighbours[int(each)]
+      _, place = neighbours.query(rows[mine], local_changes.COUNT)
+      change[mine] += self._slope(
+          rows[mine], found[mine], neighbours.any_step(place))
+    return change
+
+  def _slope(
+      self, rows: types.FloatArray, found: np.ndarray, near: np.ndarray,
+      weights: np.ndarray | float = 1.,
+  ) -> types.FloatArray:
+    """Returns what slopes of near steps [B, K] add to those found, [B, D]."""
+    return local_changes.added(
+        rows - self._points[found], self._points[near], self._changes[near],
+        weights * self._going_on[near])
+
+  def _slopes_help(self, group: np.ndarray, seed: types.Seed) -> bool:
+    """Returns whether slopes of other episodes predict changes better."""
+    if self._named or self._points.shape[1] > local_changes.MOST_COLUMNS or (
+        np.all(self._set)):
+      return False
+    chosen = np.random.default_rng(seed).choice(
+        len(group), min(_SAMPLE, len(group)), replace=False)
+    chosen = chosen[self._going_on[chosen]]
+    episode, found = self._log.episodes, []
+    for action, neighbours in self._neighbours.items():
+      mine = chosen[group[chosen] == action]
+      near = neighbours.any_step(neighbours.query(
+          self._points[mine], 2 * local_changes.COUNT)[1])
+      others = (episode[near] != episode[mine][:, None]) & self._going_on[near]
+      mine, near, others = (each[np.any(others, axis=1)]
+                            for each in (mine, near, others))
+      if len(mine):
+        nearest = near[np.arange(len(mine)), np.argmax(others, axis=1)]
+        plain = self._changes[nearest]
+        found.append((self._changes[mine], plain, plain + self._slope(
+            self._points[mine], nearest, near, others)))
+    return bool(found) and local_changes.worth(*map(
+        np.concatenate, zip(*found, strict=True)))
 
   def _nearest(
       self, neighbours: log_points.Points, rows: types.FloatArray,

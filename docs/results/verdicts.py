@@ -63,7 +63,8 @@ def judged(
       'checks': ' '.join(
           f'{name}={value:.5g}' for name, value in found.metrics.items()
           if name.startswith('check_') or name in (
-              'effective_share', 'beyond_share', 'data_error', 'correction'))}
+              'effective_share', 'beyond_share', 'far_share', 'data_error',
+              'correction', 'lagged_z', 'lagged_value'))}
 
 
 def summary(rows: list[dict[str, str]]) -> str:

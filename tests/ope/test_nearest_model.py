@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import dfiv_ope
 from dfiv_ope import testing
-from dfiv_ope.ope import log_points, nearest_model
+from dfiv_ope.ope import local_changes, log_points, nearest_model
 
 
 class Threshold:
@@ -74,11 +74,67 @@ def test_visits_that_leave_the_log_are_counted_by_the_time_they_take():
   near = nearest_model.Model(log).roll(
       Threshold(0.), np.array([[0.2]]), steps=40)
   np.testing.assert_array_equal(near.beyond, np.zeros(10))
-  # Always up: after some 20 steps nobody was there.
+  # Always up: after some 20 steps, 88 % of what counts, nobody was there.
   away = nearest_model.Model(log).roll(
       Threshold(np.inf), np.array([[0.2]]), steps=100)
-  assert away.beyond[0] < 0.5
-  np.testing.assert_array_equal(away.beyond[3:], np.ones(7))
+  np.testing.assert_array_equal(away.beyond[[0, 3, 9]], [0., 0., 1.])
+  np.testing.assert_allclose(
+      np.sum(away.far), np.sum(away.visits) - np.sum(
+          away.visits[:np.argmax(away.far > 0.)]))
+
+
+def test_slopes_find_changes_between_the_steps_of_a_log():
+  """A spring without noise: changes are linear in place and speed."""
+  generator = np.random.default_rng(0)
+  state, rows = generator.normal(size=(40, 2)), []
+  turn = np.array([[0.95, 0.3], [-0.3, 0.95]])
+  for step in range(10):
+    after = state @ turn
+    rows.append((np.arange(40), state, after, np.full(40, step == 9)))
+    state = after
+  episode, before, after, cut = (
+      np.stack(each, axis=1).reshape(400, -1) for each in zip(
+          *rows, strict=True))
+  log = dfiv_ope.Log.from_arrays(
+      before, np.zeros(400, int), before[:, 0], np.zeros(400, bool),
+      cut[:, 0], discount=0.9, next_observations=after, num_actions=2,
+      episode_ids=episode[:, 0])
+  seen = []
+
+  class Recording:
+    def action_probabilities(self, observation):
+      seen.append(np.asarray(observation))
+      return tf.one_hot(tf.zeros(len(observation), tf.int32), 2)
+
+  state = np.array([[0.3, -0.4], [1., 0.5]])
+  nearest_model.Model(log).roll(Recording(), state, steps=8)
+  for each in seen:
+    np.testing.assert_allclose(each, state, atol=0.02)
+    state = state @ turn
+
+
+def test_slopes_are_kept_to_where_held_out_steps_gain_by_them():
+  points = np.linspace(0., 1., 50)[:, None]
+  line, noise = 3. * points, np.random.default_rng(1).normal(size=(50, 1))
+  plain = np.roll(line, 1)
+  assert local_changes.worth(line[1:], plain[1:], line[1:])
+  assert not local_changes.worth(noise, np.roll(noise, 1), np.roll(noise, 2))
+  assert not local_changes.worth(0.001 * np.ones((50, 1)), plain, line)
+
+
+def test_a_slope_times_the_offset_is_added_and_not_beyond_its_reach():
+  points = np.linspace(-1., 1., 21)[None, :, None]
+  ones = np.ones((1, 21))
+  found = local_changes.added(
+      np.array([[0.5]]), points, 2. * points, ones)
+  np.testing.assert_allclose(found, [[1.]], rtol=2e-3)
+  # Steps are spread by 0.61 around their mean, of which five times is 3.03.
+  far = local_changes.added(np.array([[10.]]), points, 2. * points, ones)
+  np.testing.assert_allclose(far, [[6.06]], rtol=5e-3)
+  # At one place nothing is known of a slope.
+  same = local_changes.added(
+      np.array([[0.5]]), 0. * points, 2. * points, ones)
+  np.testing.assert_allclose(same, [[0.]], atol=1e-12)
 
 
 def test_an_action_that_the_log_never_took_is_beyond_it():
