@@ -55,7 +55,7 @@ def clip(
       'the rest. They were clipped there. outcome_width=0 keeps them; a '
       'logarithm of the outcome may be the better question.',
       HeavyTailsWarning, stacklevel=4)
-  return middle + kept
+  return np.where(kept == rest, outcome, middle + kept)
 
 
 def _clipped(rest: types.FloatArray, width: float) -> types.FloatArray | None:
