@@ -26,6 +26,9 @@ TOLERANCE = 1e-6
 _MOST_COLUMNS = 200
 _MORE_COMBINATIONS = 10
 
+# Instruments of fewer values than this are said to tell few functions apart.
+_FEW_VALUES = 5
+
 
 class UnderidentifiedWarning(UserWarning):
   """The instruments leave part of the structural function open."""
@@ -99,6 +102,27 @@ def check(
   return Identification(
       wanted, len(shares), instruments.shape[1],
       int(np.sum(shares > TOLERANCE)))
+
+
+def few_values(
+    treatment: types.FloatArray, instrument: types.FloatArray) -> str:
+  """Says that the instruments have too few values for a curve; else empty.
+
+  An instrument of K values has K means of the outcome, which tell K - 1
+  functions of the treatment and a constant.
+
+  Args:
+    treatment: [n, D].
+    instrument: without the covariates, [n, Dz].
+  """
+  values = len(np.unique(instrument, axis=0))
+  if values >= _FEW_VALUES or values >= len(np.unique(treatment, axis=0)):
+    return ''
+  return (
+      f'Z has {values} values, so it can tell {_count(values - 1, "function")} '
+      'of T beside a constant, given X; what else a curve of T does comes from '
+      'the smoothness that the method prefers, not from the data. Compare with '
+      'TwoSLS, or look for an instrument of more values.')
 
 
 def kept(

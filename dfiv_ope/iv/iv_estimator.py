@@ -274,10 +274,13 @@ class IVEstimator(
     found = self._identification(rows)
     if found.problem and self._refuses(found):
       raise ValueError(found.problem)
-    if found.problem:
+    problem = found.problem
+    if not problem and not self._linear:
+      problem = identification.few_values(rows.treatment, rows.instrument)
+    if problem:
       warnings.warn(
-          found.problem, identification.UnderidentifiedWarning, stacklevel=4)
-    return found.problem
+          problem, identification.UnderidentifiedWarning, stacklevel=4)
+    return problem
 
   def _identification(self, rows: types.IVBatch) -> (
       identification.Identification):

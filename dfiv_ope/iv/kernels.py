@@ -1,5 +1,7 @@
 """What kernel regressions with instruments share: rows and features."""
 
+import math
+
 import numpy as np
 
 from dfiv_ope import types
@@ -17,6 +19,9 @@ from dfiv_ope.iv.methods.entries import kernel_rules
 # picked from, what they leave of the kernel, and folds.
 _SEARCH_ROWS, _SEARCH_LANDMARKS, _PICKED_ROWS = 5000, 200, 2000
 _SEARCH_TOLERANCE, _SEARCH_FOLDS = 1e-6, 2
+# The limit of landmarks holds up to so many rows and then grows with their
+# root, up to so many times: what fewer leave out is soon more than noise.
+_FEW_ROWS, _MOST_GROWTH = 20_000, 2.
 # What the last searches found, by their rows and settings.
 _REMEMBERED = 4
 _FOUND: dict[int, bandwidths.Bandwidths] = {}
@@ -30,8 +35,9 @@ def rows_of(
       None if first is None
       else np.concatenate([first, second]).astype(np.float64)
       for first, second in zip(stage1, stage2, strict=True)))
-  return rows._replace(
-      outcome=heavy_tails.clip(rows.outcome, config.outcome_width))
+  return rows._replace(outcome=heavy_tails.clip(
+      rows.outcome, config.outcome_width,
+      closed_form.join(rows.treatment, rows.covariate)))
 
 
 def columns(rows: types.IVBatch) -> fold_fits.Rows:
@@ -101,7 +107,9 @@ def fitted_landmarks(
 ) -> landmarks.Landmarks:
   """Returns features of the Gaussian kernel on rows x [n, D]."""
   made = landmarks.Landmarks(x.shape[1])
-  made.adapt(x, bandwidth, config.tolerance, config.most_landmarks)
+  growth = math.sqrt(max(1., len(x) / _FEW_ROWS))
+  made.adapt(x, bandwidth, config.tolerance, round(
+      config.most_landmarks * min(growth, _MOST_GROWTH)))
   return made
 
 

@@ -97,6 +97,23 @@ def test_heavy_tails_are_clipped_and_said():
   np.testing.assert_array_equal(clipped[5:], outcome[5:])
 
 
+def test_large_outcomes_that_the_treatment_explains_are_kept():
+  generator = np.random.default_rng(0)
+  treatment, noise = generator.normal(size=(2, 400, 1))
+  outcome = np.log1p(np.exp(4. * treatment - 4.)) + 0.1 * noise
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    np.testing.assert_array_equal(
+        heavy_tails.clip(outcome, 4., treatment), outcome)
+  with pytest.warns(heavy_tails.HeavyTailsWarning):  # No treatment is known.
+    assert heavy_tails.clip(outcome, 4.).max() < 0.5 * outcome.max()
+  wrong = outcome.copy()
+  wrong[:4] += 500.
+  with pytest.warns(heavy_tails.HeavyTailsWarning, match='make 100 % of'):
+    clipped = heavy_tails.clip(wrong, 4., treatment)
+  np.testing.assert_allclose(clipped[:4], outcome[:4], atol=5.)
+
+
 @pytest.mark.parametrize('outcome, width', [
     (np.random.default_rng(0).normal(size=(500, 1)), 3.),  # ordinary tails
     (np.eye(100)[:1].T * 1e6, 4.),  # no spread around the median

@@ -190,3 +190,27 @@ def test_a_sieve_with_covariates_checks_their_products_too():
     # One function of z and the products with x, for two of the treatment.
     estimators.SieveIV(**small, interaction=1).fit(
         outcome, treatment[:, 0], Z=np.sign(z[:, 0]), X=x)
+
+
+def test_an_instrument_of_few_values_tells_few_functions():
+  generator = np.random.default_rng(0)
+  treatment = generator.normal(size=(60, 1))
+  levels = np.arange(60.)[:, None]
+  assert '2 values, so it can tell 1 function of T' in (
+      identification.few_values(treatment, levels % 2))
+  assert '4 values, so it can tell 3 functions' in identification.few_values(
+      treatment, np.append(levels % 2, levels // 30, axis=1))
+  assert not identification.few_values(treatment, levels % 5)
+  assert not identification.few_values(treatment > 0., levels % 2)
+
+
+def test_only_a_curve_is_warned_of_an_instrument_of_two_values():
+  generator = np.random.default_rng(0)
+  z = np.arange(200.) % 2
+  treatment = z + generator.normal(size=200)
+  with pytest.warns(identification.UnderidentifiedWarning, match='Z has 2'):
+    model = estimators.SieveIV(n_splits=1).fit(treatment, treatment, Z=z)
+  assert 'Z has 2 values' in model.summary()
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    estimators.TwoSLS().fit(treatment + z, treatment, Z=z)

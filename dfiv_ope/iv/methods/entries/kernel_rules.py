@@ -13,7 +13,8 @@ class Kernels:
   Attributes:
     search_bandwidths: whether multiples of the median bandwidths are tried
       (`bandwidths`); without, and of pictures, the median is taken.
-    most_landmarks: features of a kernel, at most.
+    most_landmarks: features of a kernel, at most; of more than 20,000 rows up
+      to twice as many.
     tolerance: what may be left of a kernel at any row with fewer of them.
     stage1_penalties: candidates of lambda1.
     stage2_penalties: candidates of lambda2.
@@ -23,7 +24,8 @@ class Kernels:
       open, losses hardly tell penalties apart, and a large one adds less that
       the data do not ask for.
     outcome_width: outcomes of heavy tails are clipped at so many robust
-      standard deviations from the median (`heavy_tails`); 0 for never.
+      standard deviations from what treatment and covariates explain
+      (`heavy_tails`); 0 for never.
   """
   search_bandwidths: bool = True
   most_landmarks: int = 400
