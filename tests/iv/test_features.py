@@ -69,3 +69,20 @@ def test_standardiser_takes_tensors():
 def test_an_odd_number_of_fourier_features_is_refused():
   with pytest.raises(ValueError, match='even'):
     features.FourierFeatures(np.ones(2), size=3, seed=0)
+
+
+def test_matern_features_have_its_kernel():
+  x = np.linspace(-2., 2., 9)[:, None]
+  made = features.MaternFeatures(np.array([0.8]), size=2000, seed=0)(x)
+  distance = np.sqrt(3.) * np.abs(x - x.T) / 0.8
+  wanted = (1. + distance) * np.exp(-distance)
+  np.testing.assert_allclose(made @ made.T, wanted, atol=2e-3)
+  # Of two inputs frequencies are drawn.
+  both = np.concatenate([x, x[::-1] ** 2], axis=1)
+  made = features.MaternFeatures(
+      np.array([0.8, 2.]), size=20_000, seed=0)(both)
+  scaled = both / [0.8, 2.]
+  distance = np.sqrt(3. * np.sum(
+      np.square(scaled[:, None] - scaled[None]), axis=-1))
+  wanted = (1. + distance) * np.exp(-distance)
+  np.testing.assert_allclose(made @ made.T, wanted, atol=0.04)

@@ -21,7 +21,7 @@ from dfiv_ope.iv.functionals import stages
 # Bounds on bias, in the usual size of biases for curves as rough as the
 # features (`stages`). Most curves are smoother. A band has to hold at a kink
 # too, where the bias is larger than it is on average.
-_BIAS, _BAND_BIAS = 0.7, 1.
+_BIAS, _BAND_BIAS = 0.85, 1.
 
 
 class FunctionalIntervals(NamedTuple):

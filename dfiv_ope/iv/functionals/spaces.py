@@ -1,14 +1,15 @@
 """What f is linear in: features of a fitted method, and what they may miss.
 
 A method's own features say what it found; with them alone intervals would be as
-sure as if nothing else were possible. Beside them, each of the same variance,
-stand
+sure as if nothing else were possible. Beside them stand, of the same
+variance,
 
 - features of a Matern kernel, whose functions may have kinks. Those of
   treatment and covariates together vary little once they are averaged over the
   covariates, so there are as many of the treatment alone;
 - trends: cubic in each treatment, quadratic in each covariate, and products.
-  Kernels level off in the tails, where curves as a rule do not.
+  Kernels level off in the tails, where curves as a rule do not;
+- lines, of a larger variance: a steep line does not say that a curve is bent.
 """
 
 from collections.abc import Callable
@@ -22,12 +23,13 @@ from dfiv_ope.iv import features
 # Features of the Matern kernel, of each set of inputs, and its bandwidth in
 # typical distances.
 _ROUGH, _BANDWIDTH = 100, 0.7
-# Trends are of no more columns than this, which are clipped here.
-_MOST_TRENDS, _REACH = 30, 4.
+# Trends are of no more columns than this, which are clipped here; the size of
+# lines.
+_MOST_TRENDS, _REACH, _LINES = 30, 4., 5.
 # Most columns: one for so many rows.
 ROWS_A_COLUMN, _MOST_COLUMNS = 10, 100
 # Rows that tell the bandwidth of rough features.
-_BANDWIDTH_ROWS = 1000
+_BANDWIDTH_ROWS = 500
 # Rows whose features are in memory at the same time.
 _BLOCK = 4096
 
@@ -48,7 +50,7 @@ class Space:
       points: arrays of the rows, [n, ...] each, standardised: treatment or
         instrument, then the covariates if any.
       seed: of the rough features.
-      trends: whether there are polynomials too.
+      trends: whether there are trends and lines too.
     """
     columns = np.concatenate(points, axis=1)
     bandwidth = features.median_bandwidth(
@@ -61,12 +63,15 @@ class Space:
           seed=(seed, 9, place)))
     self._kinds: list[Columns] = [
         lambda *some: np.asarray(own(*some), np.float64), self._rough_columns]
+    sizes = [1., 1.]
     if trends and columns.shape[1] <= _MOST_TRENDS:
-      self._kinds.append(_trend_columns)
+      self._kinds += [_trend_columns, _line_columns]
+      sizes += [1., _LINES]
     kinds = [_blocks(points, each) for each in self._kinds]
     # A method that found nothing has constant features.
     self._scales = [
-        float(np.sqrt(np.sum(np.var(each, axis=0)))) or 1. for each in kinds]
+        (float(np.sqrt(np.sum(np.var(each, axis=0)))) or 1.) / size
+        for each, size in zip(kinds, sizes, strict=True)]
     both = np.concatenate([
         each / scale for each, scale in zip(kinds, self._scales, strict=True)],
         axis=1)
@@ -83,8 +88,16 @@ class Space:
 
   def _rough_columns(self, *points: types.FloatArray) -> types.FloatArray:
     return np.concatenate([
-        rough(np.concatenate(points[:place + 1], axis=1))
+        _once(rough, np.concatenate(points[:place + 1], axis=1))
         for place, rough in enumerate(self._rough)], axis=1)
+
+
+def _once(make: Columns, points: types.FloatArray) -> types.FloatArray:
+  """Returns features of points [B, D]; if all are the same, made once."""
+  if np.any(points != points[0]):
+    return make(points)
+  some = make(points[:1])
+  return np.broadcast_to(some, (len(points), some.shape[1]))
 
 
 def _trend_columns(*points: types.FloatArray) -> types.FloatArray:
@@ -98,6 +111,10 @@ def _trend_columns(*points: types.FloatArray) -> types.FloatArray:
   return np.concatenate(
       [inputs, inputs ** 2 - 1., treatment ** 3 - 3. * treatment, *products],
       axis=1)
+
+
+def _line_columns(*points: types.FloatArray) -> types.FloatArray:
+  return np.concatenate(points, axis=1)
 
 
 def _blocks(

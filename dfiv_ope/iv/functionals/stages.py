@@ -39,7 +39,7 @@ _LEAST_F = 10.
 # the rows tell.
 _UNDERSMOOTHING = 0.1
 # Leverages count up to this.
-_MOST_LEVERAGE = 0.8
+_MOST_LEVERAGE = 0.5
 
 # Derivatives of one functional by u: [n, D] for each row, or [1, D] for all.
 Moment = Callable[[], types.FloatArray]
