@@ -1,9 +1,10 @@
-"""Draws docs/figures/answer.svg: one question, several estimators, the truth.
+"""Draws docs/figures/answer.svg, and answer-narrow.svg for phones.
 
     python docs/figures/answer.py            # evaluates, then draws
     python docs/figures/answer.py --redraw   # from docs/results/shop.csv
 
-The log is the one of the tutorial (docs/examples/make_log.py), whose truth is
+One question, several estimators, the truth and the log's average. The log is
+the one of the tutorial (docs/examples/make_log.py), whose truth is
 simulated. Evaluating writes docs/results/shop.csv, a line for each estimator.
 """
 
@@ -45,47 +46,62 @@ def evaluate() -> pd.DataFrame:
   return result.to_frame()[columns].assign(version=dfiv_ope.__version__)
 
 
-def draw(rows: pd.DataFrame, path: pathlib.Path) -> None:
-  """Writes the picture of rows as SVG."""
+def draw(rows: pd.DataFrame, path: pathlib.Path, *, narrow: bool) -> None:
+  """Writes the picture of rows as SVG.
+
+  Args:
+    rows: of `evaluate`.
+    path: of the picture.
+    narrow: for a phone: numbers stand above the lines, not beside them.
+  """
   import matplotlib as mpl
   mpl.use('svg')
   from matplotlib import pyplot
   mpl.rcParams.update({
       'svg.hashsalt': 'answer', 'svg.fonttype': 'none', 'font.size': 11,
       'font.family': 'sans-serif', 'font.sans-serif': ['Arial', 'DejaVu Sans']})
-  figure, axes = pyplot.subplots(figsize=(8.4, 3.6), layout='constrained')
+  figure, axes = pyplot.subplots(
+      figsize=(4., 4.6) if narrow else (8.4, 3.6), layout='constrained')
   truth = float(rows.truth.iloc[0])
   average = rows.loc['log_average']
   axes.axvspan(average.low, average.high, color=_LOG, alpha=0.15, lw=0)
   axes.axvline(average.estimate, color=_LOG, lw=1.5)
   axes.axvline(truth, color=_KNOWN, lw=1.5, ls=(0, (4, 3)))
   lines = rows.drop('log_average')
+  labels = [agents.ENTRIES[str(name)].style.label for name in lines.index]
   for place, (name, row) in enumerate(lines.iterrows()):
-    style = agents.ENTRIES[str(name)].style
-    axes.plot([row.low, row.high], [place] * 2, color=style.color, lw=3,
+    color = agents.ENTRIES[str(name)].style.color
+    axes.plot([row.low, row.high], [place] * 2, color=color, lw=3,
               solid_capstyle='butt')
-    axes.plot(row.estimate, place, marker='o', color=style.color, ms=8,
+    axes.plot(row.estimate, place, marker='o', color=color, ms=8,
               markeredgecolor='white')
-    axes.annotate(
-        f'{row.estimate:.2f}  [{row.low:.2f}, {row.high:.2f}]   {row.trust}',
-        (1.01, place), xycoords=('axes fraction', 'data'), va='center',
-        annotation_clip=False, family='monospace', size=10)
-  axes.set_yticks(
-      range(len(lines)),
-      [agents.ENTRIES[str(name)].style.label for name in lines.index])
-  axes.set_ylim(len(lines) - 0.4, -1.1)
+    numbers = f'{row.estimate:.2f} [{row.low:.2f}, {row.high:.2f}] {row.trust}'
+    if narrow:
+      axes.annotate(
+          f'{labels[place]} {numbers}', (0., place - 0.36),
+          xycoords=('axes fraction', 'data'), va='center', size=10,
+          bbox={'boxstyle': 'square,pad=0.1', 'fc': 'white', 'ec': 'none',
+                'alpha': 0.85})
+    else:
+      axes.annotate(
+          numbers, (1.01, place), xycoords=('axes fraction', 'data'),
+          va='center', annotation_clip=False, family='monospace', size=10)
+  axes.set_yticks([] if narrow else range(len(lines)), [] if narrow else labels)
+  axes.set_ylim(len(lines) - 0.4, -1.3 if narrow else -1.1)
   for value, words, color, side in (
-      (average.estimate, f'average of the log {average.estimate:.2f}', _LOG,
-       'right'),
+      (average.estimate, f'log {average.estimate:.2f}' if narrow
+       else f'average of the log {average.estimate:.2f}', _LOG, 'right'),
       (truth, f'truth {truth:.2f}', _KNOWN, 'left')):
     axes.annotate(
-        words, (value, -0.75), xytext=(-6 if side == 'right' else 6, 0),
-        textcoords='offset points', ha=side, va='center', color=color)
+        words, (value, -1. if narrow else -0.75),
+        xytext=(-6 if side == 'right' else 6, 0), textcoords='offset points',
+        ha=side, va='center', color=color)
   axes.spines[['top', 'right', 'left']].set_visible(False)
   axes.tick_params(axis='y', length=0)
   axes.set_xlabel('value of the new policy, discount 0.9')
   figure.savefig(path, format='svg', metadata={'Date': None},
                  facecolor='white')
+  pyplot.close(figure)
 
 
 def main() -> None:
@@ -94,8 +110,9 @@ def main() -> None:
   parser.add_argument('--redraw', action='store_true')
   if not parser.parse_args().redraw:
     evaluate().round(4).to_csv(_ROWS)
-  draw(pd.read_csv(_ROWS, index_col='method', keep_default_na=False),
-       _DOCS / 'figures' / 'answer.svg')
+  rows = pd.read_csv(_ROWS, index_col='method', keep_default_na=False)
+  draw(rows, _DOCS / 'figures' / 'answer.svg', narrow=False)
+  draw(rows, _DOCS / 'figures' / 'answer-narrow.svg', narrow=True)
 
 
 if __name__ == '__main__':

@@ -8,6 +8,8 @@ import typer
 
 from dfiv_ope.launch import main
 
+# Of a paragraph that shows a command.
+_EXAMPLE = 'dfiv-ope '
 _MARKUP = re.compile(r'\[/?(?:bold|italic|dim)\]')
 
 
@@ -62,7 +64,9 @@ def _default(each: Any) -> str:
 def _text(text: str | None) -> str:
   """Returns help as paragraphs."""
   paragraphs = re.split(r'\n\s*\n', (text or '').replace('\b', '').strip())
-  return '\n\n'.join(_cell(each) for each in paragraphs)
+  return '\n\n'.join(
+      f'    {" ".join(each.split())}' if each.strip().startswith(_EXAMPLE)
+      else _cell(each) for each in paragraphs)
 
 
 def _cell(text: str) -> str:

@@ -16,4 +16,6 @@ def rendered(markdown: str) -> str:
   markdown = _BLOCK.sub(
       lambda found: converter.convert(
           ' '.join(found[1].split()), display='block'), markdown)
-  return _INLINE.sub(lambda found: converter.convert(found[1]), markdown)
+  # In a span, because Markdown takes a line that begins with math for a block.
+  return _INLINE.sub(
+      lambda found: f'<span>{converter.convert(found[1])}</span>', markdown)

@@ -56,6 +56,13 @@ def on_page_markdown(
   return equations.rendered(_without_dead_links(markdown, uri))
 
 
+def on_post_page(output: str, page: Any, config: Any) -> str:
+  """Names the theme's search for those who hear a page."""
+  return output.replace(
+      'data-md-component="search" role="dialog"',
+      'data-md-component="search" role="dialog" aria-label="Search"')
+
+
 def _without_dead_links(markdown: str, uri: str) -> str:
   """Turns links to files that are not of the site into their text."""
   here = (_ROOT / 'docs' / uri).parent
