@@ -393,7 +393,7 @@ def test_several_policies_are_compared_in_one_table(row, sweep):
   assert 'tables/estimates-2.md' in files
   drawing = files['figures/log.svg'].decode()
   # One plot of both, the greatest estimate on top.
-  assert drawing.index('>the Python function offers:generous<') > (
+  assert drawing.index('>the Python function offers:generous<') < (
       drawing.index('alert(1)'))
   page = files['index.html'].decode()
   assert 'alert(1)</script>' not in page
