@@ -23,13 +23,14 @@ help:  ## Lists the targets.
 	touch $@
 
 # The same command again shows what is there and runs what is missing.
-demo: .venv/installed  ## Policy, log, all estimators and a report on catch.
-	$(BIN)/dfiv-ope sweep --tasks catch --noises 0.2 --seeds 1 \
-	  --budget quick --out build/demo/runs
+demo: .venv/installed  ## Policy, log, estimators and a report on catch.
+	$(BIN)/dfiv-ope sweep docs/examples/demo.yaml --out build/demo/runs
 	$(BIN)/dfiv-ope report build/demo/runs --out build/demo/report
-	@echo "Six estimators, with a quick budget and one seed, said what a DQN \
-	policy is worth on catch from its log alone: open \
-	build/demo/report/index.html, then try your own log with \
+	@echo "LSTD-Q, KIV, DFIV and FQE said what a DQN policy is worth on catch \
+	from its log alone: open build/demo/report/index.html. One seed: intervals \
+	of DFIV and FQE leave out the training ('$(BIN)/dfiv-ope sweep \
+	docs/examples/demo.yaml --seeds 3 --methods all --out build/demo/runs' adds \
+	it, and the other estimators). Then try your own log with \
 	'$(BIN)/dfiv-ope dataset import log.csv --out data/mine'." | tr -s '[:space:]' ' '
 	@echo
 

@@ -5,8 +5,8 @@ import enum
 import math
 from typing import NamedTuple
 
+from dfiv_ope.evaluation import inference, verdict
 from dfiv_ope.evaluation import trust as trust_lib
-from dfiv_ope.evaluation import verdict
 from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.launch.reporting import details, forest, log_results, tables
 from dfiv_ope.ope import overlap
@@ -217,9 +217,12 @@ def _agreement(case: log_results.LogResults) -> Iterator[Advice]:
 
 def _checks(case: log_results.LogResults) -> Iterator[Advice]:
   """Do unrelated estimators say the same as the answer?"""
-  if case.preferred is not None:
-    for each in trust_lib.doubts(
-        case.preferred.metrics, case.preferred.interval):
+  best = case.preferred
+  if best is not None:
+    if best.interval and not inference.checks(best.metrics):
+      yield Advice(Doubt.SOME, 'No unrelated estimator was asked.',
+                   'Evaluate this policy alone.')
+    for each in trust_lib.doubts(best.metrics, best.interval):
       yield Advice(
           Doubt.GRAVE if each.grade == trust_lib.DO_NOT else Doubt.SOME,
           each.words, '')

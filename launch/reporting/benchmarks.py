@@ -178,18 +178,18 @@ def _first_stage(name: str, lines: pd.DataFrame) -> page.Section | None:
       f'{tables.digits(strength.max())}: '
       + (f'some are weak (below {_WEAK_F:g}).' if strength.min() < _WEAK_F
          else f'strong (weak below {_WEAK_F:g}).'))
-  weak = known.first_stage_r2.median()
+  middle = known.first_stage_r2.median()
   return page.Section(
       name=f'{name}-stage', title='Are the instruments strong?',
-      text='On held-out rows the instruments explain '
-           f'{tables.percent(weak).text} of what the treatment’s features are '
-           f'(median over runs of R²).{words}',
+      text='Instruments predict '
+           f'{tables.percent(middle).text} of the treatment’s features '
+           f'(held-out R², median over runs).{words}',
       charts=_strips(
           name, known, 'first_stage_r2', axis='first-stage R²', percent=True,
           logarithmic=False, references=[charts.Reference(
               messages.WEAK_R2, f'weak below {100. * messages.WEAK_R2:g} %',
               charts.LIMIT)],
-          caption=f'Held-out R² of the first stage; the dotted line is '
+          caption='Held-out R² of the first stage; the dotted line is '
                   f'{100. * messages.WEAK_R2:g} %, below which it is weak.'))
 
 

@@ -73,8 +73,8 @@ def sections(
   return [page.Section(
       name='coverage', title='Interval coverage', lead=True,
       text=f'{headline(found)} Logs were drawn anew by simulation, so the true '
-           'value is known. Intervals can be trusted on logs like these where the share that '
-           'held is near the level.',
+           'value is known. Intervals can be trusted on logs like these where '
+           'the share that held is near the level.',
       points=[] if len(found) <= _SENTENCES else [
           sentence(study, found) for study in found],
       pictures=[page.picture(figure)] if figure.panels else [],

@@ -13,8 +13,8 @@ Styles = dict[str, figures.Style]
 
 # Points of a learning curve; more are not seen at this size.
 _POINTS = 25
-# At most so many panels of learning curves.
-_MOST_CURVES = 18
+# At most so many panels of learning curves; of more, those at a middle noise.
+_MOST_CURVES = 6
 
 
 def figure(
@@ -26,6 +26,11 @@ def figure(
   """
   has = pd.Series([bool(_curve(row)[0].size) for row in rows], frame.index)
   main = details.paper_policy(frame[frame.panel.isin(frame.panel[has])])
+  count = main.groupby(['panel', 'action_noise']).ngroups
+  if count > _MOST_CURVES:
+    main = main[main.action_noise == main.groupby('panel').action_noise
+                .transform(lambda noises: sorted(set(noises))[
+                    noises.nunique() // 2])]
   panels = []
   for (panel, noise), part in main.groupby(['panel', 'action_noise']):
     counts = has[part.index].groupby(part.question).sum()
@@ -41,8 +46,8 @@ def figure(
   if not panels:
     return None
   shown = panels[:_MOST_CURVES]
-  cut = (f' The first {_MOST_CURVES} of {len(panels)} are shown.'
-         if len(panels) > len(shown) else '')
+  cut = (f' {len(shown)} of {count} problems are shown.'
+         if count > len(shown) else '')
   noises = main.action_noise.nunique()
   return figures.Figure(
       name='curves',

@@ -166,13 +166,13 @@ def variants(rows: list[rows_lib.Row]) -> list[Variant]:
 
 def budgets(rows: list[rows_lib.Row]) -> dict[str, list[str]]:
   """Returns the methods whose budget is not the default, by what it is."""
-  found: dict[str, list[str]] = {}
-  for variant in dict.fromkeys(variants(rows)):
-    for note in variant.notes:
-      if note in (PAPER, QUICK) and variant.base not in found.setdefault(
-          note, []):
-        found[note].append(variant.base)
-  return found
+  found: dict[str, dict[str, None]] = {}
+  for row, variant in zip(rows, variants(rows), strict=True):
+    budget = next((note for note in variant.notes if note in (PAPER, QUICK)),
+                  'custom' if row.custom else '')
+    if budget:
+      found.setdefault(budget, {})[variant.base] = None
+  return {budget: [*names] for budget, names in found.items()}
 
 
 def style(method: str) -> registry.Style | None:
@@ -219,6 +219,12 @@ def order(names: Iterable[str]) -> list[str]:
     return known.index(base) if base in known else len(known), name
 
   return sorted(set(names), key=place)
+
+
+def rank(method: str) -> int:
+  """Returns the place of a method among all; the average return is first."""
+  known = ['log', *agents.ENTRIES]
+  return known.index(method) if method in known else len(known)
 
 
 def discounts(frame: pd.DataFrame) -> pd.Series:

@@ -101,16 +101,16 @@ def effects(summary: Summary) -> list[tables.Table]:
     words = (
         f'Average {outcome}, were all rows given this {each["treatment"]}, and '
         f'its effect against the {base} {shown(each["base"])}'
-        + (' with its confidence interval. ' if held else '. ')
-        + f'Plain regression ({summary["plain_regression"]}) has no '
-        'instrument.')
+        + (' with its confidence interval.' if held else '.'))
+    notes = [f'Plain regression ({summary["plain_regression"]}) has no '
+             'instrument.']
     if each['average_derivative'] is not None:
-      words += (
-          ' Average derivative: '
+      notes.append(
+          'Average derivative: '
           f'{shown(each["average_derivative"])} by {summary["label"]}, '
           f'{shown(each["plain_average_derivative"])} by plain regression.')
     made.append(tables.Table(
-        name=f'effects-{place}', caption=words,
+        name=f'effects-{place}', caption=words, notes=notes,
         columns=[each['treatment'], *([] if few else ['quantile']),
                  f'average {outcome}', 'effect',
                  *(['95 % low', '95 % high'] if held else []),
@@ -185,9 +185,9 @@ def first_stage(summary: Summary) -> tables.Table:
   return tables.Table(
       name='first-stage',
       caption='First stage: what the instruments (Z) tell of each treatment, '
-              'linear in all rows, then held out. The critical value is that '
-              f'of the {titles["effective_f"]}, for 10 % of the worst-case '
-              'bias.',
+              'linear in all rows, then held out.',
+      notes=[f'The critical value is that of the {titles["effective_f"]}, for '
+             '10 % of the worst-case bias.'],
       columns=['statistic', *(each['treatment'] for each in found)],
       rows=[[tables.text(title), *(tables.number(each[name])
                                    for each in found)]

@@ -9,6 +9,7 @@ from dfiv_ope.launch.reporting import (
   charts,
   figures,
   forest,
+  frames,
   log_results,
   log_tables,
   page,
@@ -110,16 +111,16 @@ def _paired(
     name: str, entry: policy_comparison.Entry,
     lines: Sequence[policy_comparison.Entry],
 ) -> charts.Chart:
-  first = entry['policies'][0]['policy']
-  color = figures.styles([entry['method']], {
-      entry['method']: entry['method']})[entry['method']].color
+  first, look = entry['policies'][0]['policy'], frames.style(entry['method'])
   return charts.Chart(
       name=name, axis='paired difference', title='',
       references=[charts.Reference(0., 'no difference', charts.LIMIT)],
       caption=f'Value less that of {first}, which has the greatest estimate '
-              f'by {entry["method"]}, with 95 % confidence intervals.',
+              f'by {look.label if look else entry["method"]}, with 95 % '
+              'confidence intervals.',
       lanes=[charts.Lane(
-          label=line['policy'], color=color, tracks=(charts.Track(
+          label=line['policy'], color=look.color if look else charts.NEUTRAL,
+          tracks=(charts.Track(
               middle=line['difference'], low=line['low'], high=line['high'],
               text=charts.interval_text(
                   line['difference'], line['low'], line['high'])),))

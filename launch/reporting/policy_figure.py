@@ -6,9 +6,9 @@ from typing import Any
 from matplotlib import figure as mpl_figure
 import numpy as np
 
-from dfiv_ope.launch.reporting import figures
+from dfiv_ope.launch.reporting import charts, figures, frames
 
-_COLOR, _TRUTH = '#1f7ac4', '#cc3311'
+_TRUTH = '#000000'
 # Inches of a policy and of the rest; longer names are cut.
 _LINE, _REST, _LONGEST = 0.24, 1.1, 40
 
@@ -22,13 +22,15 @@ def write(found: dict[str, Any], out: pathlib.Path) -> list[pathlib.Path]:
   """
   lines = found['policies'][::-1]
   places = np.arange(len(lines))
+  style = frames.style(found['method'])
+  color = style.color if style else charts.NEUTRAL
   with figures.settings():
     figure = mpl_figure.Figure(figsize=(7., _REST + _LINE * len(lines)))
     axes = figure.add_subplot()
     for place, line in zip(places, lines, strict=True):
       if line['interval'] is not None:
-        axes.plot(line['interval'], [place] * 2, color=_COLOR, linewidth=1.4)
-    axes.plot([line['estimate'] for line in lines], places, 'o', color=_COLOR,
+        axes.plot(line['interval'], [place] * 2, color=color, linewidth=1.4)
+    axes.plot([line['estimate'] for line in lines], places, 'o', color=color,
               markersize=4, label='estimate')
     known = [(line['truth'], place) for place, line in zip(
         places, lines, strict=True) if line['truth'] is not None]

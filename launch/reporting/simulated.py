@@ -71,14 +71,15 @@ def sections(
       grids: Sequence[tables.Table | None] = (),
   ) -> None:
     made.append(page.Section(
-        name=f'{name}{mark}', title=f'{title}{label}', text=text,
+        name=f'{name}{mark}', title=title, text=text,
         folded=folded, charts=[*shown], pictures=[*pictures],
         grids=[table for table in grids if table]))
 
   if several:
-    add('summary', 'Which estimator is best?',
+    add('summary', 'Ranking of estimators', ' '.join([
+        *([headline(frame, label)] if len(found) == 1 else []),
         'Errors are made comparable by the absolute true value. An estimator '
-        'earns its place where it beats the average return of the log.',
+        'earns its place where it beats the average return of the log.']),
         folded=False, grids=[ranking.best(frame), ranking.methods(frame)])
   if len(found) > 1 and known:
     add('errors', 'Errors by noise in numbers', grids=[
@@ -106,7 +107,8 @@ def sections(
   add('divergences', 'Divergences',
       '' if failed.rows else f'None of the {len(frame)} runs diverged.',
       grids=[failed if failed.rows else None])
-  return [dataclasses.replace(each, grids=[
+  told = f' ({label.removeprefix(", ")})' if label else ''
+  return [dataclasses.replace(each, title=f'{each.title}{told}', grids=[
       _marked(table, frame, label=label, mark=mark) for table in each.grids])
           for each in made], files
 
@@ -122,11 +124,11 @@ def _several(
       f'estimates-{index + 1}{mark}', each, forest.heading(each))
                for index, each in enumerate(shown)]
   first = page.Section(
-      name=f'answer{mark}', title=f'Answer{label}', lead=True,
+      name=f'answer{mark}', title='Answer', lead=True,
       text=headline(frame, label), charts=errors or estimates)
   title = 'Estimates' + ' at a middle noise' * (len(found) > _FEW)
   return [first, page.Section(
-      name=f'estimates{mark}', title=f'{title}{label}', folded=True,
+      name=f'all-estimates{mark}', title=title, folded=True,
       charts=estimates if errors else [],
       grids=[dataclasses.replace(
           log_tables.methods(each, coverage=coverage),
@@ -208,7 +210,7 @@ def _marked(
   if not label:
     return table
   return dataclasses.replace(
-      table, name=f'{table.name}{mark}',
+      table, name=f'{table.name.removesuffix(mark)}{mark}',
       caption=f'{label.removeprefix(", ").capitalize()}. {table.caption}',
       links=[link and {**link, 'discount': frame.discount.iloc[0]}
              for link in table.links])

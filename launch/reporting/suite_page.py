@@ -52,8 +52,8 @@ def sections(lines: Lines) -> list[page.Section]:
           name='suite', title='All cases', lead=True,
           grids=_grids(everything),
           text=f'{headline(lines)} Errors and half widths are relative to the '
-               'true value. Rules and defaults are chosen on the development half; the held-out '
-               'half shows what they are worth.'),
+               'true value. Rules and defaults are chosen on the development '
+               'half; the held-out half shows what they are worth.'),
       page.Section(
           name='suite-groups', title='Cases by what is known of them',
           folded=True,

@@ -12,6 +12,8 @@ from typing import Any
 _MINUS = '-'
 _NOTHING = '–'
 _INFINITE = '∞'
+# Digits of a digest that tell it from others.
+_DIGITS = 12
 # Letters of a short heading.
 _SHORT = 20
 
@@ -73,8 +75,11 @@ class Table:
     return all(len(row[0].text) <= _SHORT for row in self.rows)
 
   def link(self, row: int) -> Link:
-    """Returns the filter of the rows behind a line."""
-    return self.links[row] if self.links else None
+    """Returns the filter of the rows behind a line; its digest is cut."""
+    found = self.links[row] if self.links else None
+    return found and {
+        name: value[:_DIGITS] if name == 'digest' else value
+        for name, value in found.items()}
 
 
 def text(value: Any) -> Cell:

@@ -136,8 +136,8 @@ def _corrections(
   wrong = [each.variant for each in known if each.contradicted]
   text = (
       'The log’s Bellman equation contradicts '
-      f'{", ".join(wrong)}: more is missing than chance explains. '
-      'Do not trust it here.' if wrong else
+      f'{", ".join(wrong)}: more is missing than chance explains. Do not '
+      f'trust {"them" if len(wrong) > 1 else "it"} here.' if wrong else
       'The log’s Bellman equation contradicts no estimate: what it says is '
       'missing is within chance.')
   furthest = max(1.5 * _CHANCE, *(1.1 * abs(each) for each in sizes.values()))
@@ -146,8 +146,9 @@ def _corrections(
       text=text, charts=[charts.Chart(
           name=f'missing{mark}', axis='standard errors',
           limits=(-furthest, furthest), references=[
-              charts.Reference(side * _CHANCE, words, charts.LIMIT)
-              for side, words in ((-1., 'chance'), (1., 'chance'))],
+              charts.Reference(-_CHANCE, '', charts.LIMIT),
+              charts.Reference(
+                  _CHANCE, f'chance: ±{_CHANCE:g}', charts.LIMIT)],
           lanes=_by_method(case, sizes, {
               name: f'{size:+.1f}' for name, size in sizes.items()}),
           caption='Correction: what the log says is missing from an estimate, '

@@ -184,6 +184,7 @@ def make_log_row(
       'metrics': {'estimate': estimate} if method == 'log' else {
           'estimate': estimate, 'correction': correction,
           'data_error': float(np.std(changes)), 'effective_share': share,
+          'check_lstd': estimate, 'check_draw': estimate,
           **(metrics or {})},
       'cpu_seconds': 2., 'resamples': changes,
       'command': f'dfiv-ope evaluate data/shop --method {method}', **fields})
@@ -325,5 +326,6 @@ def demo():
             'type': 'Config', **{name: int(value)
                                  for name, value in quick.items()}})
     made.append(dataclasses.replace(
-        row, metrics={**row.metrics, 'correction': 0.}))
+        row, metrics={**row.metrics, 'correction': 0., **dict.fromkeys((
+            'check_lstd', 'check_draw'), row.metrics['estimate'])}))
   return made

