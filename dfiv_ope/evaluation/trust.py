@@ -32,6 +32,7 @@ _CHECKS = {
     'draw': 'LSTD-Q with other random features',
     'prior': 'a table with less prior',
     'nearest': 'rollouts in nearest steps',
+    'horizon': 'rollouts of as many steps as the longest episode',
     'step': 'LSTD-Q corrected for the number of the step',
     'doubly_robust': 'the doubly robust estimate'}
 
@@ -131,8 +132,8 @@ def _far(metrics: Mapping[str, float]) -> Iterator[Reason]:
   if share > _FAR[0]:
     yield Reason(
         DO_NOT if share > _FAR[1] else CARE,
-        f'In some tenth of its steps, {100. * share:.0f} % of what the target '
-        'policy comes to is far from every step of the log.')
+        f'In some tenth of its discounted steps, {100. * share:.0f} % of what '
+        'the target policy comes to is far from every step of the log.')
 
 
 def _weights(metrics: Mapping[str, float]) -> Iterator[Reason]:
@@ -171,7 +172,8 @@ def _agreement(
       f'{estimate:.4g}, where chance explains {chance:.2g}. The interval '
       'reaches there.'
       + (' Errors depend on the number of the step: add it to the '
-         'observations (time_feature).' if name == 'step' else ''))
+         'observations (time_feature).' if name in ('step', 'horizon')
+         else ''))
 
 
 def _past(
