@@ -24,8 +24,8 @@ _NOTED, _GRAVE, _TIMES = 0.02, 0.2, 3.
 # Of visits that have no near step of the log.
 _FAR = (0.3, 0.6)
 # What errors that depend on the past may add to the value, as a share of it,
-# if they do by as many standard errors.
-_LASTING, _CERTAIN = 0.1, 5.
+# if they do by as many standard errors: with care, and do not.
+_LASTING, _CERTAIN = (0.1, 0.3), 5.
 # Words of the checks.
 _CHECKS = {
     'lstd': 'LSTD-Q', 'narrow': 'LSTD-Q with narrower features',
@@ -181,9 +181,9 @@ def _past(
 ) -> Iterator[Reason]:
   """Is the state all that matters?"""
   share = metrics.get('lagged_value', 0.) / _scale(metrics, interval)
-  if share > _LASTING and abs(metrics.get('lagged_z', 0.)) > _CERTAIN:
+  if share > _LASTING[0] and abs(metrics.get('lagged_z', 0.)) > _CERTAIN:
     yield Reason(
-        CARE,
+        DO_NOT if share > _LASTING[1] else CARE,
         'Bellman errors go with those one step earlier (correlation '
         f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
         'whole state. Add what lasts, such as earlier observations.')
