@@ -95,7 +95,8 @@ def main() -> None:
   """Writes a table and prints its summary."""
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('--half', default='development')
-  parser.add_argument('--cases', default='all', help='begins of names, with commas')
+  parser.add_argument(
+      '--cases', default='all', help='begins of names, with commas')
   parser.add_argument('--methods', default='lstd')
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--first', type=int, default=20, help='first log seed')
