@@ -160,7 +160,8 @@ def far(name: str, metrics: Mapping[str, float]) -> str:
       f'{100. * share:.0f} % of the states and actions that the target policy '
       'comes to in some tenth of its discounted steps are far from every step '
       f'of the log (rollouts of {name}): there all methods extrapolate, and '
-      'their intervals do not show it. Log more of what the target policy does.')
+      'their intervals do not show it. Log more of what the target policy '
+      'does.')
 
 
 def mean_weight(name: str, metrics: Mapping[str, float]) -> str:
