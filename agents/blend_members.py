@@ -37,7 +37,7 @@ _FEWEST = 10.
 # Means of weights, which are one in the long run: beyond these, as the verdict
 # says, episodes that the target policy would often have are missing.
 _MEAN_WEIGHTS = 0.8, 1.25
-# Of visits in some tenth of the steps: where more are far from every step of
+# Of visits in some tenth of what counts: where more are far from every step of
 # the log, which the verdict says of the answer, rollouts are no member.
 _FAR = 0.3
 

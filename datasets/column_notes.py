@@ -125,7 +125,8 @@ def _looks_categorical(x: np.ndarray) -> bool:
   logs, noise = np.log(counts), 1. / counts
   if len(counts) < _FEWEST:
     rise = np.diff(logs)
-    signs = np.sign(rise[np.abs(rise) > _SURE * np.sqrt(noise[1:] + noise[:-1])])
+    error = np.sqrt(noise[1:] + noise[:-1])
+    signs = np.sign(rise[np.abs(rise) > _SURE * error])
     return bool(np.count_nonzero(np.diff(signs)) >= _TURNS)
   variance = np.var(logs) - np.mean(noise)
   change = np.mean(np.square(np.diff(logs)) - noise[1:] - noise[:-1])

@@ -25,7 +25,7 @@ class Config(base.MethodConfig):
 # No paper of ours has it.
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-    version=3, configs=CONFIGS, cost={'fixed': 20.}, direct=True,
+    version=4, configs=CONFIGS, cost={'fixed': 20.}, direct=True,
     tiny={'rollouts': 400, 'folds': 2},
     style=registry.Style(
         label='Nearest', family=registry.MODEL, color='#6b7f8f', marker='h'),

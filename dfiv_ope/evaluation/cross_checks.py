@@ -9,6 +9,8 @@ further values, which differ in what they assume:
 - `narrow`: with half the bandwidth, so that less is smoothed away; `draw`: with
   other random features; of a table, `prior`: with a tenth of the prior;
 - `nearest`: rollouts in the log's nearest steps, without features;
+- `horizon`: the same where all episodes end at a horizon that states do not
+  show, of as many steps;
 - `step`: LSTD-Q, corrected for what its errors say of the number of the step
   (`ope.history`);
 - `doubly_robust`: where behaviour probabilities are recorded; right whatever
@@ -43,6 +45,8 @@ _ROWS, _ONE_STEP_ROWS = 50_000, 200_000
 _BANDWIDTHS = {'narrow': 0.5, 'draw': 1.}
 _PRIOR = 0.1
 _ROLLOUTS = 300
+# Share of the steps at a horizon that have to be near others.
+_ELSEWHERE = 0.9
 
 
 class _Fit(NamedTuple):
@@ -98,12 +102,17 @@ def measure(
   found = None if task.problem.one_step else _roll(task)
   if found is not None:
     errors = plain.errors()
+    until = _roll_to_horizon(task)
+    chosen = None if log.continuous is not None else np.asarray(
+        task.target_probabilities.taken, np.float64)[rows]
     missing = history.by_step(
-        errors, episodes, found.visits,
-        np.asarray(log.transitions.discount)[rows] == 0.)
-    known['nearest'] = _apart(
-        plain.value, float(np.mean(found.returns)),
-        nearest.error(found.returns, len(task.initial_observations)))
+        errors, episodes, (found if until is None else until).visits,
+        None if until is None else _ended(task)[rows], chosen)
+    for name, rolled in (('nearest', found), ('horizon', until)):
+      if rolled is not None:
+        known[name] = _apart(
+            plain.value, float(np.mean(rolled.returns)),
+            nearest.error(rolled.returns, len(task.initial_observations)))
     if not log.transitions_only:
       known['step'] = _apart(
           plain.value, plain.value + missing.value, missing.standard_error)
@@ -127,17 +136,48 @@ def measure(
              if np.isfinite(value)}, **extra}
 
 
-def _roll(task: task_lib.EvaluationTask) -> nearest_model.Rollouts | None:
-  """Returns rollouts in nearest steps; None if the policy cannot go there."""
+def _roll(
+    task: task_lib.EvaluationTask, model: nearest_model.Model | None = None,
+    steps: int | None = None,
+) -> nearest_model.Rollouts | None:
+  """Returns rollouts in nearest steps; None if the policy cannot go there.
+
+  Args:
+    task: the log and the target policy.
+    model: that is rolled out in; None for one of all steps.
+    steps: of a rollout at most; None until little is left of the discount.
+  """
   log = task.log
-  model = nearest_model.Model(log, dropped=task.dropped)
+  model = model or nearest_model.Model(log, dropped=task.dropped)
   try:
     return model.roll(
         task.policy,
         nearest.starts(task.initial_observations.numpy(), _ROLLOUTS),
-        steps=nearest.steps(log.discount, log.longest))
+        steps=steps or nearest.steps(log.discount, log.longest))
   except ValueError:
     return None  # The policy is known in the states of the log alone.
+
+
+def _roll_to_horizon(
+    task: task_lib.EvaluationTask) -> nearest_model.Rollouts | None:
+  """Returns rollouts that end at the log's horizon; None if it has none.
+
+  Steps that end there are not taken before: elsewhere such states go on. Where
+  they are found at the last step alone, the state tells the horizon itself.
+  """
+  log = task.log
+  last = history.at_horizon(log.episodes, _ended(task))
+  if log.transitions_only or not np.any(last):
+    return None
+  model = nearest_model.Model(log, dropped=task.dropped, without=last)
+  if model.near_share(np.flatnonzero(last)) < _ELSEWHERE:
+    return None
+  return _roll(task, model, log.longest)
+
+
+def _ended(task: task_lib.EvaluationTask) -> np.ndarray:
+  """Returns which steps of the log terminated their episodes, [N]."""
+  return np.asarray(task.log.transitions.discount) == 0.
 
 
 def _apart(plain: float, other: float, error: float) -> float:

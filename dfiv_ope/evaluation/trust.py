@@ -24,14 +24,15 @@ _NOTED, _GRAVE, _TIMES = 0.02, 0.2, 3.
 # Of visits that have no near step of the log.
 _FAR = (0.3, 0.6)
 # What errors that depend on the past may add to the value, as a share of it,
-# if they do by as many standard errors.
-_LASTING, _CERTAIN = 0.1, 5.
+# if they do by as many standard errors: with care, and do not.
+_LASTING, _CERTAIN = (0.1, 0.3), 5.
 # Words of the checks.
 _CHECKS = {
     'lstd': 'LSTD-Q', 'narrow': 'LSTD-Q with narrower features',
     'draw': 'LSTD-Q with other random features',
     'prior': 'a table with less prior',
     'nearest': 'rollouts in nearest steps',
+    'horizon': 'rollouts of as many steps as the longest episode',
     'step': 'LSTD-Q corrected for the number of the step',
     'doubly_robust': 'the doubly robust estimate'}
 
@@ -131,8 +132,8 @@ def _far(metrics: Mapping[str, float]) -> Iterator[Reason]:
   if share > _FAR[0]:
     yield Reason(
         DO_NOT if share > _FAR[1] else CARE,
-        f'In some tenth of its steps, {100. * share:.0f} % of what the target '
-        'policy comes to is far from every step of the log.')
+        f'In some tenth of its discounted steps, {100. * share:.0f} % of what '
+        'the target policy comes to is far from every step of the log.')
 
 
 def _weights(metrics: Mapping[str, float]) -> Iterator[Reason]:
@@ -171,7 +172,8 @@ def _agreement(
       f'{estimate:.4g}, where chance explains {chance:.2g}. The interval '
       'reaches there.'
       + (' Errors depend on the number of the step: add it to the '
-         'observations (time_feature).' if name == 'step' else ''))
+         'observations (time_feature).' if name in ('step', 'horizon')
+         else ''))
 
 
 def _past(
@@ -179,9 +181,9 @@ def _past(
 ) -> Iterator[Reason]:
   """Is the state all that matters?"""
   share = metrics.get('lagged_value', 0.) / _scale(metrics, interval)
-  if share > _LASTING and abs(metrics.get('lagged_z', 0.)) > _CERTAIN:
+  if share > _LASTING[0] and abs(metrics.get('lagged_z', 0.)) > _CERTAIN:
     yield Reason(
-        CARE,
+        DO_NOT if share > _LASTING[1] else CARE,
         'Bellman errors go with those one step earlier (correlation '
         f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
         'whole state. Add what lasts, such as earlier observations.')

@@ -16,8 +16,9 @@ from dfiv_ope.ope import overlap
 _MEAN_WEIGHTS = (0.8, 1.25)
 # Of the range of returns: what an estimate may lie beyond it by rounding.
 _SLACK = 0.01
-# Of visits in a tenth of the steps. Where methods were confidently wrong, more
-# than half were far, elsewhere less than 0.28 (30 logs).
+# Of visits in a tenth of them, counted with their discounts. Where methods were
+# confidently wrong, more than half were far, elsewhere less than 0.28 (30 logs,
+# tenths of the steps).
 _FAR = 0.3
 
 
@@ -150,16 +151,17 @@ def far(name: str, metrics: Mapping[str, float]) -> str:
   Args:
     name: of the method.
     metrics: with the share of visits that have no near step of the log, in the
-      tenth of the steps where it is largest, if the method rolls out.
+      tenth of the discounted steps where it is largest, if it rolls out.
   """
   share = metrics.get('beyond_share', 0.)
   if share <= _FAR:
     return ''
   return (
       f'{100. * share:.0f} % of the states and actions that the target policy '
-      f'comes to in some tenth of its steps are far from every step of the log '
-      f'(rollouts of {name}): there all methods extrapolate, and their '
-      'intervals do not show it. Log more of what the target policy does.')
+      'comes to in some tenth of its discounted steps are far from every step '
+      f'of the log (rollouts of {name}): there all methods extrapolate, and '
+      'their intervals do not show it. Log more of what the target policy '
+      'does.')
 
 
 def mean_weight(name: str, metrics: Mapping[str, float]) -> str:

@@ -51,9 +51,25 @@ def steps(episodes: np.ndarray) -> np.ndarray:
   return np.arange(len(episodes)) - starts[episodes]
 
 
+def at_horizon(episodes: np.ndarray, ended: np.ndarray) -> np.ndarray:
+  """Returns which transitions are the last before a horizon, [N].
+
+  None are if some episode goes on after the log's last step, or if few come
+  so far.
+
+  Args:
+    episodes: index of the episode of each transition, [N].
+    ended: whether the transition terminated its episode, [N].
+  """
+  number = steps(episodes)
+  final = number == number.max()
+  return final & bool(
+      number.max() and np.sum(final) >= _HORIZON and np.all(ended[final]))
+
+
 def by_step(
     errors: types.FloatArray, episodes: np.ndarray, visits: types.FloatArray,
-    ended: np.ndarray | None = None,
+    ended: np.ndarray | None = None, chosen: types.FloatArray | None = None,
 ) -> Missing:
   """Returns what the value misses if errors depend on the step number.
 
@@ -68,14 +84,14 @@ def by_step(
     episodes: index of the episode of each transition, [N].
     visits: sum of gamma^t d of the target policy at each step, [T].
     ended: whether the transition terminated its episode, [N]; None if unknown.
+    chosen: probability of its action in the target policy, [N], by which the
+      regression is weighted: errors may differ between actions. None for one.
   """
   number = steps(episodes)
   last = int(number.max())
   if not last:
     return Missing(0., 0.)
-  final = number == last
-  horizon = (ended is not None and np.sum(final) >= _HORIZON
-             and bool(np.all(ended[final])))
+  horizon = ended is not None and bool(np.any(at_horizon(episodes, ended)))
   if horizon:
     visits = visits[:last + 1]
 
@@ -85,11 +101,13 @@ def by_step(
     return np.c_[powers, step == last] if horizon else powers
 
   x = columns(number)  # [N, 3 or 4]
-  inverse = np.linalg.pinv(x.T @ x)
-  weights = x @ (inverse @ (columns(np.arange(len(visits))).T @ visits))
+  weighed = x if chosen is None else x * chosen[:, None]
+  inverse = np.linalg.pinv(weighed.T @ x)
+  weights = weighed @ (
+      inverse.T @ (columns(np.arange(len(visits))).T @ visits))
   total = np.bincount(episodes, weights=weights * errors)
   left = np.bincount(episodes, weights=weights * (
-      errors - x @ (inverse @ (x.T @ errors))))
+      errors - x @ (inverse @ (weighed.T @ errors))))
   return Missing(float(np.sum(total)), float(np.sqrt(np.sum(np.square(left)))))
 
 

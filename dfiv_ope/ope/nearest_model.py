@@ -68,13 +68,14 @@ class Model:
 
   def __init__(
       self, log: episodes.Episodes, *, seed: types.Seed = 0,
-      dropped: Sequence[int] = ()):
+      dropped: Sequence[int] = (), without: np.ndarray | None = None):
     """Initialises the model.
 
     Args:
       log: whole episodes.
       seed: seeds what is drawn of a log with many columns.
       dropped: columns of the observations that distances leave out.
+      without: steps of the log that are never taken, [N]; None for none.
     """
     self._log = log
     self._rows = log.transitions
@@ -91,8 +92,9 @@ class Model:
         for column, values in enumerate(self._observation.T)], bool)
     # Names are the same or not.
     self._named = self._vectors is None and not self._states.numbers
-    steps = np.arange(len(log))
-    if not self._named and len(log) > _MOST_DENSE and (
+    steps = (np.arange(len(log)) if without is None
+             else np.flatnonzero(~without))
+    if not self._named and len(steps) > _MOST_DENSE and (
         self._states.size > log_points.TREE_COLUMNS):
       # Whole episodes are not needed: steps are looked up one by one.
       steps = np.sort(np.random.default_rng(seed).choice(
@@ -109,8 +111,25 @@ class Model:
     # Slopes are of steps that went on: where a terminal one led is not known.
     self._going_on = np.asarray(self._rows.discount) > 0.
     self._changes = np.where(self._set, 0., self._next - self._observation)
-    self._points = rows
-    self._sloped = self._slopes_help(group, seed)
+    self._points = np.zeros((len(log), rows.shape[1]))
+    self._points[steps] = rows
+    self._sloped = self._slopes_help(steps, group, seed)
+
+  def near_share(self, steps: np.ndarray) -> float:
+    """Returns the share of steps of the log that have a near one here.
+
+    Args:
+      steps: some of those that are left out, [M].
+    """
+    rows = self._encode(self._observation[steps], steps)
+    group = (np.asarray(self._rows.action)[steps]
+             if self._vectors is None else np.zeros(len(steps), int))
+    near = 0
+    for action, neighbours in self._neighbours.items():
+      mine = rows[group == action]
+      if len(mine):
+        near += np.sum(neighbours.query(mine, 1)[0][:, 0] <= self.near)
+    return float(near / len(steps))
 
   def roll(
       self, policy: types.Policy | types.ContinuousPolicy,
@@ -226,17 +245,18 @@ class Model:
         rows - self._points[found], self._points[near], self._changes[near],
         weights * self._going_on[near])
 
-  def _slopes_help(self, group: np.ndarray, seed: types.Seed) -> bool:
+  def _slopes_help(
+      self, steps: np.ndarray, group: np.ndarray, seed: types.Seed) -> bool:
     """Returns whether slopes of other episodes predict changes better."""
     if self._named or self._points.shape[1] > local_changes.MOST_COLUMNS or (
         np.all(self._set)):
       return False
     chosen = np.random.default_rng(seed).choice(
         len(group), min(_SAMPLE, len(group)), replace=False)
-    chosen = chosen[self._going_on[chosen]]
+    chosen = chosen[self._going_on[steps[chosen]]]
     episode, found = self._log.episodes, []
     for action, neighbours in self._neighbours.items():
-      mine = chosen[group[chosen] == action]
+      mine = steps[chosen[group[chosen] == action]]
       near = neighbours.any_step(neighbours.query(
           self._points[mine], 2 * local_changes.COUNT)[1])
       others = (episode[near] != episode[mine][:, None]) & self._going_on[near]

@@ -77,11 +77,11 @@ def change(options: argparse.Namespace) -> None:
       difference = found.difference(first, second)
       low, high = difference.interval()
       holds = low - 2. * error <= truth <= high + 2. * error
+      off = 100. * (difference.value / truth - 1.)
       print(
           f'| {method} | {first} - {second} | {truth:.4g} +- {error:.2g} | '
-          f'{difference.value:.4g} | {100. * (difference.value / truth - 1.):+.1f} '
-          f'% | [{low:.4g}, {high:.4g}] | {"yes" if holds else "no"} |',
-          flush=True)
+          f'{difference.value:.4g} | {off:+.1f} % | [{low:.4g}, {high:.4g}] | '
+          f'{"yes" if holds else "no"} |', flush=True)
     print(f'{method}: {seconds:.0f} CPU s', flush=True)
 
 

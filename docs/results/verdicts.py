@@ -95,7 +95,8 @@ def main() -> None:
   """Writes a table and prints its summary."""
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('--half', default='development')
-  parser.add_argument('--cases', default='all', help='begin of names')
+  parser.add_argument(
+      '--cases', default='all', help='begins of names, with commas')
   parser.add_argument('--methods', default='lstd')
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--first', type=int, default=20, help='first log seed')
@@ -110,8 +111,8 @@ def main() -> None:
         rows += csv.DictReader(lines)
     print(summary(rows))
     return
-  names, notes = suite.select(options.cases)
-  print(*notes, sep='\n')
+  names = [name for text in options.cases.split(',')
+           for name in suite.select(text)[0]]
   with options.out.open('w') as lines:
     table = csv.DictWriter(lines, _FIELDS)
     table.writeheader()

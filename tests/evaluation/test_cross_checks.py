@@ -59,6 +59,30 @@ def test_errors_by_step_are_seen_where_the_step_is_not():
   assert found['check_step'] < _TRUTH
 
 
+def _wandering(episodes=150, length=8):
+  """A place that drifts, a reward of 1 a step, and a horizon nobody sees."""
+  generator = np.random.default_rng(3)
+  place = np.cumsum(generator.normal(size=(episodes, length + 1)), axis=1)
+  ends = np.tile(np.arange(length) == length - 1, episodes)
+  return dfiv_ope.Log.from_arrays(
+      place[:, :-1].reshape(-1, 1), generator.integers(2, size=len(ends)),
+      np.ones(len(ends)), ends, discount=0.9,
+      next_observations=place[:, 1:].reshape(-1, 1))
+
+
+def test_rollouts_that_know_of_the_horizon_find_what_it_hides():
+  found = cross_checks.measure(
+      task_lib.EvaluationTask(_wandering(), Always(1)))
+  truth = np.sum(0.9 ** np.arange(8))
+  assert found['check_horizon'] == pytest.approx(truth, abs=1e-6)
+  # Others take the end for chance.
+  assert found['check_lstd'] < truth - 0.3
+  assert found['check_nearest'] < truth - 0.3
+  # Where the state shows it, nothing is left out.
+  assert 'check_horizon' not in cross_checks.measure(
+      task_lib.EvaluationTask(_countdown(seen=True), Always(1)))
+
+
 def test_an_interval_reaches_to_what_the_checks_say():
   result = dfiv_ope.evaluate(
       _countdown(seen=False), Always(1), methods='lstd', seeds=1)

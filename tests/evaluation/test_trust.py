@@ -68,6 +68,8 @@ def test_errors_by_step_have_a_remedy():
     ({'mean_weight': 0.5}, 'good', trust.CARE),
     ({'lagged_value': 20., 'lagged_z': 8., 'lagged_correlation': 0.3}, 'good',
      trust.CARE),
+    ({'lagged_value': 40., 'lagged_z': 8., 'lagged_correlation': 0.3}, 'good',
+     trust.DO_NOT),
     ({'lagged_value': 20., 'lagged_z': 3., 'lagged_correlation': 0.3}, 'good',
      trust.TRUST),
     ({'lagged_value': 1., 'lagged_z': 9., 'lagged_correlation': 0.3}, 'good',

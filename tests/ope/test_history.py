@@ -39,6 +39,14 @@ def test_errors_of_a_horizon_are_those_of_its_step_alone():
       history.by_step(errors, _EPISODES, visits))
 
 
+def test_only_errors_of_actions_that_the_target_takes_count():
+  first = np.arange(len(_EPISODES)) % 2 == 0  # Steps 0 and 2.
+  errors = np.where(first, 2., -5.)
+  found = history.by_step(
+      errors, _EPISODES, np.array([1., 0.5]), chosen=first.astype(float))
+  assert found.value == pytest.approx(3.)
+
+
 def test_noise_misses_nothing_beyond_its_standard_error():
   errors = np.random.default_rng(0).normal(size=len(_EPISODES))
   found = history.by_step(errors, _EPISODES, np.ones(4))
