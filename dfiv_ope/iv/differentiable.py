@@ -9,7 +9,7 @@ tests/iv/test_differentiable.py holds both to the same numbers.
     weights = differentiable.stage1(phi1, psi1, 1e-3)        # Eq. (7)
     predicted = differentiable.predict_treatment(phi2, weights)
     design = differentiable.design(predicted, xi2)
-    outcome_weights = differentiable.stage2(design, y2, 1e-3)     # Eq. (9)
+    outcome_weights = differentiable.stage2(design, 1e-3)(y2)     # Eq. (9)
 
 Weights come back in the dtype of the features; solves are float64.
 """
@@ -67,7 +67,35 @@ def solve(
     ValueError: the shapes do not fit or the penalty is not positive.
   """
   ridge.check_penalty(penalty)
-  total = sums(features, targets)
+  return tf.cast(
+      _weights(sums(features, targets), penalty, intercept),
+      tf.convert_to_tensor(features).dtype)
+
+
+def solver(
+    features: tf.Tensor, penalty: float, *, intercept: bool = False,
+) -> Callable[[tf.Tensor], tf.Tensor]:
+  """Returns `solve` as a function of the targets; the Gram is made once."""
+  ridge.check_penalty(penalty)
+  features = tf.convert_to_tensor(features)
+  rows = tf.cast(features, _DTYPE)
+  gram = tf.matmul(rows, rows, transpose_a=True)
+
+  def solved(targets: tf.Tensor) -> tf.Tensor:
+    ridge.check_rows(features, targets)
+    wide = tf.cast(targets, _DTYPE)
+    return tf.cast(_weights(ridge.Sums(
+        gram=gram, moment=tf.matmul(rows, wide, transpose_a=True),
+        square=tf.reduce_sum(tf.square(wide), axis=0),
+        count=tf.cast(tf.shape(rows)[0], _DTYPE)), penalty, intercept),
+        features.dtype)
+
+  return solved
+
+
+def _weights(
+    total: ridge.Sums, penalty: float, intercept: bool) -> tf.Tensor:
+  """Returns `ridge.solve_sums` of tensors, with a gradient: [D, K]."""
   gram, moment = ridge.without_intercept(total) if intercept else total[:2]
   weights = _solve_symmetric(
       gram + ridge.scaled_penalty(total, penalty) * tf.eye(
@@ -79,7 +107,7 @@ def solve(
       tf.reduce_all(tf.math.is_finite(weights))):
     weights = tf.constant(
         ridge.solve_sums(total, penalty, intercept=intercept))
-  return tf.cast(weights, tf.convert_to_tensor(features).dtype)
+  return weights
 
 
 def loss(
@@ -168,21 +196,17 @@ def design(
 
 
 def stage2(
-    design_matrix: tf.Tensor, outcome: tf.Tensor, penalty: float,
-) -> tf.Tensor:
-  """Returns u-hat, Eq. (9).
+    design_matrix: tf.Tensor, penalty: float,
+) -> Callable[[tf.Tensor], tf.Tensor]:
+  """Returns u-hat, Eq. (9), [D, 1], as a function of the outcome [B, 1].
 
   Deviation: the intercept is not penalised.
 
   Args:
     design_matrix: predicted features, the last column constant, [B, D].
-    outcome: [B, 1].
     penalty: lambda2.
-
-  Returns:
-    Stage-2 weights [D, 1].
   """
-  return solve(design_matrix, outcome, penalty, intercept=True)
+  return solver(design_matrix, penalty, intercept=True)
 
 
 def stage2_loss(

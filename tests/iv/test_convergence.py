@@ -67,7 +67,7 @@ def test_a_fit_warns_and_its_summary_repeats_it(monkeypatch):
   treatment = z + noise
   losses = iter([1., .9, .8, .72])
   monkeypatch.setattr(
-      methods.load('dfiv').dfiv_algorithm, 'cross_fitted_loss',
+      methods.load('dfiv').dfiv_losses, 'cross_fitted_loss',
       lambda *_: next(losses))
   with pytest.warns(convergence.NotConvergedWarning) as caught:
     model = estimators.DFIV(iterations=4, checks=4).fit(

@@ -48,7 +48,7 @@ def test_both_stages_equal_those_of_numpy():
   np.testing.assert_array_equal(
       differentiable.design(predicted), two_stage.design(predicted))
   np.testing.assert_allclose(
-      differentiable.stage2(design, second.outcome, 0.2),
+      differentiable.stage2(design, 0.2)(second.outcome),
       ridge.solve_sums(
           two_stage.stage2_sums(second, weights), 0.2, intercept=True),
       rtol=1e-10)
@@ -182,7 +182,7 @@ def test_losses_are_equations_6_and_8():
       data.instrument, data.treatment, weights, 0.1)) == pytest.approx(
           expected)
   design = differentiable.design(predicted)
-  outcome_weights = differentiable.stage2(design, data.outcome, 0.2)
+  outcome_weights = differentiable.stage2(design, 0.2)(data.outcome)
   expected = (np.mean((data.outcome - design @ outcome_weights) ** 2)
               + 0.2 * np.sum(outcome_weights.numpy()[:-1] ** 2))
   assert float(differentiable.stage2_loss(
@@ -197,7 +197,7 @@ def test_gradient_of_stage_2_reaches_the_stage_1_treatment_features():
     weights = differentiable.stage1(first.instrument, treatment, 0.1)
     design = differentiable.design(
         differentiable.predict_treatment(second.instrument, weights))
-    outcome_weights = differentiable.stage2(design, second.outcome, 0.1)
+    outcome_weights = differentiable.stage2(design, 0.1)(second.outcome)
     return differentiable.stage2_loss(
         design, second.outcome, outcome_weights, 0.1)
 

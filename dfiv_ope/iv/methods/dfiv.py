@@ -17,8 +17,8 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import differentiable, features, two_stage
-from dfiv_ope.iv.methods import dfiv_algorithm
+from dfiv_ope.iv import differentiable, features, heavy_tails, two_stage
+from dfiv_ope.iv.methods import dfiv_algorithm, dfiv_fixed, dfiv_losses
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import descent, layers, networks, optimizers
 
@@ -43,6 +43,7 @@ class DFIV(tf.Module):
     instrument: phi in training.
     covariate: xi in training, or None.
     stage2_weights: u of the last `solve`, [D, 1]; empty before the first.
+    fixed: what f has of features that are not learned (`dfiv_fixed`), or None.
     history: losses at each check of the training.
   """
 
@@ -53,10 +54,12 @@ class DFIV(tf.Module):
       treatment_net: snt.Module,
       instrument_net: snt.Module,
       covariate_net: snt.Module | None = None,
+      fixed: dfiv_fixed.FixedPart | None = None,
   ):
     """Initialises the method with networks whose variables exist."""
     super().__init__()
     self.config = config
+    self.fixed = fixed
     self.history: dict[str, list[float]] = {}
     self.stage2_weights = tf.Variable(
         tf.zeros([0, 1]), shape=[None, 1], trainable=False)
@@ -104,15 +107,23 @@ class DFIV(tf.Module):
 
   def structural_columns(
       self, treatment: types.Nest, covariate: types.Nest | None = None,
-  ) -> tf.Tensor:
+  ) -> types.FloatArray:
     """Returns what f is linear in, without the constant, [B, D]."""
-    return differentiable.design(
-        _call(self.treatment, treatment, False),
-        _call(self.covariate, covariate, False))[:, :-1]
+    columns = np.asarray(self._design(treatment, covariate)[:, :-1])
+    if self.fixed is None or not self.fixed.fitted:
+      return columns
+    share = float(self.fixed.share)
+    return np.concatenate([
+        share * columns,
+        (1. - share) * self.fixed.columns(treatment, covariate)], axis=1)
 
-  def instrument_columns(self, instrument: types.Nest) -> tf.Tensor:
-    """Returns phi, [B, d2]."""
-    return _call(self.instrument, instrument, False)
+  def instrument_columns(self, instrument: types.Nest) -> types.FloatArray:
+    """Returns phi and, where they serve, fixed features, [B, d2]."""
+    columns = np.asarray(_call(self.instrument, instrument, False))
+    if self.fixed is None or not self.fixed.fitted:
+      return columns
+    return np.concatenate([columns, self.fixed.instrument(
+        np.asarray(instrument, np.float64))], axis=1)
 
   def solve(self, stage1: types.IVBatch, stage2: types.IVBatch) -> None:
     """Solves both stages on the whole data set, Eq. (7) and (9).
@@ -124,34 +135,64 @@ class DFIV(tf.Module):
       stage1: all rows of stage 1.
       stage2: all rows of stage 2, disjoint from those of stage 1.
     """
-    rule = self.config.rule
-    first, second = self.features(stage1), self.features(stage2)
-    pairs = ((first, second), (second, first))
-    parts = [
-        dfiv_algorithm.designs(
-            self, rows, dfiv_algorithm.stage1_weights(self, rule, fitted))
-        for fitted, rows in pairs[:1 + rule.swap_solve]]
-    given = dfiv_algorithm.Designs(*(
-        tf.concat(each, axis=0) for each in zip(*parts, strict=True)))
-    weights, _ = dfiv_algorithm.stage2(
-        given, rule.stage2_penalty, rule.refinements)
-    self.stage2_weights.assign(weights)
+    self.stage2_weights.assign(dfiv_losses.solve(
+        self.config.rule, _arrays(self.features(stage1)),
+        _arrays(self.features(stage2)), swap=self.config.swap_solve))
+
+  def add_fixed(self, stage1: types.IVBatch, stage2: types.IVBatch) -> None:
+    """Fits what is not learned, and finds the share of what is.
+
+    Psi was trained by outcomes of stage 2, so those of stage 1 tell the share.
+
+    Args:
+      stage1: all rows of stage 1, after `solve`.
+      stage2: all rows of stage 2.
+    """
+    assert self.fixed is not None
+    halves = [_arrays(half) for half in (stage1, stage2)]
+    of_stage2 = self.fixed.fit(*halves, most=self.config.fixed_landmarks)
+    if of_stage2 is None:
+      return
+    found = [_arrays(self.features(half)) for half in (stage1, stage2)]
+    weights = dfiv_losses.solve(self.config.rule, *found, swap=False)
+    learned = np.concatenate([
+        two_stage.predict(each.treatment, each.covariate, weights)
+        for each in found])
+    fixed = np.concatenate([
+        self.fixed.columns(half.treatment, half.covariate)
+        for half in halves])
+    self.fixed.share.assign(dfiv_fixed.share(
+        learned, fixed @ of_stage2[:-1] + of_stage2[-1], halves[0].outcome,
+        tuple(np.concatenate([
+            each.instrument, self.fixed.instrument(half.instrument)], axis=1)
+            for each, half in zip(found, halves, strict=True))))
 
   def held_out_losses(
       self, stage1: types.IVBatch, stage2: types.IVBatch,
-  ) -> dfiv_algorithm.HeldOut:
+  ) -> dfiv_losses.HeldOut:
     """Returns the losses of Appendix A, without `swap_solve`."""
-    return dfiv_algorithm.held_out_losses(
-        self, self.config.rule, self.features(stage1), self.features(stage2))
+    return dfiv_losses.held_out_losses(
+        self.config.rule, _arrays(self.features(stage1)),
+        _arrays(self.features(stage2)))
 
   def predict(
       self, treatment: types.Nest, covariate: types.Nest | None = None,
-  ) -> tf.Tensor:
+  ) -> types.FloatArray:
     """Returns the structural function at the given points, [B, 1]."""
-    return differentiable.predict(
-        differentiable.design(
-            _call(self.treatment, treatment, False),
-            _call(self.covariate, covariate, False)), self.stage2_weights)
+    learned = np.asarray(differentiable.predict(
+        self._design(treatment, covariate), self.stage2_weights))
+    if self.fixed is None or not self.fixed.fitted:
+      return learned
+    share = float(self.fixed.share)
+    return share * learned + (1. - share) * self.fixed.predict(
+        treatment, covariate)
+
+  def _design(
+      self, treatment: types.Nest, covariate: types.Nest | None,
+  ) -> tf.Tensor:
+    return differentiable.design(
+        _call(self.treatment, treatment, False),
+        _call(self.covariate, covariate, False))
 
 
 def build(
@@ -174,7 +215,9 @@ def build(
           config.treatment_net, input_size=sizes.treatment, seed=(seed, 0)),
       instrument_net=networks.Network(
           config.instrument_net, input_size=sizes.instrument, seed=(seed, 1)),
-      covariate_net=covariate_net)
+      covariate_net=covariate_net,
+      fixed=dfiv_fixed.FixedPart(sizes, config.column_scale)
+      if config.fixed_landmarks else None)
 
 
 def fit(
@@ -183,6 +226,9 @@ def fit(
     watch: descent.Watch | None = None,
 ) -> DFIV:
   """Learns the features, then solves both stages on all rows.
+
+  Deviation: with `fixed_landmarks` the answer is averaged with one of features
+  that are not learned (`dfiv_fixed`).
 
   Args:
     config: hyper-parameters.
@@ -195,7 +241,7 @@ def fit(
   Returns:
     The fitted model; its `history` has the losses at each check.
   """
-  stage1, stage2 = descent.tensors(stage1), descent.tensors(stage2)
+  stage1, stage2 = map(descent.tensors, _clipped(config, stage1, stage2))
   configs = [
       with_features(config, count) for count in config.counts(
           covariates=stage1.covariate is not None)] or [config]
@@ -204,10 +250,26 @@ def fit(
              progress=None if progress is None else functools.partial(
                  _part, progress, index, len(configs)))
       for index, each in enumerate(configs)]
-  losses = [float(dfiv_algorithm.cross_fitted_loss(
-      model, model.config.rule, model.features(stage1),
-      model.features(stage2))) for model in models] if models[1:] else [0.]
-  return models[int(np.argmin(losses))]
+  losses = [dfiv_losses.cross_fitted_loss(
+      model.config.rule, _arrays(model.features(stage1)),
+      _arrays(model.features(stage2))) for model in models] if (
+          models[1:]) else [0.]
+  model = models[int(np.argmin(losses))]
+  if model.fixed is not None:
+    model.add_fixed(stage1, stage2)
+    model.history['learned_share'] = [float(model.fixed.share)]
+  return model
+
+
+def _clipped(
+    config: Config, stage1: types.IVBatch, stage2: types.IVBatch,
+) -> tuple[types.IVBatch, types.IVBatch]:
+  """Returns the rows with heavy tails of the outcome clipped."""
+  outcome = heavy_tails.clip(
+      np.concatenate([stage1.outcome, stage2.outcome]), config.outcome_width)
+  cut = len(stage1.outcome)
+  return (stage1._replace(outcome=outcome[:cut]),
+          stage2._replace(outcome=outcome[cut:]))
 
 
 def with_features(config: Config, count: int) -> Config:
@@ -257,23 +319,20 @@ def _train(
     descents.append(model.covariate)
   best = [each.values() for each in descents]
   history: dict[str, list[float]] = {}
-  # The first iteration makes the variables of the optimisers; made inside
-  # `run`, they would have it traced twice.
-  losses = iterate()
+  losses = (tf.zeros([]), tf.zeros([]))
   intervals = (descent.growing_intervals if config.patience
                else descent.intervals)
   iterations = config.most_iterations(
       covariates=model.covariate is not None)
   for done, until in intervals(iterations, config.checks):
-    losses = run(tf.constant(until - max(done, 1)), *losses)
+    losses = run(tf.constant(until - done), *losses)
     held_out = model.held_out_losses(stage1, stage2)
     metrics = {
         'stage1_loss': float(losses[0]),
         'stage2_loss': float(losses[1]),
         'held_out_stage1_loss': float(held_out.stage1),
         'held_out_stage2_loss': float(held_out.stage2),
-        'cross_fitted_loss': float(judge(
-            model, model.features(stage1), model.features(stage2)))}
+        'cross_fitted_loss': judge(model)}
     for name, value in metrics.items():
       history.setdefault(name, []).append(value)
     judged = history['held_out_stage2_loss']
@@ -291,7 +350,7 @@ def _train(
     each.adopt(values)
   if config.candidate_penalties:
     model.config = _choose_penalties(
-        model, model.features(stage1), model.features(stage2))
+        model, *(_arrays(model.features(half)) for half in (stage1, stage2)))
   model.solve(stage1, stage2)
   model.history = history
   return model
@@ -299,29 +358,29 @@ def _train(
 
 def _judge(
     stage1: types.IVBatch, stage2: types.IVBatch, seed: int,
-) -> Callable[[DFIV, types.IVBatch, types.IVBatch], tf.Tensor]:
+) -> Callable[[DFIV], float]:
   """Returns what gives the loss of psi by which convergence is told.
 
   Stage 1 is solved on fixed random features: those of phi fit its rows ever
   better, which moves the loss whether or not psi gets any better.
   """
-  fixed: list[tf.Tensor] = []
+  fixed: list[types.FloatArray] = []
   if stage1.instrument.shape[1] <= _MOST_COLUMNS:
     random = features.FourierFeatures(
         features.median_bandwidth(stage1.instrument.numpy()[:_BANDWIDTH_ROWS]),
         size=_JUDGES, seed=(seed, 4))
-    fixed = [tf.cast(random(half.instrument), tf.float32)
-             for half in (stage1, stage2)]
+    fixed = [random(half.instrument) for half in (stage1, stage2)]
 
-  def loss(
-      model: DFIV, first: types.IVBatch, second: types.IVBatch) -> tf.Tensor:
+  def loss(model: DFIV) -> float:
     rule = model.config.rule
+    first, second = (
+        _arrays(model.features(half)) for half in (stage1, stage2))
     if fixed:
       rule = dataclasses.replace(rule, stage1_penalty=_JUDGE_PENALTY)
       first, second = (
           half._replace(instrument=columns)
           for half, columns in zip((first, second), fixed, strict=True))
-    return dfiv_algorithm.cross_fitted_loss(model, rule, first, second)
+    return float(dfiv_losses.cross_fitted_loss(rule, first, second))
 
   return loss
 
@@ -331,19 +390,22 @@ def _choose_penalties(
   """Returns the config with lambda1, then lambda2, of least held-out loss."""
   config = model.config
   candidates = config.candidate_penalties
-
-  def losses(rule: Config) -> dfiv_algorithm.HeldOut:
-    return dfiv_algorithm.held_out_losses(model, rule.rule, first, second)
-
   config = min(
       (dataclasses.replace(config, stage1_penalty=each) for each in candidates),
-      key=lambda rule: float(losses(rule).stage1))
+      key=lambda each: dfiv_losses.held_out_losses(
+          each.rule, first, second).stage1)
   return dataclasses.replace(
       config, stage2_penalty=two_stage.largest_within(
-          candidates, [
-              float(losses(dataclasses.replace(
-                  config, stage2_penalty=each)).stage2) for each in candidates],
+          candidates, dfiv_losses.stage2_losses(
+              config.rule, first, second, candidates),
           slack=config.slack, rows=len(first.outcome)))
+
+
+def _arrays(rows: types.IVBatch) -> types.IVBatch:
+  """Returns rows, or their features, as numpy has them, float64."""
+  return types.IVBatch(*(
+      None if each is None else np.asarray(each, np.float64)
+      for each in rows))
 
 
 def _draw(

@@ -89,10 +89,9 @@ def iterate(
     return stage1_loss(
         learned, rule, rows1, stage1_weights(learned, rule, rows1))
 
-  def loss_of_xi() -> tf.Tensor:
+  def loss_of_xi(weights: tf.Tensor) -> tf.Tensor:
     rows2 = second._replace(covariate=learned.xi(stage2))
-    return stage2_loss(
-        learned, rule, rows2, stage1_weights(learned, rule, first))
+    return stage2_loss(learned, rule, rows2, weights)
 
   def loss_of_psi() -> tf.Tensor:
     rows1 = first._replace(treatment=learned.psi(stage1))
@@ -109,8 +108,8 @@ def iterate(
   second = second._replace(instrument=learned.phi(stage2))
   # Stage 2 learning, t = 1 to T2.
   if learned.covariate is not None:
-    xi = learned.covariate
-    _repeat(covariate_steps, lambda: xi.step(loss_of_xi))
+    xi, fitted = learned.covariate, stage1_weights(learned, rule, first)
+    _repeat(covariate_steps, lambda: xi.step(lambda: loss_of_xi(fitted)))
     second = second._replace(covariate=learned.xi(stage2))
   if rule.treatment_steps > together:
     loss2 = _repeat(rule.treatment_steps - together,
@@ -256,82 +255,17 @@ def stage2(
   Returns:
     Weights u [D, 1] and their loss, Eq. (8), on the outcomes used: [].
   """
-
-  def solve(outcome: tf.Tensor) -> tf.Tensor:
-    # The weights minimise the loss, so it does not change with them.
-    return tf.stop_gradient(
-        differentiable.stage2(given.predicted, outcome, penalty))
-
+  # The weights minimise the loss, so it does not change with them.
+  solve = differentiable.stage2(tf.stop_gradient(given.predicted), penalty)
   outcome = given.outcome
-  weights = solve(outcome)
+  weights = tf.stop_gradient(solve(outcome))
   for _ in range(refinements):
-    unexplained = differentiable.predict(
-        given.actual - given.predicted, weights)
     # No gradient: the features explain y, they must not change it.
-    outcome = given.outcome - tf.stop_gradient(unexplained)
-    weights = solve(outcome)
+    outcome = given.outcome - differentiable.predict(
+        tf.stop_gradient(given.actual - given.predicted), weights)
+    weights = tf.stop_gradient(solve(outcome))
   return weights, differentiable.stage2_loss(
       given.predicted, outcome, weights, penalty)
-
-
-class HeldOut(NamedTuple):
-  """Out-of-sample losses of Appendix A.
-
-  Attributes:
-    stage1: L_1-oos as a share of the variance of psi, 1 - R^2. Deviation: the
-      scale of psi changes in training, which the loss itself would show.
-    stage2: L_2-oos.
-  """
-  stage1: tf.Tensor
-  stage2: tf.Tensor
-
-
-def held_out_losses(
-    learned: Learned, rule: update_rules.DFIV, first: types.IVBatch,
-    second: types.IVBatch,
-) -> HeldOut:
-  """Solves each stage on its rows; the other rows judge it (Appendix A).
-
-  Args:
-    learned: says how features enter the regressions.
-    rule: penalties and refinements.
-    first: features of the stage-1 rows, which judge stage 2.
-    second: features of the stage-2 rows, which judge stage 1.
-  """
-  weights = stage1_weights(learned, rule, first)
-  stage2_weights, _ = stage2(
-      designs(learned, second, weights), rule.stage2_penalty, rule.refinements)
-  regressors, treatment = learned.regression(second)
-  error = treatment - differentiable.predict_treatment(regressors, weights)
-  centred = treatment - tf.reduce_mean(treatment, axis=0, keepdims=True)
-  return HeldOut(
-      stage1=tf.math.divide_no_nan(
-          tf.reduce_sum(tf.square(error)), tf.reduce_sum(tf.square(centred))),
-      stage2=_error(designs(learned, first, weights), stage2_weights))
-
-
-def cross_fitted_loss(
-    learned: Learned, rule: update_rules.DFIV, first: types.IVBatch,
-    second: types.IVBatch,
-) -> tf.Tensor:
-  """Returns the stage-2 loss with everything fitted on other rows: [].
-
-  Each half's treatment is predicted by the other's stage 1, and each half's
-  stage 2 is judged by the other. `held_out_losses` predicts the judging rows
-  from themselves.
-  """
-  halves = [
-      designs(learned, rows, stage1_weights(learned, rule, fitted))
-      for fitted, rows in ((first, second), (second, first))]
-  weights = [stage2(half, rule.stage2_penalty, rule.refinements)[0]
-             for half in halves]
-  return (_error(halves[0], weights[1]) + _error(halves[1], weights[0])) / 2.
-
-
-def _error(given: Designs, weights: tf.Tensor) -> tf.Tensor:
-  """Returns the mean squared error of y by predicted features: []."""
-  return tf.reduce_mean(tf.square(
-      given.outcome - differentiable.predict(given.predicted, weights)))
 
 
 def _repeat(times: int, step: Callable[[], tf.Tensor]) -> tf.Tensor:

@@ -8,7 +8,7 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv.methods import dfiv, dfiv_algorithm
+from dfiv_ope.iv.methods import dfiv, dfiv_algorithm, dfiv_fixed, dfiv_losses
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import layers
 
@@ -17,8 +17,8 @@ SMALL = dfiv.Config(
     instrument_net=(layers.Dense(8, 'silu'), layers.Dense(4, None)),
     covariate_net=(layers.Dense(8, 'silu'), layers.Dense(3, None)),
     instrument_steps=1, covariate_steps=2, learning_rate=1e-2,
-    iterations=6, checks=2, batch_size=32, feature_counts=(), patience=0,
-    equal_steps=False)
+    iterations=6, checks=2, batch_size=32, patience=0, equal_steps=False,
+    fixed_landmarks=0)
 
 
 def batch(rows, seed, *, covariate=True, confounding=1.):
@@ -97,7 +97,7 @@ def test_solve_without_refinements_is_equations_7_and_9(covariate):
   points = batch(5, 2, covariate=covariate)
   _, actual, _ = both_stages(first, points, 0.1, 0.2)
   np.testing.assert_allclose(
-      model.predict(points.treatment, points.covariate).numpy(),
+      model.predict(points.treatment, points.covariate),
       actual @ expected, rtol=1e-4, atol=1e-4)
 
 
@@ -237,7 +237,7 @@ def test_fit_keeps_the_features_of_least_held_out_loss(monkeypatch):
 
   def held_out_losses(self, stage1, stage2):
     states.append(self.treatment.values())
-    return dfiv_algorithm.HeldOut(tf.constant(0.5), tf.constant(next(losses)))
+    return dfiv_losses.HeldOut(0.5, next(losses))
 
   monkeypatch.setattr(dfiv.DFIV, 'held_out_losses', held_out_losses)
   config = dataclasses.replace(SMALL, checks=3, candidate_penalties=())
@@ -303,9 +303,8 @@ def test_the_number_of_features_is_the_one_of_least_cross_fitted_loss(
   halves = batch(60, 0), batch(60, 1)
   # Told apart by the width of psi; the loss of a check counts for nothing.
   monkeypatch.setattr(
-      dfiv_algorithm, 'cross_fitted_loss',
-      lambda model, rule, first, second: tf.constant(
-          -float(first.treatment.shape[1])))
+      dfiv_losses, 'cross_fitted_loss',
+      lambda rule, first, second: -float(first.treatment.shape[1]))
   calls = []
   model = dfiv.fit(config, *halves, seed=0, progress=lambda *each: (
       calls.append(each)))
@@ -323,8 +322,8 @@ def test_the_number_of_features_is_the_one_of_least_cross_fitted_loss(
 def test_a_training_ends_where_the_held_out_loss_falls_no_more(monkeypatch):
   losses = iter([3., 1., 2., 2., 0.])
   monkeypatch.setattr(
-      dfiv.DFIV, 'held_out_losses', lambda *_: dfiv_algorithm.HeldOut(
-          tf.constant(0.), tf.constant(next(losses))))
+      dfiv.DFIV, 'held_out_losses', lambda *_: dfiv_losses.HeldOut(
+          0., next(losses)))
   model = dfiv.fit(
       dataclasses.replace(
           SMALL, iterations=8, checks=5, patience=2, candidate_penalties=()),
