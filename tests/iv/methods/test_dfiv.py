@@ -8,7 +8,7 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv.methods import dfiv, dfiv_algorithm, dfiv_fixed, dfiv_losses
+from dfiv_ope.iv.methods import dfiv, dfiv_algorithm, dfiv_losses
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import layers
 
