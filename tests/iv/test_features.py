@@ -76,7 +76,7 @@ def test_matern_features_have_its_kernel():
   made = features.MaternFeatures(np.array([0.8]), size=2000, seed=0)(x)
   distance = np.sqrt(3.) * np.abs(x - x.T) / 0.8
   wanted = (1. + distance) * np.exp(-distance)
-  np.testing.assert_allclose(made @ made.T, wanted, atol=2e-3)
+  np.testing.assert_allclose(made @ made.T, wanted, atol=5e-3)
   # Of two inputs frequencies are drawn.
   both = np.concatenate([x, x[::-1] ** 2], axis=1)
   made = features.MaternFeatures(

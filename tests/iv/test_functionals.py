@@ -54,7 +54,11 @@ def test_with_strong_instruments_it_is_two_stage_least_squares():
   assert np.std(found.influence[:, 0]) == pytest.approx(
       np.std(wanted), rel=0.02)
   # If the slope were larger by one, residuals would be smaller by t.
-  assert np.corrcoef(found.slope[:, 0], -z * (t - t.mean()))[0, 1] > 0.99
+  t, residuals = t - t.mean(), rows.outcome - level - slope * t
+  residuals -= residuals.mean()
+  np.testing.assert_allclose(
+      found.change[:, 0] * np.mean(residuals ** 2),
+      [-2. * np.mean(residuals * t), np.mean(t ** 2)], rtol=0.05)
   # What is told by 5,000 rows has no bias to speak of.
   assert np.linalg.norm(found.bias[:, 0]) < 0.05 * error[0]
 
@@ -82,7 +86,7 @@ def test_intervals_are_sets_of_values_with_their_own_errors():
   found = stages.Functionals(
       estimate=np.array([2., 2., 2.]),
       influence=np.array([[1., 1., 1.], [-1., -1., -1.]] * 50) / 10.,
-      slope=np.array([[0., 0.01, 0.5], [0., -0.01, 0.5]] * 50),
+      change=np.array([[0., 0.2, 1.], [0., 0.01, 1.]]),
       bias=np.zeros((1, 3)))
   each = intervals.of(
       found, clusters=None, level=0.95, uniform=False, seed=0)

@@ -42,7 +42,9 @@ def test_levels_are_quantiles_and_their_average_outcomes(
     iv_summary, sales_rows):
   rows = sales_rows()
   summary = iv_summary('sales.csv', *ALL)
-  (effects,), slope_ends = summary['effects'], summary['coefficients'][0]
+  (effects,) = summary['effects']
+  (slope_ends,) = (
+      each for each in summary['coefficients'] if each['name'] == 'price')
   (slope, age, constant), (plain, *_) = _two_sls(rows)
   median = np.median(rows.price)
   assert effects['base'] == pytest.approx(median)

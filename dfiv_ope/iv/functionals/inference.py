@@ -205,7 +205,8 @@ class Inference:
     return intervals.of(
         stages.Functionals(
             estimate=offset + scale * found.estimate,
-            influence=scale * found.influence, slope=found.slope,
+            influence=scale * found.influence,
+            change=found.change / [[scale], [scale ** 2]],
             bias=scale * found.bias),
         clusters=self._clusters, level=results.check_level(level),
         uniform=uniform, seed=self._fitted.seed)

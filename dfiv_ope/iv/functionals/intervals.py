@@ -4,9 +4,9 @@ A two-stage estimate that chance has moved towards plain regression has small
 residuals, and so a small standard error: the two go together, and an interval
 of the usual form is short just where it is wrong. Here the standard error is
 that of each candidate value, as in the Anderson-Rubin set: a value d away from
-the estimate is held if d^2 <= c^2 (variance(d) + bias^2). The variance is
-quadratic in d, so the ends have a closed form. They are infinite where the
-instruments tell too little.
+the estimate is held if d^2 <= c^2 (variance(d) + bias^2). The variance goes with
+the mean squared residual, which is quadratic in d, so the ends have a closed
+form. They are infinite where the instruments tell too little.
 """
 
 from typing import NamedTuple
@@ -75,11 +75,10 @@ def of(
     uniform: whether intervals hold together rather than each.
     seed: of the draws that a uniform band is widened by.
   """
-  influence, slope = found.influence, found.slope
+  influence = found.influence
   if clusters is not None:
-    influence, slope = (
-        np.stack([np.bincount(clusters, weights=each) for each in columns.T],
-                 axis=1) for columns in (influence, slope))
+    influence = np.stack([
+        np.bincount(clusters, weights=each) for each in influence.T], axis=1)
   count = len(influence)
   small = count / (count - 1.)
   variance = small * np.sum(np.square(influence), axis=0)
@@ -94,9 +93,8 @@ def of(
         small * influence.T @ influence + directions.T @ directions, level,
         seed) / float(stats.norm.ppf(0.5 + level / 2.)))
   low, high = _ends(
-      variance + np.square(bias),
-      2. * small * np.sum(influence * slope, axis=0),
-      small * np.sum(np.square(slope), axis=0), factor)
+      variance + np.square(bias), variance * found.change[0],
+      variance * found.change[1], factor)
   return FunctionalIntervals(
       found.estimate, error, found.estimate + low, found.estimate + high,
       bias, level, uniform)

@@ -64,13 +64,14 @@ class Functionals(NamedTuple):
   Attributes:
     estimate: [G].
     influence: what each row adds to its error, [n, G].
-    slope: how the influence changes with the functional's value, [n, G]. If
-      the value were larger, so would residuals be, or smaller.
+    change: how the noise's variance changes with the functional's value, in
+      itself: 1 + change[0] d + change[1] d^2 for a value larger by d, [2, G].
+      If the value were larger, so would residuals be, or smaller.
     bias: directions that a bias may have, of unit variance each, [D, G].
   """
   estimate: types.FloatArray
   influence: types.FloatArray
-  slope: types.FloatArray
+  change: types.FloatArray
   bias: types.FloatArray
 
 
@@ -107,9 +108,9 @@ class Stages:
     self._strength = _UNDERSMOOTHING * self._likely
     slopes = _slopes(self._sizes, self._directions, told, self._strength)
     self.coefficients = np.append(slopes, self._level - self._means @ slopes)
-    self._stretch = 1. / (1. - np.clip(
-        self._leverages(), 0., _MOST_LEVERAGE))
-    self._residuals = (outcome - self._design @ slopes) * self._stretch
+    self._plain = outcome - self._design @ slopes
+    self._residuals = self._plain / (
+        1. - np.clip(self._leverages(), 0., _MOST_LEVERAGE))
 
   def estimate(self, moments: Sequence[Moment]) -> Functionals:
     """Returns functionals, one for each moment."""
@@ -127,11 +128,14 @@ class Stages:
     # If the functional were larger by one, the likely u would move by this.
     move = self._shrunk(target, self._likely)
     size = np.sum(target * move, axis=0)
-    move = move / np.where(size > 0., size, 1.)
+    moved = self._design @ (move / np.where(size > 0., size, 1.))
+    square = float(np.mean(np.square(self._plain)))
+    change = np.stack([
+        -2. * self._plain @ moved / rows, np.mean(np.square(moved), axis=0)])
     return Functionals(
         estimate=means.T @ self.coefficients,
         influence=own + weights * self._residuals[:, None],
-        slope=-weights * (self._design @ move) * self._stretch[:, None],
+        change=change / max(square, np.finfo(float).tiny),
         bias=self._scale * self._strength * self._shrunk(
             target, self._strength))
 
