@@ -155,7 +155,7 @@ def _strips(
     across = _ACROSS.get(name, 'case')
     column = designs.describe({across: setting.pop(across)})
     groups.setdefault(designs.describe(setting), {})[column] = part
-  made = []
+  made: list[charts.Chart] = []
   for title, columns in groups.items():
     named = list(columns.items())
     for first in range(0, len(named), _MOST_COLUMNS):

@@ -34,7 +34,7 @@ def show(summary: Mapping[str, Any]) -> None:
 
 
 def _show_table(table: tables.Table) -> None:
-  console.say(table.caption)
+  console.say(' '.join([table.caption, *table.notes]))
   shown = console.Table(boxed=False)
   for place, name in enumerate(table.columns):
     shown.add_column(name, justify='right' if place else 'left')
