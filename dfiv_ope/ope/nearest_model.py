@@ -128,7 +128,7 @@ class Model:
     for action, neighbours in self._neighbours.items():
       mine = rows[group == action]
       if len(mine):
-        near += np.sum(neighbours.query(mine, 1)[0][:, 0] <= self.near)
+        near += int(np.sum(neighbours.query(mine, 1)[0][:, 0] <= self.near))
     return float(near / len(steps))
 
   def roll(
