@@ -8,7 +8,7 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv.methods import dfiv, dfiv_algorithm, dfiv_fixed, dfiv_losses
+from dfiv_ope.iv.methods import dfiv, dfiv_algorithm, dfiv_losses
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import layers
 
@@ -128,6 +128,19 @@ def test_refinements_leave_only_the_noise_of_the_outcome():
       model.solve(tensors(first), tensors(second))
       found.append(float(model.stage2_weights[0, 0]) - 2.)
   assert np.std(errors[2]) < 0.3 * np.std(errors[0])
+
+
+def test_the_losses_of_given_features_are_those_of_the_training():
+  first, second = batch(80, 0), batch(90, 1)
+  model = linear_model(
+      covariate=True, stage1_penalty=0.1, stage2_penalty=0.2, refinements=2)
+  in_training = dfiv_algorithm.stage2(
+      dfiv_algorithm.designs(model, tensors(second),
+                             dfiv_algorithm.stage1_weights(
+                                 model, model.config, tensors(first))),
+      0.2, 2)[0]
+  found = dfiv_losses.solve(model.config, first, second, swap=False)
+  np.testing.assert_allclose(found, in_training, rtol=1e-4, atol=1e-6)
 
 
 def test_confounding_does_not_bias_the_answer():
@@ -342,7 +355,9 @@ def test_covariates_leave_fewer_iterations_for_as_many_steps():
 
 @pytest.mark.parametrize('settings, message', [
     ({'feature_counts': (0,)}, 'feature_counts must be positive'),
-    ({'patience': -1}, 'patience must be at least 0')])
+    ({'patience': -1}, 'patience must be at least 0'),
+    ({'fixed_landmarks': -1}, 'fixed_landmarks must be at least 0'),
+    ({'column_scale': 0.}, 'column_scale must be positive')])
 def test_settings_of_the_training_that_cannot_be_are_refused(
     settings, message):
   with pytest.raises(ValueError, match=message):
