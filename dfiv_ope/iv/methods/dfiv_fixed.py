@@ -27,9 +27,10 @@ from dfiv_ope.iv import (
 )
 from dfiv_ope.iv.methods.entries import kernel_rules, penalties
 
-# Folds, the projection's penalty and slack of KIV's default.
+# Candidates, slack and the projection's penalty are those of KIV's default. Of
+# few folds, lambda2 depends on how they are cut.
 _KIV = kernel_rules.Kernels()
-_MOMENT_PENALTY = 1e-6
+_FOLDS, _MOMENT_PENALTY = 10, 1e-6
 # Beyond the candidates of a kernel: a line alone takes more.
 _STAGE2_PENALTIES = (*penalties.CANDIDATES, 10. ** 0.5, 10.)
 # Rows that bandwidths are searched with, and what may be left of a kernel.
@@ -140,7 +141,7 @@ class FixedPart(tf.Module):
 
   def _solved(self, rows: fold_fits.Rows) -> two_stage.Solution:
     return fold_fits.two_stages(
-        fold_fits.of_folds(rows, self.instrument, self.treatment, _KIV.folds),
+        fold_fits.of_folds(rows, self.instrument, self.treatment, _FOLDS),
         stage1_penalties=_KIV.stage1_penalties,
         stage2_penalties=_STAGE2_PENALTIES, slack=_KIV.slack,
         moment_penalty=_MOMENT_PENALTY)

@@ -138,7 +138,7 @@ _KNOWN = {
     'auto': {'candidates': ('two_sls',)},
     'dfiv': {'iterations': 4, 'checks': 2, 'refinements': 0,
              'candidate_penalties': (), 'stage1_penalty': 1e-2,
-             'stage2_penalty': 1e-3},
+             'stage2_penalty': 1e-3, 'fixed_landmarks': 0},
     'deepiv': {'density_steps': 1000, 'response_steps': 500, 'checks': 5,
                'members': 1, 'components': 1, 'density_rate': 2e-2,
                'response_rate': 2e-2, 'density_decay': 0.,

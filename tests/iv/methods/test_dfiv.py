@@ -130,6 +130,19 @@ def test_refinements_leave_only_the_noise_of_the_outcome():
   assert np.std(errors[2]) < 0.3 * np.std(errors[0])
 
 
+def test_the_losses_of_given_features_are_those_of_the_training():
+  first, second = batch(80, 0), batch(90, 1)
+  model = linear_model(
+      covariate=True, stage1_penalty=0.1, stage2_penalty=0.2, refinements=2)
+  in_training = dfiv_algorithm.stage2(
+      dfiv_algorithm.designs(model, tensors(second),
+                             dfiv_algorithm.stage1_weights(
+                                 model, model.config, tensors(first))),
+      0.2, 2)[0]
+  found = dfiv_losses.solve(model.config, first, second, swap=False)
+  np.testing.assert_allclose(found, in_training, rtol=1e-4, atol=1e-6)
+
+
 def test_confounding_does_not_bias_the_answer():
   # Least squares of y on t would have the slope 2.5.
   model = linear_model(stage1_penalty=1e-4, stage2_penalty=1e-4)
@@ -342,7 +355,9 @@ def test_covariates_leave_fewer_iterations_for_as_many_steps():
 
 @pytest.mark.parametrize('settings, message', [
     ({'feature_counts': (0,)}, 'feature_counts must be positive'),
-    ({'patience': -1}, 'patience must be at least 0')])
+    ({'patience': -1}, 'patience must be at least 0'),
+    ({'fixed_landmarks': -1}, 'fixed_landmarks must be at least 0'),
+    ({'column_scale': 0.}, 'column_scale must be positive')])
 def test_settings_of_the_training_that_cannot_be_are_refused(
     settings, message):
   with pytest.raises(ValueError, match=message):
