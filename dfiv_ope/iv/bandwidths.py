@@ -111,7 +111,7 @@ def _search(
 
   for _ in range(_SWEEPS):
     before = dict(chosen)
-    for name in reversed(options):
+    for name in reversed(list(options)):
       best = min(
           ({**chosen, name: index} for index in range(len(options[name]))),
           key=measure)
@@ -135,7 +135,8 @@ def _groups(rows: types.IVBatch) -> list[_Group]:
       continue
     pairs = [index for index, column in enumerate(each.T)
              if len(np.unique(column)) <= 2]
-    own = [(index,) for index in range(each.shape[1]) if index not in pairs]
+    own: list[tuple[int, ...]] = [
+        (index,) for index in range(each.shape[1]) if index not in pairs]
     own += [tuple(pairs)] if pairs else []
     if 2 <= len(own) <= _FEW:
       groups += [(name, columns) for columns in own]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope import types
-from dfiv_ope.iv import bandwidths, estimators, heavy_tails
+from dfiv_ope.iv import bandwidths, estimators, heavy_tails, kernels
 
 
 def rows(n=400, covariates=0):
@@ -80,8 +80,7 @@ def test_twenty_irrelevant_covariates_cost_little():
   treatment = 1.5 * z + hidden
   outcome = treatment + hidden + 0.1 * generator.normal(size=1500)
   X = generator.normal(size=(1500, 20))
-  with warnings.catch_warnings():
-    warnings.simplefilter('ignore')
+  with pytest.warns(kernels.ManyColumnsWarning, match='21 columns of numbers'):
     model = estimators.AGMM().fit(outcome, treatment, Z=z, X=X)
   assert model.ate(-1., 1.) == pytest.approx(2., rel=0.2)
 

@@ -127,7 +127,7 @@ def test_progress_ends_with_all_steps_done(fitted):
 _LINE = (layers.Dense(1, None),)
 _KNOWN = {
     'two_sls': {},
-    'sieve': {'treatment_bases': (bases.Hermite(2),),
+    'sieve': {'moment_penalty': None, 'treatment_bases': (bases.Hermite(2),),
               'instrument_basis': bases.Hermite(3),
               'stage1_penalties': (1e-2,), 'stage2_penalties': (1e-3,)},
     'kiv': {'random_features': 10, 'stage1_penalties': (1e-2,),
