@@ -4,9 +4,9 @@ A two-stage estimate that chance has moved towards plain regression has small
 residuals, and so a small standard error: the two go together, and an interval
 of the usual form is short just where it is wrong. Here the standard error is
 that of each candidate value, as in the Anderson-Rubin set: a value d away from
-the estimate is held if d^2 <= c^2 (variance(d) + bias^2). The variance goes with
-the mean squared residual, which is quadratic in d, so the ends have a closed
-form. They are infinite where the instruments tell too little.
+the estimate is held if d^2 <= c^2 (variance(d) + bias^2). The variance goes
+with the mean squared residual, which is quadratic in d, so the ends have a
+closed form. They are infinite where the instruments tell too little.
 """
 
 from typing import NamedTuple
