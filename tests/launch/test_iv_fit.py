@@ -188,7 +188,7 @@ def test_the_directory_has_model_summary_table_and_page(fitted, iv_summary):
   assert table.average_outcome.tolist() == [each['outcome'] for each in levels]
   assert table.effect.tolist() == [each['effect'] for each in levels]
   page = (fitted / 'index.html').read_text()
-  assert page.count('role="img"') == 1
+  assert page.count('role="img"') == 2  # wide and narrow
   assert page.count('<table') == 8
   assert 'Effect of price on sales' in page
   assert 'The band is the 95 % confidence interval at each value.' in page
