@@ -17,7 +17,7 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import differentiable, features, heavy_tails, two_stage
+from dfiv_ope.iv import differentiable, features, two_stage
 from dfiv_ope.iv.methods import dfiv_algorithm, dfiv_fixed, dfiv_losses
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import descent, layers, networks, optimizers
@@ -136,8 +136,8 @@ class DFIV(tf.Module):
       stage2: all rows of stage 2, disjoint from those of stage 1.
     """
     self.stage2_weights.assign(dfiv_losses.solve(
-        self.config.rule, _arrays(self.features(stage1)),
-        _arrays(self.features(stage2)), swap=self.config.swap_solve))
+        self.config.rule, *self._features_of(stage1, stage2),
+        swap=self.config.swap_solve))
 
   def add_fixed(self, stage1: types.IVBatch, stage2: types.IVBatch) -> None:
     """Fits what is not learned, and finds the share of what is.
@@ -149,11 +149,11 @@ class DFIV(tf.Module):
       stage2: all rows of stage 2.
     """
     assert self.fixed is not None
-    halves = [_arrays(half) for half in (stage1, stage2)]
+    halves = [dfiv_losses.arrays(half) for half in (stage1, stage2)]
     of_stage2 = self.fixed.fit(*halves, most=self.config.fixed_landmarks)
     if of_stage2 is None:
       return
-    found = [_arrays(self.features(half)) for half in (stage1, stage2)]
+    found = self._features_of(stage1, stage2)
     weights = dfiv_losses.solve(self.config.rule, *found, swap=False)
     learned = np.concatenate([
         two_stage.predict(each.treatment, each.covariate, weights)
@@ -172,8 +172,7 @@ class DFIV(tf.Module):
   ) -> dfiv_losses.HeldOut:
     """Returns the losses of Appendix A, without `swap_solve`."""
     return dfiv_losses.held_out_losses(
-        self.config.rule, _arrays(self.features(stage1)),
-        _arrays(self.features(stage2)))
+        self.config.rule, *self._features_of(stage1, stage2))
 
   def predict(
       self, treatment: types.Nest, covariate: types.Nest | None = None,
@@ -186,6 +185,9 @@ class DFIV(tf.Module):
     share = float(self.fixed.share)
     return share * learned + (1. - share) * self.fixed.predict(
         treatment, covariate)
+
+  def _features_of(self, *halves: types.IVBatch) -> list[types.IVBatch]:
+    return [dfiv_losses.arrays(self.features(half)) for half in halves]
 
   def _design(
       self, treatment: types.Nest, covariate: types.Nest | None,
@@ -241,7 +243,8 @@ def fit(
   Returns:
     The fitted model; its `history` has the losses at each check.
   """
-  stage1, stage2 = map(descent.tensors, _clipped(config, stage1, stage2))
+  stage1, stage2 = map(descent.tensors, dfiv_losses.clipped(
+      config.outcome_width, stage1, stage2))
   configs = [
       with_features(config, count) for count in config.counts(
           covariates=stage1.covariate is not None)] or [config]
@@ -251,25 +254,13 @@ def fit(
                  _part, progress, index, len(configs)))
       for index, each in enumerate(configs)]
   losses = [dfiv_losses.cross_fitted_loss(
-      model.config.rule, _arrays(model.features(stage1)),
-      _arrays(model.features(stage2))) for model in models] if (
-          models[1:]) else [0.]
+      model.config.rule, *model._features_of(stage1, stage2))
+      for model in models] if models[1:] else [0.]
   model = models[int(np.argmin(losses))]
   if model.fixed is not None:
     model.add_fixed(stage1, stage2)
     model.history['learned_share'] = [float(model.fixed.share)]
   return model
-
-
-def _clipped(
-    config: Config, stage1: types.IVBatch, stage2: types.IVBatch,
-) -> tuple[types.IVBatch, types.IVBatch]:
-  """Returns the rows with heavy tails of the outcome clipped."""
-  outcome = heavy_tails.clip(
-      np.concatenate([stage1.outcome, stage2.outcome]), config.outcome_width)
-  cut = len(stage1.outcome)
-  return (stage1._replace(outcome=outcome[:cut]),
-          stage2._replace(outcome=outcome[cut:]))
 
 
 def with_features(config: Config, count: int) -> Config:
@@ -332,7 +323,8 @@ def _train(
         'stage2_loss': float(losses[1]),
         'held_out_stage1_loss': float(held_out.stage1),
         'held_out_stage2_loss': float(held_out.stage2),
-        'cross_fitted_loss': judge(model)}
+        'cross_fitted_loss': judge(
+            config, *model._features_of(stage1, stage2))}
     for name, value in metrics.items():
       history.setdefault(name, []).append(value)
     judged = history['held_out_stage2_loss']
@@ -349,8 +341,8 @@ def _train(
   for each, values in zip(descents, best, strict=True):
     each.adopt(values)
   if config.candidate_penalties:
-    model.config = _choose_penalties(
-        model, *(_arrays(model.features(half)) for half in (stage1, stage2)))
+    model.config = dfiv_losses.choose_penalties(
+        config, *model._features_of(stage1, stage2))
   model.solve(stage1, stage2)
   model.history = history
   return model
@@ -358,7 +350,7 @@ def _train(
 
 def _judge(
     stage1: types.IVBatch, stage2: types.IVBatch, seed: int,
-) -> Callable[[DFIV], float]:
+) -> Callable[[Config, types.IVBatch, types.IVBatch], float]:
   """Returns what gives the loss of psi by which convergence is told.
 
   Stage 1 is solved on fixed random features: those of phi fit its rows ever
@@ -371,10 +363,9 @@ def _judge(
         size=_JUDGES, seed=(seed, 4))
     fixed = [random(half.instrument) for half in (stage1, stage2)]
 
-  def loss(model: DFIV) -> float:
-    rule = model.config.rule
-    first, second = (
-        _arrays(model.features(half)) for half in (stage1, stage2))
+  def loss(
+      config: Config, first: types.IVBatch, second: types.IVBatch) -> float:
+    rule = config.rule
     if fixed:
       rule = dataclasses.replace(rule, stage1_penalty=_JUDGE_PENALTY)
       first, second = (
@@ -383,29 +374,6 @@ def _judge(
     return float(dfiv_losses.cross_fitted_loss(rule, first, second))
 
   return loss
-
-
-def _choose_penalties(
-    model: DFIV, first: types.IVBatch, second: types.IVBatch) -> Config:
-  """Returns the config with lambda1, then lambda2, of least held-out loss."""
-  config = model.config
-  candidates = config.candidate_penalties
-  config = min(
-      (dataclasses.replace(config, stage1_penalty=each) for each in candidates),
-      key=lambda each: dfiv_losses.held_out_losses(
-          each.rule, first, second).stage1)
-  return dataclasses.replace(
-      config, stage2_penalty=two_stage.largest_within(
-          candidates, dfiv_losses.stage2_losses(
-              config.rule, first, second, candidates),
-          slack=config.slack, rows=len(first.outcome)))
-
-
-def _arrays(rows: types.IVBatch) -> types.IVBatch:
-  """Returns rows, or their features, as numpy has them, float64."""
-  return types.IVBatch(*(
-      None if each is None else np.asarray(each, np.float64)
-      for each in rows))
 
 
 def _draw(

@@ -6,12 +6,14 @@ tried. Features of rows are an `IVBatch`: psi, phi, outcome and xi or None.
 """
 
 from collections.abc import Sequence
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv import ridge, two_stage
+from dfiv_ope.iv import heavy_tails, ridge, two_stage
+from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.iv.methods.entries import update_rules
 
 
@@ -74,6 +76,20 @@ def stage2_losses(
   return [_error(judged, _stage2(rule, solved, each)) for each in candidates]
 
 
+def choose_penalties(
+    config: entry.Config, first: types.IVBatch, second: types.IVBatch,
+) -> entry.Config:
+  """Returns the config with lambda1, then lambda2, of least held-out loss."""
+  candidates = config.candidate_penalties
+  config = min(
+      (dataclasses.replace(config, stage1_penalty=each) for each in candidates),
+      key=lambda each: held_out_losses(each.rule, first, second).stage1)
+  return dataclasses.replace(
+      config, stage2_penalty=two_stage.largest_within(
+          candidates, stage2_losses(config.rule, first, second, candidates),
+          slack=config.slack, rows=len(first.outcome)))
+
+
 def cross_fitted_loss(
     rule: update_rules.DFIV, first: types.IVBatch, second: types.IVBatch,
 ) -> float:
@@ -86,6 +102,23 @@ def cross_fitted_loss(
   halves = _designs(rule, first, second), _designs(rule, second, first)
   return (_error(halves[0], _stage2(rule, halves[1]))
           + _error(halves[1], _stage2(rule, halves[0]))) / 2.
+
+
+def clipped(
+    width: float, stage1: types.IVBatch, stage2: types.IVBatch,
+) -> tuple[types.IVBatch, types.IVBatch]:
+  """Returns the rows with heavy tails of the outcome clipped."""
+  outcome = heavy_tails.clip(
+      np.concatenate([stage1.outcome, stage2.outcome]), width)
+  first, second = np.split(outcome, [len(stage1.outcome)])
+  return stage1._replace(outcome=first), stage2._replace(outcome=second)
+
+
+def arrays(rows: types.IVBatch) -> types.IVBatch:
+  """Returns rows, or their features, as numpy has them, float64."""
+  return types.IVBatch(*(
+      None if each is None else np.asarray(each, np.float64)
+      for each in rows))
 
 
 def _stage1(

@@ -146,5 +146,5 @@ ENTRY = registry.Entry(
         label='DFIV', family='neural IV', color='#1f7ac4', marker='o'),
     when=(
         'When the effect is curved, covariates are many or there are pictures: '
-        'the least error on the demand design and on dSprites, in 10 to 50 CPU '
+        'the least error on the demand design and on dSprites, in 5 to 15 CPU '
         'seconds for 1,000 to 5,000 rows of numbers.'))
