@@ -116,7 +116,7 @@ def fit(
                      for role, names in columns.by_role.items()
                      for name in names],
       'method': method,
-      'label': methods.ENTRIES[method].style.label,
+      'label': methods.ENTRIES[method].label(configs.encode(settings)),
       'version': methods.ENTRIES[method].version,
       'settings': configs.encode(settings),
       'seed': seed,

@@ -1,7 +1,6 @@
 """What kernel regressions with instruments share: rows and features."""
 
 import math
-import warnings
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from dfiv_ope.iv import (
   fold_fits,
   heavy_tails,
   landmarks,
+  many_columns,
 )
 from dfiv_ope.iv.methods.entries import kernel_rules
 
@@ -23,15 +23,9 @@ _SEARCH_TOLERANCE, _SEARCH_FOLDS = 1e-6, 2
 # The limit of landmarks holds up to so many rows and then grows with their
 # root, up to so many times: what fewer leave out is soon more than noise.
 _FEW_ROWS, _MOST_GROWTH = 20_000, 2.
-# Columns of numbers from which on there is a warning.
-_MANY_COLUMNS = 10
 # What the last searches found, by their rows and settings.
 _REMEMBERED = 4
 _FOUND: dict[int, bandwidths.Bandwidths] = {}
-
-
-class ManyColumnsWarning(UserWarning):
-  """Kernels of many columns see few rows alike."""
 
 
 def rows_of(
@@ -74,7 +68,7 @@ def chosen_bandwidths(
         features.median_bandwidth(both.instrument, pixels=instrument_pixels))
   some = types.IVBatch(*(
       None if each is None else each[:_SEARCH_ROWS] for each in rows))
-  _warn_of_many(columns(some).treatment)
+  many_columns.warn_of_many(columns(some).treatment)
   # Methods that are tried on the same rows have the same bandwidths.
   key = hash((config.most_landmarks, config.stage1_penalties,
               config.stage2_penalties, *(
@@ -119,18 +113,6 @@ def fitted_landmarks(
   made.adapt(x, bandwidth, config.tolerance, round(
       config.most_landmarks * min(growth, _MOST_GROWTH)))
   return made
-
-
-def _warn_of_many(x: types.FloatArray) -> None:
-  """Warns of many columns x [n, D] that take more than two values."""
-  count = sum(len(np.unique(column)) > 2 for column in x.T)
-  if count >= _MANY_COLUMNS:
-    warnings.warn(
-        f'T and X have {count} columns of numbers. Kernels see few rows alike '
-        'in so many, and columns that do not matter move the effect towards '
-        'ordinary regression (20 of them at 2,000 rows: by a quarter). Drop '
-        'such columns, or compare with TwoSLS and SieveIV.',
-        ManyColumnsWarning, stacklevel=5)
 
 
 def _joined(

@@ -8,7 +8,6 @@ tests/test_readme.py fails where they differ.
 """
 
 import argparse
-import csv
 import pathlib
 import re
 import sys
@@ -21,23 +20,24 @@ from dfiv_ope.iv import methods as iv_methods
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _RESULTS = ROOT / 'docs' / 'results'
 PAGES = (ROOT / 'README.md', _RESULTS / 'index.md')
-_SUITE = ROOT / 'dfiv_ope' / 'evaluation' / 'suite_results.csv'
 _TASKS = ('catch', 'mountain_car', 'cartpole')
 _NOISE = '0.2'
-# In this order; those that were not run on the suite are said to be so.
-_POLICY_METHODS = ('lstd', 'kiv', 'dfiv', 'fqe', 'deepgmm', 'deepiv', 'wis')
+# In this order.
+_POLICY_METHODS = ('lstd', 'kiv', 'dfiv', 'fqe', 'deepgmm', 'deepiv')
 _IV_METHODS = ('dfiv', 'deepiv', 'deepgmm', 'sieve', 'kiv', 'two_sls')
 _PLUG_IN = 'DFIV (plug-in)'
+# Designs of the IV suite that are quoted, as its table and as DFIV's has them,
+# and columns of the former.
+_DESIGNS = {
+    'sin n=2000': 'sin 2,000', 'linear n=2000': 'linear 2,000',
+    'sum_sin n=2000': 'sin(t + x) 2,000',
+    'covariates20 n=2000': '20 irrelevant covariates 2,000',
+    'noisy_demand n=1000': 'noisy demand 1,000',
+    'demand n=5000 rho=0.5': 'demand 5,000'}
+_SUITE_COLUMNS = ('2SLS', 'sieve', 'KIV', 'AGMM', 'plain regression', 'oracle')
 _SIZES = ('1000', '5000')
 _BLOCK = re.compile(
     r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
-
-
-def suite_lines(method: str) -> dict[str, dict[str, str]]:
-  """Returns the suite's results of a method on all cases, by half."""
-  with _SUITE.open(encoding='utf-8', newline='') as file:
-    return {line['half']: line for line in csv.DictReader(file)
-            if line['group'] == 'all cases' and line['method'] == method}
 
 
 def ope_errors(method: str) -> dict[tuple[str, str], markdown_tables.Line]:
@@ -62,27 +62,17 @@ def demand_errors(method: str) -> list[markdown_tables.Line]:
 
 
 def ope() -> str:
-  """Returns errors of policy values: the paper's tasks, then the suite."""
+  """Returns errors of policy values on the paper's tasks."""
   rows = []
   for method in ('log', *_POLICY_METHODS):
     errors = ope_errors(method)
-    held_out = suite_lines(method).get('held_out')
-    if held_out:
-      error = f'{100. * float(held_out["median_error"]):.3g}'
-      holding = round(
-          float(held_out['coverage']) * int(held_out['intervals']))
-      held = f'{holding} of {held_out["intervals"]}'
-      answered = f'{held_out["answered"]} of {held_out["logs"]}'
-    else:
-      error = held = answered = ''
     label = '(average of the log)' if method == 'log' else (
         f'{agents.ENTRIES[method].style.label} (`{method}`)')
     rows.append([
         label, *(
-            errors.get((task, _NOISE), {}).get('in %', '') for task in _TASKS),
-        error, held, answered])
-  return markdown_tables.write(
-      ['error in %', *_TASKS, 'suite', 'intervals that hold', 'answered'], rows)
+            errors.get((task, _NOISE), {}).get('in %', '') for task in _TASKS)
+    ])
+  return markdown_tables.write(['error in %', *_TASKS], rows)
 
 
 def ope_all() -> str:
@@ -118,9 +108,32 @@ def iv() -> str:
       ['method', *(f'n = {n}' for n in _SIZES), 'CPU s at n = 5000'], rows)
 
 
+def iv_suite() -> str:
+  """Returns errors on designs of the IV suite, and the suite's summary."""
+  page = _RESULTS / 'iv.md'
+  (designs,) = markdown_tables.with_columns(page, 'design', *_SUITE_COLUMNS)
+  (summary,) = markdown_tables.with_columns(
+      page, 'method', 'median error / best')
+  own = {line['design, n']: line['error'] for line in
+         markdown_tables.with_columns(page, 'design, n', 'wanted', 'error')[0]}
+  errors = {line['design']: line for line in designs}
+  ratios = {line['method']: line for line in summary}
+  rows = [
+      ['DFIV with a kernel', *(own[name] for name in _DESIGNS.values()), '']]
+  for column in _SUITE_COLUMNS:
+    total = ratios.get(f'{column}, all', {})
+    rows.append([
+        column, *(errors[name][column].strip('*') for name in _DESIGNS),
+        total.get('median error / best', '')])
+  return markdown_tables.write(
+      ['error', 'sin', 'line', 'sin(t + x)', '20 covariates', 'noisy demand',
+       'demand', 'median / best'], rows)
+
+
 def filled(text: str) -> str:
   """Returns a page with its quoted blocks written anew."""
-  makers = {'ope': ope, 'ope_all': ope_all, 'iv': iv}
+  makers = {
+      'ope': ope, 'ope_all': ope_all, 'iv': iv, 'iv_suite': iv_suite}
   return _BLOCK.sub(
       lambda found: found[1] + '\n' + makers[found[2]]() + '\n' + found[3],
       text)

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from dfiv_ope import types
-from dfiv_ope.iv import bandwidths, estimators, heavy_tails, kernels
+from dfiv_ope.iv import (
+  bandwidths,
+  estimators,
+  heavy_tails,
+  many_columns,
+)
 
 
 def rows(n=400, covariates=0):
@@ -80,9 +85,12 @@ def test_twenty_irrelevant_covariates_cost_little():
   treatment = 1.5 * z + hidden
   outcome = treatment + hidden + 0.1 * generator.normal(size=1500)
   X = generator.normal(size=(1500, 20))
-  with pytest.warns(kernels.ManyColumnsWarning, match='21 columns of numbers'):
+  with pytest.warns(
+      many_columns.ManyColumnsWarning, match='21 columns of numbers'):
     model = estimators.AGMM().fit(outcome, treatment, Z=z, X=X)
   assert model.ate(-1., 1.) == pytest.approx(2., rel=0.2)
+  with pytest.warns(many_columns.ManyColumnsWarning, match='DFIV'):
+    estimators.SieveIV(n_splits=1).fit(outcome, treatment, Z=z, X=X)
 
 
 def test_heavy_tails_are_clipped_and_said():

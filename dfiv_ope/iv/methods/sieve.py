@@ -19,6 +19,7 @@ from dfiv_ope.iv import (
   closed_form,
   dictionaries,
   identification,
+  many_columns,
   two_stage,
 )
 from dfiv_ope.iv.methods.entries import sieve as entry
@@ -59,6 +60,9 @@ def fit(
     ValueError: no candidate is small enough, or none is identified.
   """
   del seed
+  if stage1.covariate is not None:
+    many_columns.warn_of_many(
+        closed_form.join(stage1.treatment, stage1.covariate))
   # Without a covariate the candidates for xi do not differ.
   covariate_bases = config.covariate_bases[
       :1 if stage1.covariate is None else None]

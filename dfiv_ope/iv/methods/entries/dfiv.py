@@ -144,6 +144,8 @@ ENTRY = registry.Entry(
     cost={'fixed': 4., 'iterations': 0.02},
     style=registry.Style(
         label='DFIV', family='neural IV', color='#1f7ac4', marker='o'),
+    variants={'fixed_landmarks': {
+        str(Config().fixed_landmarks): 'DFIV with a kernel'}},
     when=(
         'When the effect is curved, covariates are many or there are pictures: '
         'the least error on the demand design and on dSprites, in 5 to 15 CPU '
