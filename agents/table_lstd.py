@@ -15,7 +15,7 @@ from dfiv_ope.ope import bellman, decisions, tables
 class TableLSTD(base.Agent):
   """The table of values, for the pairs of state and action in the log.
 
-  Others have the mean of their state.
+  Others have the mean of their state and an offset of their action.
   """
   config: entry.Config
 
@@ -30,6 +30,10 @@ class TableLSTD(base.Agent):
         tf.zeros([1], tf.float64), shape=[None], trainable=False)
     self._means = tf.Variable(
         tf.zeros([cells(problem) + 1], tf.float64), trainable=False)
+    self._offsets = tf.Variable(
+        tf.zeros([problem.num_actions], tf.float64), trainable=False)
+    self._has_rows = tf.Variable(
+        tf.zeros([cells(problem) + 1], tf.bool), trainable=False)
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for the table on the whole log."""
@@ -39,6 +43,10 @@ class TableLSTD(base.Agent):
     self._pairs.assign(found.pairs)
     self._q.assign(found.q)
     self._means.assign(found.means)
+    self._offsets.assign(found.offsets)
+    self._has_rows.assign(np.isin(
+        np.arange(len(found.means)),
+        found.pairs // self._problem.num_actions))
     return {}
 
   def predict(self, decision: decisions.Decision) -> tf.Tensor:
@@ -49,9 +57,13 @@ class TableLSTD(base.Agent):
     place = tf.searchsorted(self._pairs, tf.reshape(wanted, [-1]))
     place = tf.reshape(
         tf.minimum(place, tf.shape(self._pairs)[0] - 1), tf.shape(wanted))
+    # A state that the log never leaves has no offsets.
+    lacking = tf.gather(self._means, state) + tf.where(
+        tf.gather(self._has_rows, state), tf.gather(
+            self._offsets, decision.actions), 0.)
     q = tf.where(
         tf.gather(self._pairs, place) == wanted, tf.gather(self._q, place),
-        tf.gather(self._means, state))
+        lacking)
     return tf.reduce_sum(
         q * tf.cast(decision.probabilities, q.dtype), axis=1, keepdims=True)
 

@@ -23,7 +23,7 @@ class Config(doubly_robust.Config):
 # No paper of ours has it.
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-    version=2, configs=CONFIGS, cost=doubly_robust.COST, direct=True,
+    version=3, configs=CONFIGS, cost=doubly_robust.COST, direct=True,
     tiny={'folds': 2, 'random_features': 10, 'rollouts': 400},
     style=registry.Style(
         label='Blend', family=registry.DOUBLY_ROBUST, color='#8c6bb1',

@@ -36,7 +36,7 @@ class Config(lstd.Config):
 
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-    version=2, configs=CONFIGS, cost={'fixed': 20.}, direct=True,
+    version=3, configs=CONFIGS, cost={'fixed': 20.}, direct=True,
     tiny={'folds': 2, 'random_features': 10},
     style=registry.Style(
         label='DRL', family=registry.DOUBLY_ROBUST, color='#fe098c',

@@ -34,7 +34,7 @@ CONFIGS = {
     'paper': Config(random_features=100, bandwidth_scale=1., penalty=1e-5),
 }
 ENTRY = registry.Entry(
-    version=4, configs=CONFIGS, tiny={'random_features': 10},
+    version=5, configs=CONFIGS, tiny={'random_features': 10},
     style=registry.Style(
         label='LSTD-Q', family=registry.CLOSED_FORM, color='#009e73',
         marker='s'),

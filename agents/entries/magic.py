@@ -6,7 +6,7 @@ from dfiv_ope.agents.entries import doubly_robust
 Config = doubly_robust.Config
 CONFIGS = doubly_robust.CONFIGS
 ENTRY = registry.Entry(
-    version=2, configs=CONFIGS, cost=doubly_robust.COST, direct=True,
+    version=3, configs=CONFIGS, cost=doubly_robust.COST, direct=True,
     tiny={'folds': 2, 'random_features': 10},
     style=registry.Style(
         label='MAGIC', family=registry.DOUBLY_ROBUST, color='#3467f9',

@@ -14,8 +14,10 @@ of the state's own mean are added to each (s, a):
     Q(s, a) = (sum of y over (s, a) + k mean of y over s) / (n(s, a) + k)
 
 with fewer rows where the log shows that actions differ more than chance does
-(`_fitting_prior`): a step without chance needs none. A state that the log never
-leaves has the mean value of all states.
+(`_fitting_prior`): a step without chance needs none. An action that the log
+lacks in a state is no chance choice of its actions, so it has that mean and
+what the same action differs by in other states (`_offsets`). A state that the
+log never leaves has the mean value of all states.
 
     found = tables.solve(rows, policy, prior_rows=1.)
     found.weigh(starts)               # what each row's reward counts, [N]
@@ -38,6 +40,9 @@ _ITERATIONS = 2_000
 # it stays within a tenth.
 _ROUNDS, _SAME_PRIOR = 4, 0.9
 _LEAST = 0.01
+# Offsets stay within so much of their standard errors; those of actions that
+# fewer states have are zero.
+_SAME_OFFSET, _LEAST_STATES = 0.1, 5
 
 
 class Rows(NamedTuple):
@@ -70,6 +75,12 @@ class TablePolicy(NamedTuple):
   num_actions: int
 
 
+class _Offsets(NamedTuple):
+  """What actions add to their state's mean, with standard errors, [A] each."""
+  mean: types.FloatArray
+  error: types.FloatArray
+
+
 class Solution(NamedTuple):
   """The values of a policy in a table.
 
@@ -77,7 +88,8 @@ class Solution(NamedTuple):
     values: V of each state, and at the end that of an unknown one, [C + 1].
     pairs: s A + a of the pairs that the log has, rising, int64 [P].
     q: values of these, [P].
-    means: value in each state of an action that the log has not, [C + 1].
+    means: value in each state of all rows that leave it, [C + 1].
+    offsets: what each action adds to it where the log lacks the action, [A].
     row_weights: what a row counts in the value of its state, [N].
     left: share of the policy in each state that falls to the state's mean,
       [C].
@@ -85,17 +97,23 @@ class Solution(NamedTuple):
     system: I - M of the values, [C + 1, C + 1].
     state: of each row, [N].
     prior_rows: k that was used.
+    lacking: probabilities of the policy's actions that the log lacks, by
+      state and action, sparse [C, A].
+    offset_errors: standard errors of the offsets, [A].
   """
   values: types.FloatArray
   pairs: np.ndarray
   q: types.FloatArray
   means: types.FloatArray
+  offsets: types.FloatArray
   row_weights: types.FloatArray
   left: types.FloatArray
   spread: float
   system: sparse.csc_matrix
   state: np.ndarray
   prior_rows: float
+  lacking: sparse.csr_matrix
+  offset_errors: types.FloatArray
 
   def weigh(self, starts: types.FloatArray) -> types.FloatArray:
     """Returns what a unit of each row's outcome adds to the value, [N].
@@ -111,13 +129,16 @@ class Solution(NamedTuple):
 
     Where the mean of a state stands for actions that the log does not have,
     these may be better or worse by the typical spread of actions, in each
-    state independently of the others.
+    state independently of the others, and an action in all states by what its
+    offset may be wrong by.
 
     Args:
       starts: as in `weigh`.
     """
-    return self.spread * float(np.sqrt(np.sum(np.square(
-        self.visits(starts)[:-1] * self.left))))
+    visits = self.visits(starts)[:-1]
+    return float(np.sqrt(
+        np.sum(np.square(self.spread * visits * self.left))
+        + np.sum(np.square(self.lacking.T @ visits * self.offset_errors))))
 
   def visits(self, starts: types.FloatArray) -> types.FloatArray:
     """Returns the discounted visits of the policy to each state, [C + 1]."""
@@ -138,14 +159,52 @@ def solve(
   """
   if not prior_rows > 0.:
     raise ValueError(f'prior_rows must be positive, got {prior_rows}.')
-  found = _solve_with(rows, policy, prior_rows=prior_rows)
+  none = np.zeros(policy.num_actions)
+  found = _solve_with(
+      rows, policy, prior_rows=prior_rows, offsets=_Offsets(none, none))
   for _ in range(_ROUNDS):
     fitting = min(prior_rows, _fitting_prior(rows, policy, found.values))
+    offsets = _offsets(rows, policy, found.values)
     if fitting >= _SAME_PRIOR * found.prior_rows and (
-        fitting * _SAME_PRIOR <= found.prior_rows):
+        fitting * _SAME_PRIOR <= found.prior_rows) and np.all(
+            np.abs(offsets.mean - found.offsets)
+            <= _SAME_OFFSET * offsets.error):
       break
-    found = _solve_with(rows, policy, prior_rows=fitting)
+    found = _solve_with(rows, policy, prior_rows=fitting, offsets=offsets)
   return found
+
+
+def _offsets(
+    rows: Rows, policy: TablePolicy, values: types.FloatArray) -> _Offsets:
+  """Returns how far each action lies from the other rows of its states.
+
+  The mean over the states that have it, drawn to zero as far as chance
+  explains it (James and Stein).
+
+  Args:
+    rows: the log.
+    policy: the target policy.
+    values: V of each state, [C + 1].
+  """
+  y = rows.outcome + rows.continuation * values[rows.next_state]
+  pairs, pair, counts = np.unique(
+      rows.state * policy.num_actions + rows.action, return_inverse=True,
+      return_counts=True)
+  state, action = np.divmod(pairs, policy.num_actions)
+  sums = np.bincount(pair, weights=y)
+  others = np.bincount(state, weights=counts)[state] - counts
+  known = others > 0  # Elsewhere there is nothing to compare with.
+  gaps = (sums / counts - (np.bincount(state, weights=sums)[state] - sums)
+          / np.maximum(others, 1))[known]  # [P]
+  by_action = functools.partial(
+      np.bincount, action[known], minlength=policy.num_actions)
+  states = by_action()
+  mean = by_action(weights=gaps) / np.maximum(states, 1)
+  error = np.sqrt(by_action(weights=np.square(gaps - mean[action[known]])) / (
+      np.maximum(states, 1) * np.maximum(states - 1, 1)))
+  kept = np.where(states >= _LEAST_STATES, np.maximum(0., 1. - np.square(
+      error / np.where(mean == 0., np.inf, mean))), 0.)
+  return _Offsets(kept * mean, np.where(states >= _LEAST_STATES, error, 0.))
 
 
 def _fitting_prior(
@@ -182,7 +241,8 @@ def _fitting_prior(
 
 
 def _solve_with(
-    rows: Rows, policy: TablePolicy, *, prior_rows: float) -> Solution:
+    rows: Rows, policy: TablePolicy, *, prior_rows: float, offsets: _Offsets,
+) -> Solution:
   """Solves for the values of a policy with a prior that is known."""
   size = len(policy.actions)
   pairs, pair, counts = np.unique(
@@ -209,6 +269,8 @@ def _solve_with(
   system = (sparse.identity(size + 1, format='csc') - matrix).tocsc()
   constant = np.bincount(
       rows.state, weights=row_weights * rows.outcome, minlength=size + 1)
+  lacking = _lacking(policy, pairs, visits > 0.)
+  constant[:-1] += lacking @ offsets.mean
   values = _solve(system, constant)
   targets = rows.outcome + rows.continuation * values[rows.next_state]
   sums = np.bincount(pair, weights=targets)
@@ -218,9 +280,24 @@ def _solve_with(
   q = (sums + prior_rows * prior) / (counts + prior_rows)
   return Solution(
       values=values, pairs=pairs, q=q, means=np.append(means, values[-1]),
+      offsets=offsets.mean, lacking=lacking, offset_errors=offsets.error,
       row_weights=row_weights, left=np.where(visits > 0., left, 1.),
       spread=float(np.sqrt(np.average(np.square(q - prior), weights=counts))),
       system=system, state=rows.state, prior_rows=prior_rows)
+
+
+def _lacking(
+    policy: TablePolicy, pairs: np.ndarray, visited: np.ndarray,
+) -> sparse.csr_matrix:
+  """Returns pi(a|s) where the log has s [C] but not the pair, [C, A]."""
+  states, choices = policy.actions.shape
+  state = np.repeat(np.arange(states), choices)
+  action = policy.actions.reshape(-1)
+  absent = visited[state] & ~np.isin(
+      state * policy.num_actions + action, pairs)
+  return sparse.csr_matrix((
+      policy.probabilities.reshape(-1)[absent].astype(np.float64),
+      (state[absent], action[absent])), shape=(states, policy.num_actions))
 
 
 def probabilities(

@@ -117,3 +117,18 @@ def test_extrapolation_is_the_spread_of_actions_where_the_log_has_none():
 def test_a_prior_must_be_positive():
   with pytest.raises(ValueError, match='prior_rows must be positive'):
     tables.solve(_log(), _policy(), prior_rows=0.)
+
+
+def test_an_action_that_a_state_lacks_differs_as_it_does_elsewhere():
+  # One step; action 1 earns ten less than action 0, and state 5 lacks it.
+  states = np.repeat(np.arange(6), 2)[:-1]
+  actions = np.tile([0, 1], 6)[:-1]
+  rows = tables.Rows(
+      states, actions, states - 10. * actions, np.zeros(11), states)
+  found = tables.solve(rows, tables.TablePolicy(
+      np.ones([6, 1], np.int64), np.ones([6, 1]), 2), prior_rows=1.)
+  assert found.offsets == pytest.approx([10., -10.])
+  assert found.values[5] == pytest.approx(5. - 10.)
+  # Five states agree, so only the spread of actions is left to be wrong.
+  alone = np.eye(7)[5]
+  assert found.extrapolation(alone) == pytest.approx(found.spread)
