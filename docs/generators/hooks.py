@@ -24,9 +24,14 @@ _ROOT_PAGES = {
 _LINK = re.compile(r'(?<!!)\[([^\]]+)\]\(([^)\s]+)\)')
 
 
-def on_config(config: Any) -> Any:
-  """Lays the packages out as they install, and lists the methods' pages."""
+def on_startup(command: str, dirty: bool) -> None:
+  """Lays the packages out as they install, before plugins look for them."""
+  del command, dirty
   _lay_out(_ROOT / 'build' / 'api' / 'dfiv_ope')
+
+
+def on_config(config: Any) -> Any:
+  """Lists the methods' pages."""
   _fill(config.nav)
   return config
 

@@ -127,7 +127,8 @@ def _ope(name: str) -> list[str]:
   halves = quotes.suite_lines(name)
   if halves:
     parts += [
-        'On the logs with known answers, one log and seed each '
+        'On the logs with known answers, one log and seed each, intervals of '
+        'version 3 '
         '([all of it](../../results/suite.md)):', '', markdown_tables.write(
             ['half', 'answered', 'median error', 'intervals', 'that hold',
              'CPU s'],

@@ -8,6 +8,7 @@ tests/test_readme.py fails where they differ.
 """
 
 import argparse
+import csv
 import pathlib
 import re
 import sys
@@ -20,6 +21,7 @@ from dfiv_ope.iv import methods as iv_methods
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _RESULTS = ROOT / 'docs' / 'results'
 PAGES = (ROOT / 'README.md', _RESULTS / 'index.md')
+_SUITE = ROOT / 'dfiv_ope' / 'evaluation' / 'suite_results.csv'
 _TASKS = ('catch', 'mountain_car', 'cartpole')
 _NOISE = '0.2'
 # In this order.
@@ -38,6 +40,13 @@ _SUITE_COLUMNS = ('2SLS', 'sieve', 'KIV', 'AGMM', 'plain regression', 'oracle')
 _SIZES = ('1000', '5000')
 _BLOCK = re.compile(
     r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
+
+
+def suite_lines(method: str) -> dict[str, dict[str, str]]:
+  """Returns the suite's results of a method on all cases, by half."""
+  with _SUITE.open(encoding='utf-8', newline='') as file:
+    return {line['half']: line for line in csv.DictReader(file)
+            if line['group'] == 'all cases' and line['method'] == method}
 
 
 def ope_errors(method: str) -> dict[tuple[str, str], markdown_tables.Line]:

@@ -26,6 +26,7 @@ _TWO_LAYERS = (layers.Dense(32, 'silu'), layers.Dense(32, 'silu'),
 LEARNING = {
     'dfiv': {
         'iterations': 400, 'checks': 5, 'batch_size': 1000,
+        'fixed_landmarks': 0,  # A kernel would not have to learn anything.
         'treatment_net': (layers.Dense(32, 'silu'), layers.Dense(1, None)),
         'instrument_net': (
             layers.Dense(32, 'silu'), layers.Dense(16, None)),
