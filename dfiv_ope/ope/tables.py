@@ -186,10 +186,7 @@ def _offsets(
     policy: the target policy.
     values: V of each state, [C + 1].
   """
-  y = rows.outcome + rows.continuation * values[rows.next_state]
-  pairs, pair, counts = np.unique(
-      rows.state * policy.num_actions + rows.action, return_inverse=True,
-      return_counts=True)
+  y, pairs, pair, counts = _by_pair(rows, policy, values)
   state, action = np.divmod(pairs, policy.num_actions)
   sums = np.bincount(pair, weights=y)
   others = np.bincount(state, weights=counts)[state] - counts
@@ -207,6 +204,21 @@ def _offsets(
   return _Offsets(kept * mean, np.where(states >= _LEAST_STATES, error, 0.))
 
 
+def _by_pair(
+    rows: Rows, policy: TablePolicy, values: types.FloatArray,
+) -> tuple[types.FloatArray, np.ndarray, np.ndarray, np.ndarray]:
+  """Returns y [N], the pairs s A + a [P], that of each row [N], their rows [P].
+
+  Args:
+    rows: the log.
+    policy: the target policy.
+    values: V of each state, [C + 1].
+  """
+  return rows.outcome + rows.continuation * values[rows.next_state], *np.unique(
+      rows.state * policy.num_actions + rows.action, return_inverse=True,
+      return_counts=True)
+
+
 def _fitting_prior(
     rows: Rows, policy: TablePolicy, values: types.FloatArray) -> float:
   """Returns the prior rows that fit what the log shows, at least _LEAST.
@@ -221,10 +233,7 @@ def _fitting_prior(
     policy: the target policy.
     values: V of each state, [C + 1].
   """
-  y = rows.outcome + rows.continuation * values[rows.next_state]
-  pairs, pair, counts = np.unique(
-      rows.state * policy.num_actions + rows.action, return_inverse=True,
-      return_counts=True)
+  y, pairs, pair, counts = _by_pair(rows, policy, values)
   means = np.bincount(pair, weights=y) / counts
   states, place = np.unique(pairs // policy.num_actions, return_inverse=True)
   totals = np.bincount(place, weights=counts)
