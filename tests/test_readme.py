@@ -59,7 +59,7 @@ def test_quoted_numbers_are_those_of_the_results():
   # The generator reads these; so does this test, another way.
   for page, cell in (
       ('ope.md', r'\| 0.2 \| catch \| lstd \|.*\| (\S+) \| 5 \|'),
-      ('demand.md', r'\| dfiv \| 0.5 \| 5000 \|.*\*\*(.*)\*\*')):
+      ('iv.md', r'\| demand n=5000 rho=0.5 \|.*\*\*(.*)\*\*')):
     (value,) = re.findall(cell, (_ROOT / 'docs/results' / page).read_text())
     assert f'| {value} |' in _README
 
