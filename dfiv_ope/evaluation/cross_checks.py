@@ -45,8 +45,9 @@ _ROWS, _ONE_STEP_ROWS = 50_000, 200_000
 _BANDWIDTHS = {'narrow': 0.5, 'draw': 1.}
 _PRIOR = 0.1
 _ROLLOUTS = 300
-# Share of the steps at a horizon that have to be near others.
-_ELSEWHERE = 0.9
+# Share of the steps at a horizon that have to be near others, and that have to
+# be no nearer to each other.
+_ELSEWHERE, _NO_NEARER = 0.9, 0.5
 
 
 class _Fit(NamedTuple):
@@ -170,7 +171,9 @@ def _roll_to_horizon(
   if log.transitions_only or not np.any(last):
     return None
   model = nearest_model.Model(log, dropped=task.dropped, without=last)
-  if model.near_share(np.flatnonzero(last)) < _ELSEWHERE:
+  final = np.flatnonzero(last)
+  if model.near_share(final) < _ELSEWHERE or (
+      model.nearer_share(final) < _NO_NEARER):
     return None
   return _roll(task, model, log.longest)
 

@@ -14,10 +14,11 @@ rollouts visit says how far the target policy leaves the log.
     np.mean(found.returns), found.weights, found.beyond
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
 
 import numpy as np
+from scipy import spatial
 import tensorflow as tf
 
 from dfiv_ope import types
@@ -121,15 +122,37 @@ class Model:
     Args:
       steps: some of those that are left out, [M].
     """
+    return sum(
+        int(np.sum(distance <= self.near))
+        for _, distance in self._to_here(steps)) / len(steps)
+
+  def nearer_share(self, steps: np.ndarray) -> float:
+    """Returns the share of steps that are no nearer to each other than to here.
+
+    Where columns are pixels or other small numbers of values, all states are
+    near by distance; what tells some apart is that they are like each other.
+
+    Args:
+      steps: some of those that are left out, [M].
+    """
+    if self._named:  # Those with the same name are at no distance.
+      return self.near_share(steps)
+    return sum(
+        int(np.sum(distance <= spatial.cKDTree(rows).query(
+            rows, min(2, len(rows)))[0].reshape(len(rows), -1)[:, -1]))
+        for rows, distance in self._to_here(steps)) / len(steps)
+
+  def _to_here(
+      self, steps: np.ndarray,
+  ) -> Iterator[tuple[types.FloatArray, types.FloatArray]]:
+    """Yields encoded steps by action, and distances to the nearest one here."""
     rows = self._encode(self._observation[steps], steps)
     group = (np.asarray(self._rows.action)[steps]
              if self._vectors is None else np.zeros(len(steps), int))
-    near = 0
     for action, neighbours in self._neighbours.items():
       mine = rows[group == action]
       if len(mine):
-        near += int(np.sum(neighbours.query(mine, 1)[0][:, 0] <= self.near))
-    return float(near / len(steps))
+        yield mine, neighbours.query(mine, 1)[0][:, 0]
 
   def roll(
       self, policy: types.Policy | types.ContinuousPolicy,

@@ -83,6 +83,24 @@ def test_rollouts_that_know_of_the_horizon_find_what_it_hides():
       task_lib.EvaluationTask(_countdown(seen=True), Always(1)))
 
 
+def test_pixels_show_a_horizon_though_all_pictures_are_alike():
+  # A lit pixel falls row by row into one of three places of the last row.
+  generator = np.random.default_rng(0)
+  episodes, length = 150, 5
+  place = np.repeat(generator.integers(3, size=episodes), length)
+  row = np.tile(np.arange(length), episodes)
+  pixels = np.zeros((episodes * length, 3 * length))
+  pixels[np.arange(len(row)), 3 * row + place] = 1.
+  action = generator.integers(2, size=len(row))
+  ends = row == length - 1
+  log = dfiv_ope.Log.from_arrays(
+      pixels, action, ends * 1., ends, discount=0.9,
+      next_observations=np.roll(pixels, -1, axis=0))
+  found = cross_checks.measure(task_lib.EvaluationTask(log, Always(1)))
+  assert 'check_horizon' not in found
+  assert found['check_nearest'] == pytest.approx(0.9 ** 4, abs=0.01)
+
+
 def test_an_interval_reaches_to_what_the_checks_say():
   result = dfiv_ope.evaluate(
       _countdown(seen=False), Always(1), methods='lstd', seeds=1)
