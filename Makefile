@@ -42,6 +42,7 @@ test: .venv/installed  ## Runs all tests, on two cores.
 # mypy knows the mapped packages only where they lie inside dfiv_ope.
 lint: .venv/installed  ## Checks style (ruff) and types (mypy).
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	rm -rf build/typed && mkdir -p build/typed
 	cp -r dfiv_ope build/typed/
 	cp -r agents envs datasets launch build/typed/dfiv_ope/

@@ -10,18 +10,21 @@ import setuptools
 _MAPPED = ('agents', 'envs', 'datasets', 'launch')
 
 _PACKAGES = [
-    *setuptools.find_packages(include=['dfiv_ope', 'dfiv_ope.*']),
-    *(f'dfiv_ope.{name}' for name in _MAPPED),
-    *(f'dfiv_ope.{name}.{inner}' for name in _MAPPED
-      for inner in setuptools.find_packages(name)),
+  *setuptools.find_packages(include=['dfiv_ope', 'dfiv_ope.*']),
+  *(f'dfiv_ope.{name}' for name in _MAPPED),
+  *(
+    f'dfiv_ope.{name}.{inner}'
+    for name in _MAPPED
+    for inner in setuptools.find_packages(name)
+  ),
 ]
 
 setuptools.setup(
-    packages=_PACKAGES,
-    package_dir={f'dfiv_ope.{name}': name for name in _MAPPED},
-    package_data={
-        'dfiv_ope': ['py.typed'],
-        'dfiv_ope.evaluation': ['*.csv'],
-        'dfiv_ope.launch.reporting': ['templates/*'],
-    },
+  packages=_PACKAGES,
+  package_dir={f'dfiv_ope.{name}': name for name in _MAPPED},
+  package_data={
+    'dfiv_ope': ['py.typed'],
+    'dfiv_ope.evaluation': ['*.csv'],
+    'dfiv_ope.launch.reporting': ['templates/*'],
+  },
 )

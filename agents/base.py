@@ -41,6 +41,7 @@ class Agent(tf.Module):
   Attributes:
     config: its hyper-parameters.
   """
+
   config: Config
 
   def start(self, initial_observations: tf.Tensor) -> None:
@@ -51,7 +52,7 @@ class Agent(tf.Module):
     """
 
   def update(
-      self, first: types.IVBatch, second: types.IVBatch,
+    self, first: types.IVBatch, second: types.IVBatch
   ) -> Mapping[str, tf.Tensor]:
     """Makes one update from two independent batches; returns losses, [].
 
@@ -95,14 +96,14 @@ class OPELearner(acme.Learner, savers.TFSaveable):
   """
 
   def __init__(
-      self,
-      agent: Agent,
-      problem: bellman.Problem,
-      data: Data,
-      *,
-      initial_observations: tf.Tensor,
-      counter: counting.Counter | None = None,
-      logger: loggers.Logger | None = None,
+    self,
+    agent: Agent,
+    problem: bellman.Problem,
+    data: Data,
+    *,
+    initial_observations: tf.Tensor,
+    counter: counting.Counter | None = None,
+    logger: loggers.Logger | None = None,
   ):
     """Initialises the learner.
 
@@ -129,8 +130,9 @@ class OPELearner(acme.Learner, savers.TFSaveable):
   @property
   def done(self) -> bool:
     """Whether the run is complete or has diverged."""
-    return (int(self._checks) >= self.agent.config.checks
-            or bool(self.divergence))
+    return int(self._checks) >= self.agent.config.checks or bool(
+      self.divergence
+    )
 
   @property
   def divergence(self) -> str:
@@ -150,7 +152,8 @@ class OPELearner(acme.Learner, savers.TFSaveable):
   def evaluate(self) -> float:
     """Returns the estimated value of the policy as it stands."""
     self._initial_values = self.q_function.expected(
-        self._initial_observations).numpy()
+      self._initial_observations
+    ).numpy()
     return float(np.mean(self._initial_values))
 
   @property
@@ -167,7 +170,8 @@ class OPELearner(acme.Learner, savers.TFSaveable):
       return
     config, check = self.agent.config, int(self._checks)
     before, after = (
-        config.updates * mark // config.checks for mark in (check, check + 1))
+      config.updates * mark // config.checks for mark in (check, check + 1)
+    )
     losses: dict[str, float] = {}
     if after > before:
       self.agent.anneal(before / config.updates)
@@ -193,7 +197,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     total = self._update()
     for _ in tf.range(1, count):
       total = tf.nest.map_structure(tf.add, total, self._update())
-    scale = 1. / tf.cast(count, tf.float32)
+    scale = 1.0 / tf.cast(count, tf.float32)
     return tf.nest.map_structure(lambda loss: loss * scale, total)
 
   # No update has control flow of tensors; looking for it takes seconds.
@@ -230,8 +234,11 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     """Returns all variables of the state, those of generators included."""
     # `tf.Module.variables` does not look into generators.
     root = tf.train.Checkpoint(**self.state)
-    return [each for each in tf.train.TrackableView(root).descendants()
-            if isinstance(each, tf.Variable)]
+    return [
+      each
+      for each in tf.train.TrackableView(root).descendants()
+      if isinstance(each, tf.Variable)
+    ]
 
   @property
   def state(self) -> dict[str, tf.Module]:
@@ -244,8 +251,7 @@ class OPELearner(acme.Learner, savers.TFSaveable):
     return state
 
 
-def divergence(
-    problem: bellman.Problem, metrics: Mapping[str, float]) -> str:
+def divergence(problem: bellman.Problem, metrics: Mapping[str, float]) -> str:
   """Returns why a run has diverged, empty if it has not.
 
   Args:
@@ -256,13 +262,15 @@ def divergence(
   if broken:
     return f'{", ".join(broken)} not finite'
   if not problem.allows(metrics['estimate']):
-    return (f'estimate {metrics["estimate"]:.4g} outside '
-            f'[{problem.lowest:.4g}, {problem.highest:.4g}]')
+    return (
+      f'estimate {metrics["estimate"]:.4g} outside '
+      f'[{problem.lowest:.4g}, {problem.highest:.4g}]'
+    )
   return ''
 
 
 def half_sums(
-    sums: Callable[[types.IVBatch], ridge.Sums], parts: Parts,
+  sums: Callable[[types.IVBatch], ridge.Sums], parts: Parts
 ) -> tuple[ridge.Sums, ridge.Sums]:
   """Returns the sums over two halves of a log.
 
@@ -282,8 +290,10 @@ def half_sums(
   for index, rows in enumerate(parts()):
     before, present = halves[index % 2], ridge.arrays(sums(rows))
     halves[index % 2] = (
-        present if before is None else ridge.merge(before, present))
+      present if before is None else ridge.merge(before, present)
+    )
   if halves[0] is None or halves[1] is None:
     raise ValueError(
-        'The log came in fewer than two parts, so it has no halves.')
+      'The log came in fewer than two parts, so it has no halves.'
+    )
   return halves[0], halves[1]

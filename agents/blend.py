@@ -24,7 +24,7 @@ CONFIGS = entry.CONFIGS
 
 
 def estimate(
-    config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> direct.Direct:
   """Returns the estimate; `..._share` in its metrics is each member's x."""
   return combine(blend_members.find(config, task, seed=seed))
@@ -33,26 +33,37 @@ def estimate(
 def combine(members: dict[str, direct.Direct]) -> direct.Direct:
   """Returns the blend of members, by name (`blend_members`)."""
   names = list(members)
-  values, unseen = (np.array(each) for each in zip(*(
-      (each.value, each.draw_error) for each in members.values()),
-      strict=True))
+  values, unseen = (
+    np.array(each)
+    for each in zip(
+      *((each.value, each.draw_error) for each in members.values()), strict=True
+    )
+  )
   added = np.stack([each.added for each in members.values()])  # [J, E]
   covariance = blending.covariance(added, unseen)
   biases = (
-      blending.from_trusted(
-          values, covariance, names.index(blend_members.DR))
-      if blend_members.DR in names
-      else blending.from_differences(values, covariance))
+    blending.from_trusted(values, covariance, names.index(blend_members.DR))
+    if blend_members.DR in names
+    else blending.from_differences(values, covariance)
+  )
   shares = blending.weights(covariance + biases)
   most = members[names[int(np.argmax(shares))]]
   return direct.Direct(
-      float(shares @ values), shares @ added, {
-          **{name: most.metrics[name] for name in (
-              'effective_episodes', 'largest_weight_share')},
-          'effective_share': members[blend_members.LSTD].metrics[
-              'effective_share'],
-          **{f'{name}_share': float(share) for name, share in zip(
-              names, shares, strict=True)},
-          'root_mean_squared_error': float(np.sqrt(
-              shares @ (covariance + biases) @ shares))},
-      draw_error=float(np.linalg.norm(shares * unseen)))
+    float(shares @ values),
+    shares @ added,
+    {
+      **{
+        name: most.metrics[name]
+        for name in ('effective_episodes', 'largest_weight_share')
+      },
+      'effective_share': members[blend_members.LSTD].metrics['effective_share'],
+      **{
+        f'{name}_share': float(share)
+        for name, share in zip(names, shares, strict=True)
+      },
+      'root_mean_squared_error': float(
+        np.sqrt(shares @ (covariance + biases) @ shares)
+      ),
+    },
+    draw_error=float(np.linalg.norm(shares * unseen)),
+  )

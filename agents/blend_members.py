@@ -33,7 +33,7 @@ from dfiv_ope.ope import task as task_lib
 LSTD, NEAREST, DR = 'lstd', 'nearest', 'dr'
 # Effective episodes of weights that tell their own error: with 10 and more, all
 # of 16 logs of the suite's development half were within 1.5 standard errors.
-_FEWEST = 10.
+_FEWEST = 10.0
 # Means of weights, which are one in the long run: beyond these, as the verdict
 # says, episodes that the target policy would often have are missing.
 _MEAN_WEIGHTS = 0.8, 1.25
@@ -43,7 +43,7 @@ _FAR = 0.3
 
 
 def find(
-    config: entry.Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: entry.Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> dict[str, direct.Direct]:
   """Returns the members that can answer, by name; LSTD-Q always does.
 
@@ -62,24 +62,28 @@ def find(
     rolled = nearest.roll(task, values, rollouts=config.rollouts, seed=seed)
     if rolled.metrics['beyond_share'] <= _FAR:
       # Actions that the log does not have in a state are missing here, too.
-      found[NEAREST] = rolled._replace(draw_error=float(np.hypot(
-          rolled.draw_error, found[LSTD].draw_error)))
+      found[NEAREST] = rolled._replace(
+        draw_error=float(np.hypot(rolled.draw_error, found[LSTD].draw_error))
+      )
   if task.log.behaviour_probabilities is not None:
     try:
       made = doubly_robust.Ingredients(
-          direct.weights(config, task), values, held_out)
+        direct.weights(config, task), values, held_out
+      )
       weighed = doubly_robust.answer(made, made.weigh(normalised=False))
     except direct.UnanswerableError:
       return found
     low, high = _MEAN_WEIGHTS
-    if (weighed.metrics.get('effective_episodes', 0.) >= _FEWEST
-        and low <= weighed.metrics.get('mean_weight', 1.) <= high):
+    if (
+      weighed.metrics.get('effective_episodes', 0.0) >= _FEWEST
+      and low <= weighed.metrics.get('mean_weight', 1.0) <= high
+    ):
       found[DR] = weighed
   return found
 
 
 def _regression(
-    config: entry.Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: entry.Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> direct.Direct:
   """Returns LSTD-Q with the influence of its episodes."""
   problem = task.problem
@@ -89,24 +93,33 @@ def _regression(
   weights, unseen = _weights(config, task, agent, parts)
 
   def error(rows: types.IVBatch) -> tf.Tensor:
-    fitted = (agent.predict(rows.treatment.now) if problem.one_step
-              else bellman.difference(agent.predict, rows.treatment))
+    fitted = (
+      agent.predict(rows.treatment.now)
+      if problem.one_step
+      else bellman.difference(agent.predict, rows.treatment)
+    )
     return tf.cast(rows.outcome, fitted.dtype) - fitted
 
-  initial = [agent.predict(decision)[:, 0]
-             for decision in problem.target.in_parts(
-                 task.initial_observations)]
-  values = cross_fitting.Values(*(
+  initial = [
+    agent.predict(decision)[:, 0]
+    for decision in problem.target.in_parts(task.initial_observations)
+  ]
+  values = cross_fitting.Values(
+    *(
       problem.value_scale * np.concatenate(each)
-      for each in (initial, [error(rows)[:, 0] for rows in parts()])))
+      for each in (initial, [error(rows)[:, 0] for rows in parts()])
+    )
+  )
   return cross_fitting.answer(
-      task, values, weights, {}, value=float(np.mean(values.initial)),
+    task, values, weights, {}, value=float(np.mean(values.initial))
   )._replace(draw_error=problem.value_scale * unseen)
 
 
 def _weights(
-    config: entry.Config, task: task_lib.EvaluationTask,
-    agent: base.Agent, parts: base.Parts,
+  config: entry.Config,
+  task: task_lib.EvaluationTask,
+  agent: base.Agent,
+  parts: base.Parts,
 ) -> tuple[types.FloatArray, float]:
   """Solves LSTD-Q; returns what a row's reward adds, and what is not seen."""
   problem, initial = task.problem, task.initial_observations
@@ -117,17 +130,23 @@ def _weights(
   if isinstance(agent, table_lstd.TableLSTD):
     agent.solve(parts)
     found = tables.solve(
-        table_lstd.rows_of(problem, parts), table_lstd.policy_of(problem),
-        prior_rows=config.prior_rows)
+      table_lstd.rows_of(problem, parts),
+      table_lstd.policy_of(problem),
+      prior_rows=config.prior_rows,
+    )
     starts = table_lstd.starts_of(problem, initial)
     return found.weigh(starts), found.extrapolation(starts)
   assert isinstance(agent, lstd.LSTD)
   total = agent.sums(parts)
   agent.solve_sums(total)
-  value = np.sum([
+  value = np.sum(
+    [
       tf.reduce_sum(agent.features(decision), axis=0)
-      for decision in problem.target.in_parts(initial)],
-      axis=0)[:, None] / len(initial)
+      for decision in problem.target.in_parts(initial)
+    ],
+    axis=0,
+  )[:, None] / len(initial)
   dual = tf.constant(just_identified.dual(total, value, config.penalty).weights)
-  return np.concatenate([
-      agent.features.dot(rows.instrument, dual)[:, 0] for rows in parts()]), 0.
+  return np.concatenate(
+    [agent.features.dot(rows.instrument, dual)[:, 0] for rows in parts()]
+  ), 0.0

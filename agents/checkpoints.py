@@ -48,15 +48,16 @@ class Series:
     """Puts a learner into the latest state, if there is one."""
     if self.latest is not None:
       tf.train.Checkpoint(**learner.state).read(
-          str(self.latest / 'learner')).assert_existing_objects_matched()
+        str(self.latest / 'learner')
+      ).assert_existing_objects_matched()
 
   def save(
-      self,
-      learner: savers.TFSaveable,
-      *,
-      number: int,
-      state: Mapping[str, Any],
-      fill: Callable[[pathlib.Path], None] = lambda path: None,
+    self,
+    learner: savers.TFSaveable,
+    *,
+    number: int,
+    state: Mapping[str, Any],
+    fill: Callable[[pathlib.Path], None] = lambda path: None,
   ) -> None:
     """Writes a new checkpoint and removes the one before.
 
@@ -73,7 +74,8 @@ class Series:
     tf.train.Checkpoint(**learner.state).write(str(partial / 'learner'))
     fill(partial)
     (partial / _STATE).write_text(
-        json.dumps({'run': self._run, 'state': dict(state)}))
+      json.dumps({'run': self._run, 'state': dict(state)})
+    )
     partial.rename(final)
     if self.latest is not None:
       shutil.rmtree(self.latest)

@@ -15,6 +15,7 @@ class Configured(NamedTuple):
     preset: where these are from.
     custom: whether fields of the preset were changed.
   """
+
   method: str
   config: Any
   preset: str = 'default'
@@ -28,7 +29,7 @@ class Configured(NamedTuple):
 
 
 def configure(
-    method: str, preset: str = 'default', settings: Iterable[str] = (),
+  method: str, preset: str = 'default', settings: Iterable[str] = ()
 ) -> Configured:
   """Returns a method with its preset, changed as some texts say.
 

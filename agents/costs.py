@@ -22,9 +22,9 @@ from dfiv_ope.policies import finite
 # Name in the table -> method and what is changed of its config, so that all
 # updates of a measurement are of one kind.
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {}) for name in agents.LEARNERS if name != 'deepiv'},
-    'deepiv, values': ('deepiv', {'density_share': 1e-9}),
-    'deepiv, density': ('deepiv', {'density_share': 1. - 1e-9}),
+  **{name: (name, {}) for name in agents.LEARNERS if name != 'deepiv'},
+  'deepiv, values': ('deepiv', {'density_share': 1e-9}),
+  'deepiv, density': ('deepiv', {'density_share': 1.0 - 1e-9}),
 }
 _ROUNDS = 3
 _DISCOUNT = 0.99
@@ -45,6 +45,7 @@ class Cost:
     bare_products: the matrix products of it in numpy.
     megaflop: operations of these products, in millions.
   """
+
   learner: str
   unit: str
   one_graph: float
@@ -55,6 +56,7 @@ class Cost:
 
 class Log(NamedTuple):
   """A made-up log, and what is asked of it."""
+
   problem: bellman.Problem
   transitions: types.Transition
   rows: types.IVBatch
@@ -65,31 +67,34 @@ def make_log(count: int, num_observations: int, num_actions: int) -> Log:
   generator = np.random.default_rng(0)
   observation, later = generator.standard_normal((2, count, num_observations))
   transitions = types.Transition(
-      observation=tf.constant(observation, tf.float32),
-      action=tf.constant(
-          generator.integers(num_actions, size=count), tf.int32),
-      reward=tf.constant(generator.standard_normal(count), tf.float32),
-      discount=tf.constant(generator.random(count) > 0.1, tf.float32),
-      next_observation=tf.constant(later, tf.float32))
+    observation=tf.constant(observation, tf.float32),
+    action=tf.constant(generator.integers(num_actions, size=count), tf.int32),
+    reward=tf.constant(generator.standard_normal(count), tf.float32),
+    discount=tf.constant(generator.random(count) > 0.1, tf.float32),
+    next_observation=tf.constant(later, tf.float32),
+  )
   layers = [layers_lib.Dense(size) for size in _POLICY_NET]
   policy = finite.Greedy(
-      networks.Network(
-          (*layers, layers_lib.Dense(num_actions, None)),
-          input_size=num_observations, seed=0),
-      num_observations=num_observations)
+    networks.Network(
+      (*layers, layers_lib.Dense(num_actions, None)),
+      input_size=num_observations,
+      seed=0,
+    ),
+    num_observations=num_observations,
+  )
   problem = bellman.pose(
-      transitions, policy, discount=_DISCOUNT, num_actions=num_actions)
-  return Log(
-      problem, transitions, problem.rows(transitions, support=1))
+    transitions, policy, discount=_DISCOUNT, num_actions=num_actions
+  )
+  return Log(problem, transitions, problem.rows(transitions, support=1))
 
 
 def measure_all(
-    methods: Collection[str],
-    log: Log,
-    *,
-    updates: int,
-    batch_size: int,
-    progress: stages.Progress = stages.silent,
+  methods: Collection[str],
+  log: Log,
+  *,
+  updates: int,
+  batch_size: int,
+  progress: stages.Progress = stages.silent,
 ) -> list[Cost]:
   """Returns the cost of each of CASES that is one of some methods.
 
@@ -105,20 +110,23 @@ def measure_all(
   with progress('Learners', len(cases)) as update:
     for done, (label, (method, changes)) in enumerate(cases.items()):
       update(done, label)
-      measured.append(measure(
-          label, method, changes, log, updates=updates, batch_size=batch_size))
+      measured.append(
+        measure(
+          label, method, changes, log, updates=updates, batch_size=batch_size
+        )
+      )
       update(done + 1, label)
   return measured
 
 
 def measure(
-    learner: str,
-    method: str,
-    changes: Mapping[str, Any],
-    log: Log,
-    *,
-    updates: int,
-    batch_size: int,
+  learner: str,
+  method: str,
+  changes: Mapping[str, Any],
+  log: Log,
+  *,
+  updates: int,
+  batch_size: int,
 ) -> Cost:
   """Returns the cost of an agent with the paper's networks.
 
@@ -131,11 +139,12 @@ def measure(
     batch_size: rows of each of the two batches of an update.
   """
   config = dataclasses.replace(
-      agents.ENTRIES[method].configs['paper'], batch_size=batch_size, **changes)
-  agent: base.Agent = agents.load(method).make(
-      config, log.problem, seed=0)
+    agents.ENTRIES[method].configs['paper'], batch_size=batch_size, **changes
+  )
+  agent: base.Agent = agents.load(method).make(config, log.problem, seed=0)
   data = memory.InMemory(log.rows, batch_size=batch_size, seed=0)
   if not config.updates:
+
     def solve(count: int) -> None:
       for _ in range(count):
         agent.solve(data.parts)
@@ -143,8 +152,13 @@ def measure(
     recorded = flop_counter.record(lambda: solve(1))
     one_graph, bare = _seconds([solve, flop_counter.bare(recorded)], 1)
     return Cost(
-        learner=learner, unit='s/solve', one_graph=one_graph, call_each=None,
-        bare_products=bare, megaflop=flop_counter.megaflop(recorded))
+      learner=learner,
+      unit='s/solve',
+      one_graph=one_graph,
+      call_each=None,
+      bare_products=bare,
+      megaflop=flop_counter.megaflop(recorded),
+    )
 
   @tf.function
   def loop(count: tf.Tensor) -> None:
@@ -155,24 +169,36 @@ def measure(
   # As learners usually have it: transitions are shuffled one by one, and the
   # policy is asked anew for every batch.
   batches = iter(
-      tf.data.Dataset.from_tensor_slices(log.transitions)
-      .shuffle(len(log.transitions.action), seed=0).repeat()
-      .batch(batch_size, drop_remainder=True)
-      .map(lambda batch: log.problem.rows(batch, support=1)))
+    tf.data.Dataset.from_tensor_slices(log.transitions)
+    .shuffle(len(log.transitions.action), seed=0)
+    .repeat()
+    .batch(batch_size, drop_remainder=True)
+    .map(lambda batch: log.problem.rows(batch, support=1))
+  )
 
   def call_each(count: int) -> None:
     for _ in range(count):
       one(next(batches), next(batches))
 
   recorded = flop_counter.record(
-      lambda: agent.update(data.sample(), data.sample()))
+    lambda: agent.update(data.sample(), data.sample())
+  )
   times = _seconds(
-      [lambda count: loop(tf.constant(count)), call_each,
-       flop_counter.bare(recorded)], updates)
+    [
+      lambda count: loop(tf.constant(count)),
+      call_each,
+      flop_counter.bare(recorded),
+    ],
+    updates,
+  )
   return Cost(
-      learner=learner, unit='ms/update', one_graph=1e3 * times[0],
-      call_each=1e3 * times[1], bare_products=1e3 * times[2],
-      megaflop=flop_counter.megaflop(recorded))
+    learner=learner,
+    unit='ms/update',
+    one_graph=1e3 * times[0],
+    call_each=1e3 * times[1],
+    bare_products=1e3 * times[2],
+    megaflop=flop_counter.megaflop(recorded),
+  )
 
 
 def _seconds(runs: list[Callable[[int], None]], count: int) -> list[float]:

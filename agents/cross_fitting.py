@@ -27,6 +27,7 @@ class Fold(NamedTuple):
     rows: of these, their numbers.
     others: all other rows, their numbers.
   """
+
   episodes: np.ndarray
   rows: np.ndarray
   others: np.ndarray
@@ -39,12 +40,13 @@ class Values(NamedTuple):
     initial: v(s0) of each episode, [E].
     errors: r + gamma d v(s') - q(s, a) of each row, [N].
   """
+
   initial: types.FloatArray
   errors: types.FloatArray
 
 
 def folds(
-    task: task_lib.EvaluationTask, count: int, *, seed: types.Seed,
+  task: task_lib.EvaluationTask, count: int, *, seed: types.Seed
 ) -> list[Fold]:
   """Returns episodes in as many folds, drawn by a seed.
 
@@ -55,21 +57,28 @@ def folds(
   fold = propensities.folds(log.num_episodes, count, seed=seed)
   of_rows = fold[log.episodes]
   return [
-      Fold(np.flatnonzero(fold == each), np.flatnonzero(of_rows == each),
-           np.flatnonzero(of_rows != each))
-      for each in range(int(fold.max()) + 1)]
+    Fold(
+      np.flatnonzero(fold == each),
+      np.flatnonzero(of_rows == each),
+      np.flatnonzero(of_rows != each),
+    )
+    for each in range(int(fold.max()) + 1)
+  ]
 
 
-def parts(
-    task: task_lib.EvaluationTask, rows: np.ndarray) -> base.Parts:
+def parts(task: task_lib.EvaluationTask, rows: np.ndarray) -> base.Parts:
   """Returns what gives some rows of a log."""
   return memory.InMemory(
-      memory.take(task.rows, rows), batch_size=1, seed=0).parts
+    memory.take(task.rows, rows), batch_size=1, seed=0
+  ).parts
 
 
 def values(
-    config: entry.Config, task: task_lib.EvaluationTask,
-    held_out: list[Fold], *, seed: types.Seed,
+  config: entry.Config,
+  task: task_lib.EvaluationTask,
+  held_out: list[Fold],
+  *,
+  seed: types.Seed,
 ) -> Values:
   """Returns values of every row by LSTD-Q on the other folds.
 
@@ -93,15 +102,24 @@ def values(
   found = Values(np.zeros(log.num_episodes), np.zeros(len(log)))
   for place, each in enumerate(held_out):
     if isinstance(agent, lstd.LSTD):
-      agent.solve_sums(ridge.merge(
-          *(other for index, other in enumerate(sums) if index != place)))
+      agent.solve_sums(
+        ridge.merge(
+          *(other for index, other in enumerate(sums) if index != place)
+        )
+      )
     else:
       agent.solve(parts(task, each.others))
     found.errors[each.rows] = np.concatenate(
-        [errors(rows)[:, 0] for rows in parts(task, each.rows)()])
-    found.initial[each.episodes] = np.concatenate([
-        agent.predict(decision)[:, 0] for decision in problem.target.in_parts(
-            tf.gather(task.initial_observations, each.episodes))])
+      [errors(rows)[:, 0] for rows in parts(task, each.rows)()]
+    )
+    found.initial[each.episodes] = np.concatenate(
+      [
+        agent.predict(decision)[:, 0]
+        for decision in problem.target.in_parts(
+          tf.gather(task.initial_observations, each.episodes)
+        )
+      ]
+    )
   return Values(*(problem.value_scale * each for each in found))
 
 
@@ -111,8 +129,12 @@ def is_table(config: entry.Config, task: task_lib.EvaluationTask) -> bool:
 
 
 def answer(
-    task: task_lib.EvaluationTask, found: Values, weights: types.FloatArray,
-    metrics: Mapping[str, float], *, value: float | None = None,
+  task: task_lib.EvaluationTask,
+  found: Values,
+  weights: types.FloatArray,
+  metrics: Mapping[str, float],
+  *,
+  value: float | None = None,
 ) -> direct.Direct:
   """Returns E v(s0) + sum w e, or what is added to another value.
 
@@ -132,17 +154,20 @@ def answer(
   each = found.initial / log.num_episodes + where.total(weights * found.errors)
   total, episodes = float(np.sum(each)), np.abs(where.total(weights))
   return direct.answer(
-      weighing.Weighed(
-          value=total if value is None else value, added=each - each.mean(),
-          effective_episodes=_effective(episodes),
-          largest_share=float(episodes.max() / (episodes.sum() or 1.)),
-          # The weights of a discount of 0 would sum to one.
-          mean_weight=float('nan')),
-      {'effective_share': _effective(weights) / len(log), **metrics},
-      0. if value is None else total - value)
+    weighing.Weighed(
+      value=total if value is None else value,
+      added=each - each.mean(),
+      effective_episodes=_effective(episodes),
+      largest_share=float(episodes.max() / (episodes.sum() or 1.0)),
+      # The weights of a discount of 0 would sum to one.
+      mean_weight=float('nan'),
+    ),
+    {'effective_share': _effective(weights) / len(log), **metrics},
+    0.0 if value is None else total - value,
+  )
 
 
 def _effective(weights: types.FloatArray) -> float:
   """Returns (sum w)^2 / sum w^2; 0 if all are 0."""
   squares = float(np.sum(np.square(weights)))
-  return float(np.sum(weights)) ** 2 / squares if squares else 0.
+  return float(np.sum(weights)) ** 2 / squares if squares else 0.0

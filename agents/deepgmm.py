@@ -36,52 +36,61 @@ class Structural(snt.Module):
     super().__init__('structural')
     self._network = network
     self._mean = mean
-    self._offset = tf.Variable(0., name='offset')
+    self._offset = tf.Variable(0.0, name='offset')
 
   def __call__(
-      self, step: bellman.Step, *, is_training: bool = False,
+    self, step: bellman.Step, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns q(s, a) - gamma d E_pi q(s', .), [B, 1]."""
     return bellman.difference(
-        lambda decision: self.q(decision, is_training=is_training), step)
+      lambda decision: self.q(decision, is_training=is_training), step
+    )
 
   def q(
-      self, decision: decisions.Decision, *, is_training: bool = False,
+    self, decision: decisions.Decision, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns the value of decisions, [B, 1]."""
-    return self._mean + self._offset + self._network(
-        decision, is_training=is_training)
+    return (
+      self._mean
+      + self._offset
+      + self._network(decision, is_training=is_training)
+    )
 
 
 class DeepGMM(base.Agent):
   """The game, and the average of what q was in it."""
 
   def __init__(
-      self,
-      config: Config,
-      *,
-      make_structural: Callable[[], Structural],
-      critic: Network,
+    self,
+    config: Config,
+    *,
+    make_structural: Callable[[], Structural],
+    critic: Network,
   ):
     """Initialises the agent; `make_structural` returns equal functions."""
     super().__init__('deepgmm')
     self.config: Config = config
     self._game = deepgmm_update.DeepGMM(
-        config, treatment_nets=[make_structural()], instrument_nets=[critic])
+      config, treatment_nets=[make_structural()], instrument_nets=[critic]
+    )
     self._present = self._game.structurals[0].network
     self._average = (
-        self._present if config.average_rate == 1. else make_structural())
+      self._present if config.average_rate == 1.0 else make_structural()
+    )
 
   def update(
-      self, first: types.IVBatch, second: types.IVBatch,
+    self, first: types.IVBatch, second: types.IVBatch
   ) -> Mapping[str, tf.Tensor]:
     """Makes the critic's steps and one of q, the last of each together."""
     for _ in range(self.config.critic_steps - 1):
       self._game.critic_step(0, first)
     value = self._game.joint_step(0, second)
     if self._average is not self._present:
-      pairs = zip(self._average.trainable_variables,
-                  self._present.trainable_variables, strict=True)
+      pairs = zip(
+        self._average.trainable_variables,
+        self._present.trainable_variables,
+        strict=True,
+      )
       for average, present in pairs:
         average.assign_add(self.config.average_rate * (present - average))
     return {'game_value': value}
@@ -97,17 +106,20 @@ class DeepGMM(base.Agent):
     return self._average.q(decision)
 
 
-def make(
-    config: Config, problem: bellman.Problem, *, seed: int) -> DeepGMM:
+def make(config: Config, problem: bellman.Problem, *, seed: int) -> DeepGMM:
   """Returns the agent of a problem."""
 
   def network(
-      layers: tuple[layers_lib.Layer, ...], seed: types.Seed) -> Network:
+    layers: tuple[layers_lib.Layer, ...], seed: types.Seed
+  ) -> Network:
     return decisions.value_network(
-        layers, spaces=problem.spaces, per_action=config.per_action, seed=seed)
+      layers, spaces=problem.spaces, per_action=config.per_action, seed=seed
+    )
 
   return DeepGMM(
-      config,
-      make_structural=lambda: Structural(
-          network(config.treatment_net, (seed, 0)), problem.value_mean),
-      critic=network(config.instrument_net, (seed, 1)))
+    config,
+    make_structural=lambda: Structural(
+      network(config.treatment_net, (seed, 0)), problem.value_mean
+    ),
+    critic=network(config.instrument_net, (seed, 1)),
+  )

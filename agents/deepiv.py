@@ -29,16 +29,17 @@ CONFIGS = entry.CONFIGS
 
 class DeepIV(base.Agent):
   """A density of the next state and the values that agree with it."""
+
   config: Config
 
   def __init__(
-      self,
-      config: Config,
-      problem: bellman.Problem,
-      density_net: snt.Module,
-      value_net: snt.Module,
-      *,
-      seed: int,
+    self,
+    config: Config,
+    problem: bellman.Problem,
+    density_net: snt.Module,
+    value_net: snt.Module,
+    *,
+    seed: int,
   ):
     """Initialises the agent.
 
@@ -54,19 +55,26 @@ class DeepIV(base.Agent):
     self.config = config
     self._problem = problem
     self._density = descent.Descent(
-        density_net, optimizers.Adam,
-        rate=config.density_rate, decay=config.density_decay)
+      density_net,
+      optimizers.Adam,
+      rate=config.density_rate,
+      decay=config.density_decay,
+    )
     self._values = descent.Descent(
-        value_net, optimizers.Adam,
-        rate=config.response_rate, decay=config.response_decay)
+      value_net,
+      optimizers.Adam,
+      rate=config.response_rate,
+      decay=config.response_decay,
+    )
     self._unit = tf.Variable(
-        tf.ones([problem.num_observations]), trainable=False)
+      tf.ones([problem.num_observations]), trainable=False
+    )
     self._done = tf.Variable(0, dtype=tf.int64, trainable=False)
     # Philox: the same numbers on every machine and in every tf.function.
     self._generator = tf.random.Generator.from_seed(seed, alg='philox')
 
   def update(
-      self, first: types.IVBatch, second: types.IVBatch,
+    self, first: types.IVBatch, second: types.IVBatch
   ) -> Mapping[str, tf.Tensor]:
     """Trains the density on `first`, or later the values on `second`.
 
@@ -75,16 +83,17 @@ class DeepIV(base.Agent):
     self._done.assign_add(1)
     zero = tf.zeros([])
     density_loss, value_loss = tf.cond(
-        self._done <= round(self.config.density_share * self.config.updates),
-        lambda: (self.density_step(first.treatment), zero),
-        lambda: (zero, self.value_step(second)))
+      self._done <= round(self.config.density_share * self.config.updates),
+      lambda: (self.density_step(first.treatment), zero),
+      lambda: (zero, self.value_step(second)),
+    )
     return {'density_loss': density_loss, 'value_loss': value_loss}
 
   def anneal(self, share: float) -> None:
     if self.config.falling_rates:
       turn = self.config.density_share
-      self._density.anneal(min(share / turn, 1.))
-      self._values.anneal(max((share - turn) / (1. - turn), 0.))
+      self._density.anneal(min(share / turn, 1.0))
+      self._values.anneal(max((share - turn) / (1.0 - turn), 0.0))
 
   def density_step(self, step: bellman.Step) -> tf.Tensor:
     """Makes a gradient step on the density; returns the loss, []."""
@@ -92,16 +101,18 @@ class DeepIV(base.Agent):
       # The first batch tells the spread of each entry.
       expand = self._problem.observations.expand
       change = tf.where(
-          step.continuation > 0.,
-          expand(step.later.observation) - expand(step.now.observation), 0.)
+        step.continuation > 0.0,
+        expand(step.later.observation) - expand(step.now.observation),
+        0.0,
+      )
       spread = tf.sqrt(tf.reduce_mean(tf.square(change), axis=0))
-      self._unit.assign(tf.where(
-          (self._done == 1) & (spread > 0.), spread, self._unit))
-    return self._density.step(
-        lambda: self.density_loss(step, is_training=True))
+      self._unit.assign(
+        tf.where((self._done == 1) & (spread > 0.0), spread, self._unit)
+      )
+    return self._density.step(lambda: self.density_loss(step, is_training=True))
 
   def density_loss(
-      self, step: bellman.Step, *, is_training: bool = False,
+    self, step: bellman.Step, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns the mean of -log p(s', d | s, a): [].
 
@@ -111,80 +122,92 @@ class DeepIV(base.Agent):
     mixture, logit = self._model(step.now, is_training=is_training)
     # The environment's discount, which is 1 wherever an episode goes on, or
     # less if it has discounts of its own.
-    going_on = tf.math.divide_no_nan(
-        step.continuation, self._problem.discount)
+    going_on = tf.math.divide_no_nan(step.continuation, self._problem.discount)
     expand = self._problem.observations.expand
     target = expand(step.later.observation)
     if self.config.predict_change:
       target = (target - expand(step.now.observation)) / self._unit
-    end = tf.nn.sigmoid_cross_entropy_with_logits(1. - going_on, logit)
+    end = tf.nn.sigmoid_cross_entropy_with_logits(1.0 - going_on, logit)
     return tf.reduce_mean(end) - tf.reduce_mean(
-        going_on[:, 0] * deepiv_mixture.log_density(mixture, target))
+      going_on[:, 0] * deepiv_mixture.log_density(mixture, target)
+    )
 
   def value_step(self, batch: types.IVBatch) -> tf.Tensor:
     """Makes a gradient step on the values; returns the loss, []."""
     step = self.imagine(
-        batch.instrument, 2 * self.config.samples,
-        support=batch.treatment.later.actions.shape[1])
+      batch.instrument,
+      2 * self.config.samples,
+      support=batch.treatment.later.actions.shape[1],
+    )
     return self._values.step(
-        lambda: self.value_loss(step, batch.outcome, is_training=True))
+      lambda: self.value_loss(step, batch.outcome, is_training=True)
+    )
 
   def imagine(
-      self, now: decisions.Decision, count: int, *,
-      support: int | None = None,
+    self, now: decisions.Decision, count: int, *, support: int | None = None
   ) -> bellman.Step:
     """Returns `count` draws of where each step leads."""
     mixture, logit = self._model(now)
     later = deepiv_mixture.draw(
-        mixture, count, self._generator,
-        rows_per_noise=self.config.rows_per_noise)
+      mixture, count, self._generator, rows_per_noise=self.config.rows_per_noise
+    )
     if self.config.predict_change:
-      later = self._problem.observations.expand(
-          now.observation) + self._unit * later
+      later = (
+        self._problem.observations.expand(now.observation) + self._unit * later
+      )
     return self._problem.imagine(
-        now, later, tf.sigmoid(-logit), support=support)
+      now, later, tf.sigmoid(-logit), support=support
+    )
 
   def value_loss(
-      self, step: bellman.Step, outcome: tf.Tensor, *,
-      is_training: bool = False,
+    self, step: bellman.Step, outcome: tf.Tensor, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns the two-sample loss of an even number of draws: []."""
     first, second = tf.split(
-        bellman.drawn_difference(
-            lambda decision: self._value(decision, is_training=is_training),
-            step), 2)
+      bellman.drawn_difference(
+        lambda decision: self._value(decision, is_training=is_training), step
+      ),
+      2,
+    )
     return deepiv_update.two_sample_loss(outcome, first, second)
 
   def predict(self, decision: decisions.Decision) -> tf.Tensor:
     return self._value(decision)
 
   def _value(
-      self, decision: decisions.Decision, *, is_training: bool = False,
+    self, decision: decisions.Decision, *, is_training: bool = False
   ) -> tf.Tensor:
     return self._problem.value_mean + self._values.network(
-        decision, is_training=is_training)
+      decision, is_training=is_training
+    )
 
   def _model(
-      self, now: decisions.Decision, *, is_training: bool = False,
+    self, now: decisions.Decision, *, is_training: bool = False
   ) -> tuple[deepiv_mixture.Mixture, tf.Tensor]:
     """Returns the density of s' and the logit of the end, [B, 1]."""
     outputs = self._density.network(now, is_training=is_training)
     return deepiv_mixture.from_outputs(
-        outputs[:, :-1], self.config.components,
-        self.config.min_scale), outputs[:, -1:]
+      outputs[:, :-1], self.config.components, self.config.min_scale
+    ), outputs[:, -1:]
 
 
 def make(
-    config: Config, problem: bellman.Problem, *, seed: types.Seed,
+  config: Config, problem: bellman.Problem, *, seed: types.Seed
 ) -> DeepIV:
   """Returns the agent of a problem."""
   seeds = [int(each) for each in np.random.SeedSequence(seed).generate_state(3)]
   outputs = 1 + deepiv_mixture.output_size(
-      config.components, problem.num_observations)
+    config.components, problem.num_observations
+  )
   value_net = decisions.value_network(
-      config.value_net, spaces=problem.spaces, per_action=config.per_action,
-      seed=seeds[1])
+    config.value_net,
+    spaces=problem.spaces,
+    per_action=config.per_action,
+    seed=seeds[1],
+  )
   density_net = decisions.Joint(
-      (*config.density_net, layers.Dense(outputs, None)), seed=seeds[0],
-      spaces=problem.spaces)
+    (*config.density_net, layers.Dense(outputs, None)),
+    seed=seeds[0],
+    spaces=problem.spaces,
+  )
   return DeepIV(config, problem, density_net, value_net, seed=seeds[2])

@@ -47,6 +47,7 @@ class Psi(NamedTuple):
     known: K = psi(s, a), [B, d1].
     change: C = -gamma d psi(s', pi), [B, d1].
   """
+
   known: tf.Tensor
   change: tf.Tensor
 
@@ -58,23 +59,30 @@ class DFIV(base.Agent):
   """
 
   def __init__(
-      self, config: Config, *, treatment_net: snt.Module,
-      instrument_net: snt.Module):
+    self,
+    config: Config,
+    *,
+    treatment_net: snt.Module,
+    instrument_net: snt.Module,
+  ):
     """Initialises the agent; the last columns of both nets are constants."""
     super().__init__('dfiv')
     self.config: Config = config
     self.treatment = descent.Descent(
-        treatment_net, optimizers.Adam, rate=config.treatment_learning_rate)
+      treatment_net, optimizers.Adam, rate=config.treatment_learning_rate
+    )
     self.instrument = descent.Descent(
-        instrument_net, optimizers.Adam, rate=config.learning_rate)
+      instrument_net, optimizers.Adam, rate=config.learning_rate
+    )
     self.covariate = None
     self._weights = tf.Variable(
-        tf.zeros([treatment_net.output_size, 1], tf.float64), trainable=False)
+      tf.zeros([treatment_net.output_size, 1], tf.float64), trainable=False
+    )
 
   # AutoGraph has nothing to convert here, and would take seconds to see that.
   @tf.autograph.experimental.do_not_convert
   def update(
-      self, first: types.IVBatch, second: types.IVBatch,
+    self, first: types.IVBatch, second: types.IVBatch
   ) -> Mapping[str, tf.Tensor]:
     """Makes one iteration of Algorithm 1."""
     return dfiv_algorithm.iterate(self, self.config, first, second)
@@ -94,8 +102,7 @@ class DFIV(base.Agent):
     known, change = of.treatment
     if not self.config.included_instruments:
       return of.instrument, change
-    return (tf.concat([of.instrument, known[:, :-1]], axis=1),
-            known + change)
+    return (tf.concat([of.instrument, known[:, :-1]], axis=1), known + change)
 
   def design(self, treatment: tf.Tensor, of: types.IVBatch) -> tf.Tensor:
     if self.config.included_instruments:
@@ -110,21 +117,24 @@ class DFIV(base.Agent):
     """Solves for u on the whole log; cross-fitted halves give a loss."""
     halves = base.half_sums(self._sums, parts)
     held_out = [
-        held_out_loss(self.config, fitted, judge)
-        for fitted, judge in (halves, halves[::-1])]
+      held_out_loss(self.config, fitted, judge)
+      for fitted, judge in (halves, halves[::-1])
+    ]
     self._weights.assign(stage2_weights(self.config, ridge.merge(*halves)))
-    return {'held_out_stage2_loss': sum(held_out) / 2.}
+    return {'held_out_stage2_loss': sum(held_out) / 2.0}
 
   def predict(self, decision: decisions.Decision) -> tf.Tensor:
     return differentiable.predict(
-        self.treatment.network(decision), self._weights)
+      self.treatment.network(decision), self._weights
+    )
 
   @tf.function(autograph=False, reduce_retracing=True)
   def _sums(self, rows: types.IVBatch) -> ridge.Sums:
     known, change = self.psi(rows)
     return differentiable.sums(
-        tf.concat([self.phi(rows), known], axis=1),
-        tf.concat([known + change, rows.outcome], axis=1))
+      tf.concat([self.phi(rows), known], axis=1),
+      tf.concat([known + change, rows.outcome], axis=1),
+    )
 
 
 def stage1_weights(config: Config, total: ridge.Sums) -> types.FloatArray:
@@ -136,19 +146,22 @@ def stage1_weights(config: Config, total: ridge.Sums) -> types.FloatArray:
   """
   treatment = ridge.targets(total, slice(None, -1))
   if config.included_instruments:
-    return np.asarray(ridge.solve_sums(
-        treatment, config.solve_penalty, intercept=True))
+    return np.asarray(
+      ridge.solve_sums(treatment, config.solve_penalty, intercept=True)
+    )
   gram, moment = np.asarray(total.gram), np.asarray(treatment.moment)
   size = len(moment) - moment.shape[1]  # d2
   columns = np.r_[:size, len(moment) - 1]  # phi and the constant
   change = ridge.Sums(
-      gram=gram[np.ix_(columns, columns)],
-      moment=moment[columns] - gram[columns, size:],
-      square=treatment.square,  # not used
-      count=total.count)
+    gram=gram[np.ix_(columns, columns)],
+    moment=moment[columns] - gram[columns, size:],
+    square=treatment.square,  # not used
+    count=total.count,
+  )
   weights = np.eye(len(moment))[:, size:]
-  weights[columns] += np.asarray(ridge.solve_sums(
-      change, config.solve_penalty, intercept=True))
+  weights[columns] += np.asarray(
+    ridge.solve_sums(change, config.solve_penalty, intercept=True)
+  )
   return weights
 
 
@@ -174,21 +187,28 @@ def stage2_weights(config: Config, total: ridge.Sums) -> types.FloatArray:
   """
   size = total.moment.shape[0] - total.moment.shape[1] + 1  # d2
   known = total._replace(
-      gram=total.gram[size:, size:], moment=total.moment[size:])
+    gram=total.gram[size:, size:], moment=total.moment[size:]
+  )
   if config.solve == LSTD:
     return just_identified.solve(known, config.solve_penalty).weights
   predicted = ridge.project(total, stage1_weights(config, total))
   if config.solve == MOMENT:
     # K'K tells the size of the values K u.
     return just_identified.solve(
-        predicted._replace(gram=known.gram), config.solve_penalty).weights
-  return np.asarray(ridge.solve_sums(
-      ridge.targets(predicted, slice(-1, None)), config.solve_penalty,
-      intercept=True))
+      predicted._replace(gram=known.gram), config.solve_penalty
+    ).weights
+  return np.asarray(
+    ridge.solve_sums(
+      ridge.targets(predicted, slice(-1, None)),
+      config.solve_penalty,
+      intercept=True,
+    )
+  )
 
 
 def held_out_loss(
-    config: Config, fitted: ridge.Sums, held_out: ridge.Sums) -> float:
+  config: Config, fitted: ridge.Sums, held_out: ridge.Sums
+) -> float:
   """Returns the stage-2 loss, Eq. (8) without penalty, on other rows.
 
   Args:
@@ -197,30 +217,35 @@ def held_out_loss(
     held_out: sums of the other rows.
   """
   predicted = ridge.project(held_out, stage1_weights(config, fitted))
-  return float(ridge.mean_squared_error(
-      ridge.targets(predicted, slice(-1, None)),
-      stage2_weights(config, fitted)))
+  return float(
+    ridge.mean_squared_error(
+      ridge.targets(predicted, slice(-1, None)), stage2_weights(config, fitted)
+    )
+  )
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: int) -> DFIV:
   """Returns the agent of a problem."""
   nets = [
-      _network(layers, config.per_action, problem, (seed, index))
-      for index, layers in enumerate(
-          (config.treatment_net, config.instrument_net))]
+    _network(layers, config.per_action, problem, (seed, index))
+    for index, layers in enumerate(
+      (config.treatment_net, config.instrument_net)
+    )
+  ]
   return DFIV(config, treatment_net=nets[0], instrument_net=nets[1])
 
 
 def _network(
-    layers: tuple[layers_lib.Layer, ...],
-    per_action: bool,
-    problem: bellman.Problem,
-    seed: types.Seed,
+  layers: tuple[layers_lib.Layer, ...],
+  per_action: bool,
+  problem: bellman.Problem,
+  seed: types.Seed,
 ) -> snt.Module:
   spaces = problem.spaces
   state = decisions.StateNetwork(layers, states=spaces.states, seed=seed)
   columns = (state.output_size + 1) * spaces.num_actions
   if per_action and 0 < columns <= _MOST_COLUMNS:
     return decisions.Outer(
-        state, state_size=state.output_size, num_actions=spaces.num_actions)
+      state, state_size=state.output_size, num_actions=spaces.num_actions
+    )
   return decisions.Joint(layers, spaces=spaces, seed=seed, constant=True)

@@ -35,11 +35,12 @@ class Direct(NamedTuple):
     correction: what the log says is missing from the value.
     draw_error: standard error by what was simulated.
   """
+
   value: float
   added: types.FloatArray
   metrics: Mapping[str, float]
-  correction: float = 0.
-  draw_error: float = 0.
+  correction: float = 0.0
+  draw_error: float = 0.0
 
 
 class Weights(NamedTuple):
@@ -51,14 +52,14 @@ class Weights(NamedTuple):
     discounts: what a reward of each step counts at the start, [N].
     metrics: what is known of the ratios.
   """
+
   where: weighing.Layout
   logs: types.FloatArray
   discounts: types.FloatArray
   metrics: Mapping[str, float]
 
 
-def weights(
-    config: entry.Config, task: task_lib.EvaluationTask) -> Weights:
+def weights(config: entry.Config, task: task_lib.EvaluationTask) -> Weights:
   """Returns the weights of a log.
 
   Args:
@@ -73,13 +74,17 @@ def weights(
   log = task.log
   where = weighing.layout(log.episodes)
   return Weights(
-      where,
-      weighing.cumulative(
-          task.log_ratios(config.folds), where, cap=config.cap),
-      episode_returns.weights_of_all(
-          log.discount, np.asarray(log.transitions.discount), where.starts),
-      {'estimated_propensities': float(
-          task.behaviour_of_others(config.folds).estimated)})
+    where,
+    weighing.cumulative(task.log_ratios(config.folds), where, cap=config.cap),
+    episode_returns.weights_of_all(
+      log.discount, np.asarray(log.transitions.discount), where.starts
+    ),
+    {
+      'estimated_propensities': float(
+        task.behaviour_of_others(config.folds).estimated
+      )
+    },
+  )
 
 
 def require_ends(task: task_lib.EvaluationTask) -> None:
@@ -90,20 +95,22 @@ def require_ends(task: task_lib.EvaluationTask) -> None:
   """
   log = task.log
   left = episode_returns.remaining_of_all(
-      log.discount, np.asarray(log.transitions.discount),
-      weighing.layout(log.episodes).starts)
+    log.discount,
+    np.asarray(log.transitions.discount),
+    weighing.layout(log.episodes).starts,
+  )
   cut = left >= _NEGLIGIBLE
   if cut.any():
     raise UnanswerableError(
-        f'{int(cut.sum()):,} of {len(left):,} episodes are truncated, and the '
-        f'rewards that would follow count up to {100. * left.max():.0f} %. '
-        'Weights of what was logged cannot tell them: use dr, lstd or fqe, '
-        'which estimate what follows.')
+      f'{int(cut.sum()):,} of {len(left):,} episodes are truncated, and the '
+      f'rewards that would follow count up to {100.0 * left.max():.0f} %. '
+      'Weights of what was logged cannot tell them: use dr, lstd or fqe, '
+      'which estimate what follows.'
+    )
 
 
 def answer(
-    found: weighing.Weighed, metrics: Mapping[str, float],
-    correction: float = 0.,
+  found: weighing.Weighed, metrics: Mapping[str, float], correction: float = 0.0
 ) -> Direct:
   """Returns a weighed value as an estimate.
 
@@ -112,13 +119,21 @@ def answer(
   """
   if not np.isfinite(found.value) or not np.all(np.isfinite(found.added)):
     raise UnanswerableError(
-        'The weights of episodes, products of all their ratios, are too large '
-        'to be numbers. Set a cap (--set cap=100), or use a weighted form '
-        '(wis, wpdis, wdr) or lstd.')
+      'The weights of episodes, products of all their ratios, are too large '
+      'to be numbers. Set a cap (--set cap=100), or use a weighted form '
+      '(wis, wpdis, wdr) or lstd.'
+    )
   known = {
-      'effective_episodes': found.effective_episodes,
-      'largest_weight_share': found.largest_share,
-      'mean_weight': found.mean_weight}
-  return Direct(found.value, found.added, {
+    'effective_episodes': found.effective_episodes,
+    'largest_weight_share': found.largest_share,
+    'mean_weight': found.mean_weight,
+  }
+  return Direct(
+    found.value,
+    found.added,
+    {
       **{name: value for name, value in known.items() if np.isfinite(value)},
-      **metrics}, correction)
+      **metrics,
+    },
+    correction,
+  )

@@ -19,6 +19,7 @@ class Ingredients(NamedTuple):
     values: q and v, cross-fitted.
     held_out: the folds of q.
   """
+
   weights: direct.Weights
   values: cross_fitting.Values
   held_out: list[cross_fitting.Fold]
@@ -29,17 +30,21 @@ class Ingredients(NamedTuple):
     return float(np.mean(self.values.initial))
 
   def weigh(
-      self, *, normalised: bool, until: int | None = None,
+    self, *, normalised: bool, until: int | None = None
   ) -> weighing.Weighed:
     """Returns DR, or WDR if `normalised`; arguments as in `of_steps`."""
     return weighing.of_steps(
-        self.weights.logs, self.weights.discounts * self.values.errors,
-        self.weights.where, normalised=normalised, until=until,
-        initial=self.values.initial)
+      self.weights.logs,
+      self.weights.discounts * self.values.errors,
+      self.weights.where,
+      normalised=normalised,
+      until=until,
+      initial=self.values.initial,
+    )
 
 
 def prepare(
-    config: entry.Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: entry.Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> Ingredients:
   """Returns weights and cross-fitted values.
 
@@ -56,13 +61,16 @@ def prepare(
   weights = direct.weights(config, task)
   held_out = cross_fitting.folds(task, config.folds, seed=seed)
   return Ingredients(
-      weights, cross_fitting.values(config, task, held_out, seed=seed),
-      held_out)
+    weights, cross_fitting.values(config, task, held_out, seed=seed), held_out
+  )
 
 
 def answer(
-    found: Ingredients, weighed: weighing.Weighed, *, correction: float = 0.,
+  found: Ingredients, weighed: weighing.Weighed, *, correction: float = 0.0
 ) -> direct.Direct:
   """Returns an estimate, with the value of the model beside it."""
-  return direct.answer(weighed, {
-      **found.weights.metrics, 'model_value': found.model_value}, correction)
+  return direct.answer(
+    weighed,
+    {**found.weights.metrics, 'model_value': found.model_value},
+    correction,
+  )

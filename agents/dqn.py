@@ -23,10 +23,10 @@ Config = entry.Config
 
 
 def double_q_error(
-    values: tf.Tensor,
-    next_values: tf.Tensor,
-    next_target_values: tf.Tensor,
-    transition: types.Transition,
+  values: tf.Tensor,
+  next_values: tf.Tensor,
+  next_target_values: tf.Tensor,
+  transition: types.Transition,
 ) -> tf.Tensor:
   """Returns r + d Q'(s', argmax_a Q(s', a)) - Q(s, a), [B].
 
@@ -47,8 +47,13 @@ class QNetwork(tf.Module):
   """A multi-layer perceptron on scaled observations, [B, D] -> [B, A]."""
 
   def __init__(
-      self, scale: rounds.RunningScale, *, hidden: Sequence[int],
-      num_actions: int, seed: int):
+    self,
+    scale: rounds.RunningScale,
+    *,
+    hidden: Sequence[int],
+    num_actions: int,
+    seed: int,
+  ):
     super().__init__('q_network')
     self._scale = scale
     layers = [layers_lib.Dense(size) for size in hidden]
@@ -63,12 +68,12 @@ class DQNLearner(rounds.Learner):
   """Learns a Q-network from the batches of a replay."""
 
   def __init__(
-      self,
-      config: Config,
-      source: replay.Replay,
-      *,
-      sizes: rollout.Sizes,
-      seed: int,
+    self,
+    config: Config,
+    source: replay.Replay,
+    *,
+    sizes: rollout.Sizes,
+    seed: int,
   ):
     """Builds the networks.
 
@@ -79,11 +84,15 @@ class DQNLearner(rounds.Learner):
       seed: of the weights.
     """
     make_network = functools.partial(
-        QNetwork, hidden=config.hidden, num_actions=sizes.num_actions,
-        seed=seed)
+      QNetwork, hidden=config.hidden, num_actions=sizes.num_actions, seed=seed
+    )
     super().__init__(
-        config, source, make_network,
-        num_observations=sizes.num_observations, categories=sizes.categories)
+      config,
+      source,
+      make_network,
+      num_observations=sizes.num_observations,
+      categories=sizes.categories,
+    )
     self._sizes = sizes
     self._period = config.target_period
     self._target_network = make_network(self.scale)
@@ -91,18 +100,18 @@ class DQNLearner(rounds.Learner):
 
   def policy(self, network: QNetwork) -> finite.Greedy:
     """Returns the policy of a network."""
-    return finite.Greedy(
-        network, num_observations=self._sizes.num_observations)
+    return finite.Greedy(network, num_observations=self._sizes.num_observations)
 
   def _update(self, batch: types.Transition) -> tf.Tensor:
     """One update of the Q-network."""
     variables = self.network.trainable_variables
     with tf.GradientTape() as tape:
       error = double_q_error(
-          self.network(batch.observation),
-          self.network(batch.next_observation),
-          self._target_network(batch.next_observation),
-          batch)
+        self.network(batch.observation),
+        self.network(batch.next_observation),
+        self._target_network(batch.next_observation),
+        batch,
+      )
       loss = 0.5 * tf.reduce_mean(tf.square(error))
     self._optimizer.apply(tape.gradient(loss, variables), variables)
     self._updates.assign_add(1)
@@ -112,17 +121,19 @@ class DQNLearner(rounds.Learner):
   def _copy(self) -> None:
     """Makes the target network the present one."""
     for target, source in zip(
-        self._target_network.trainable_variables,
-        self.network.trainable_variables, strict=True):
+      self._target_network.trainable_variables,
+      self.network.trainable_variables,
+      strict=True,
+    ):
       target.assign(source)
 
   @property
   def state(self) -> dict[str, savers.Checkpointable]:
     """What a checkpoint must hold to go on exactly as before."""
     return {
-        **super().state,
-        'target_network': self._target_network,
-        'optimizer': self._optimizer,
+      **super().state,
+      'target_network': self._target_network,
+      'optimizer': self._optimizer,
     }
 
 
@@ -142,15 +153,14 @@ class ExploringActor:
     """
     copies = config.episodes_per_round
     self._config = config
-    self._epsilon = 1.
+    self._epsilon = 1.0
     self._values = tf.function(learner.network)
     self._generators = [np.random.default_rng(0)] * copies
     self._held: list[int | None] = [None] * copies
 
   def begin_round(self, done: float, *, warm: bool) -> None:
     """Sets how much is explored, given the share of the run that is done."""
-    self._epsilon = (
-        max(self._config.epsilon, 1. - 2. * done) if warm else 1.)
+    self._epsilon = max(self._config.epsilon, 1.0 - 2.0 * done) if warm else 1.0
 
   def begin(self, slot: int, seed: int) -> None:
     self._generators[slot] = np.random.default_rng(seed)
@@ -164,7 +174,8 @@ class ExploringActor:
       if self._held[slot] is None or generator.random() >= self._config.hold:
         explores = generator.random() < self._epsilon
         self._held[slot] = (
-            int(generator.integers(values.shape[1])) if explores else None)
+          int(generator.integers(values.shape[1])) if explores else None
+        )
       if self._held[slot] is not None:
         actions[slot] = self._held[slot]
     return actions

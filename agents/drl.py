@@ -20,16 +20,28 @@ CONFIGS = entry.CONFIGS
 
 
 def estimate(
-    config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> direct.Direct:
   """Returns the estimate."""
   held_out = cross_fitting.folds(task, config.folds, seed=seed)
   values = cross_fitting.values(config, task, held_out, seed=seed)
   found = visitation.weights(
-      config, task, held_out, seed=seed,
-      penalties=(config.weight_prior_rows
-                 if cross_fitting.is_table(config, task)
-                 else config.weight_penalties))
-  return cross_fitting.answer(task, values, found.rows, {
+    config,
+    task,
+    held_out,
+    seed=seed,
+    penalties=(
+      config.weight_prior_rows
+      if cross_fitting.is_table(config, task)
+      else config.weight_penalties
+    ),
+  )
+  return cross_fitting.answer(
+    task,
+    values,
+    found.rows,
+    {
       'weight_penalty': found.penalty,
-      'model_value': float(np.mean(values.initial))})
+      'model_value': float(np.mean(values.initial)),
+    },
+  )

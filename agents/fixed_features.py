@@ -20,14 +20,14 @@ Features = decisions.Outer | wave_features.Together
 class Linear(base.Agent):
   """An agent whose values are linear in fixed features; `solve` is its own."""
 
-  def __init__(
-      self, name: str, config: base.Config, features_: Features):
+  def __init__(self, name: str, config: base.Config, features_: Features):
     """Initialises the agent with weights of zero."""
     super().__init__(name)
     self.config = config
     self._features = features_
     self._weights = tf.Variable(
-        tf.zeros([features_.output_size, 1], tf.float64), trainable=False)
+      tf.zeros([features_.output_size, 1], tf.float64), trainable=False
+    )
 
   @property
   def features(self) -> Features:
@@ -45,8 +45,10 @@ class Linear(base.Agent):
 
 
 def make(
-    problem: bellman.Problem, settings: random_features.Settings, *,
-    seed: types.Seed,
+  problem: bellman.Problem,
+  settings: random_features.Settings,
+  *,
+  seed: types.Seed,
 ) -> Features:
   """Returns features whose columns are all solved for at once.
 
@@ -60,28 +62,38 @@ def make(
   """
   states = problem.observations
   kind = settings.dense(
-      num_actions=problem.num_actions,
-      cells=None if states.cells is None else len(states.cells))
+    num_actions=problem.num_actions,
+    cells=None if states.cells is None else len(states.cells),
+  )
   if kind == random_features.TOGETHER:
     return wave_features.Together(
-        problem, size=settings.joint_features,
-        bandwidth_scale=settings.bandwidth_scale, seed=seed)
+      problem,
+      size=settings.joint_features,
+      bandwidth_scale=settings.bandwidth_scale,
+      seed=seed,
+    )
   if kind == random_features.TABLE:
     assert states.cells is not None
     return decisions.Outer(
-        encoding.Cells(states), state_size=len(states.cells),
-        num_actions=problem.num_actions)
+      encoding.Cells(states),
+      state_size=len(states.cells),
+      num_actions=problem.num_actions,
+    )
   size = settings.random_features
   bandwidth = np.full(
-      problem.num_observations, problem.distance * settings.bandwidth_scale)
+    problem.num_observations, problem.distance * settings.bandwidth_scale
+  )
   return decisions.Outer(
-      wave_features.Waves(
-          features.FourierFeatures(bandwidth, size=size, seed=seed), states),
-      state_size=size, num_actions=problem.num_actions)
+    wave_features.Waves(
+      features.FourierFeatures(bandwidth, size=size, seed=seed), states
+    ),
+    state_size=size,
+    num_actions=problem.num_actions,
+  )
 
 
 def half_sums(
-    function: Features, parts: base.Parts,
+  function: Features, parts: base.Parts
 ) -> tuple[ridge.Sums, ridge.Sums]:
   """Returns the sums of psi(s, a) and [psi - gamma d psi', r] in two halves.
 
@@ -92,9 +104,7 @@ def half_sums(
   return base.half_sums(summing(function), parts)
 
 
-def summing(
-    function: Features,
-) -> Callable[[types.IVBatch], ridge.Sums]:
+def summing(function: Features) -> Callable[[types.IVBatch], ridge.Sums]:
   """Returns the function that gives the sums of `half_sums` of a part."""
 
   # Not a graph: making one takes longer than the sums of a short log, and their
@@ -103,15 +113,22 @@ def summing(
     if isinstance(function, decisions.Outer):
       return _sums(function, rows)
     now = function(rows.instrument)
-    return differentiable.sums(now, tf.concat([
-        now + bellman.change(function, rows.treatment),
-        tf.cast(rows.outcome, now.dtype)], axis=1))
+    return differentiable.sums(
+      now,
+      tf.concat(
+        [
+          now + bellman.change(function, rows.treatment),
+          tf.cast(rows.outcome, now.dtype),
+        ],
+        axis=1,
+      ),
+    )
 
   return sums
 
 
 def moment(
-    function: Features, decision: decisions.Decision, target: tf.Tensor,
+  function: Features, decision: decisions.Decision, target: tf.Tensor
 ) -> tf.Tensor:
   """Returns the sum of psi times a target [B, 1], [D, 1], without making psi.
 
@@ -124,13 +141,15 @@ def moment(
     return tf.matmul(function(decision), target, transpose_a=True)
   state = function.state(decision.observation)
   weight = tf.cast(
-      decisions.weights(decision, function.num_actions), state.dtype)
+    decisions.weights(decision, function.num_actions), state.dtype
+  )
   weighted = weight * tf.cast(target, state.dtype)
   product = tf.matmul(weighted, state, transpose_a=True)  # [A, G]
   total = tf.reduce_sum(weighted, axis=0)
-  return tf.concat([
-      tf.reshape(product, [-1]), total[1:],
-      tf.reduce_sum(total, keepdims=True)], axis=0)[:, None]
+  return tf.concat(
+    [tf.reshape(product, [-1]), total[1:], tf.reduce_sum(total, keepdims=True)],
+    axis=0,
+  )[:, None]
 
 
 def _sums(function: decisions.Outer, rows: types.IVBatch) -> ridge.Sums:
@@ -147,27 +166,42 @@ def _sums(function: decisions.Outer, rows: types.IVBatch) -> ridge.Sums:
     return tf.gather(x, order)
 
   now = differentiable.append_intercept(
-      function.state(sort(step.now.observation)))
+    function.state(sort(step.now.observation))
+  )
   later = differentiable.append_intercept(
-      function.state(sort(step.later.observation)))
+    function.state(sort(step.later.observation))
+  )
   weight = sort(
-      tf.cast(decisions.weights(step.later, actions), now.dtype)
-      * tf.cast(step.continuation, now.dtype))  # gamma d p, [B, A]
-  targets = tf.concat([
-      tf.reshape(weight[:, :, None] * later[:, None, :],
-                 [-1, actions * later.shape[1]]),
-      sort(tf.cast(rows.outcome, now.dtype))], axis=1)
+    tf.cast(decisions.weights(step.later, actions), now.dtype)
+    * tf.cast(step.continuation, now.dtype)
+  )  # gamma d p, [B, A]
+  targets = tf.concat(
+    [
+      tf.reshape(
+        weight[:, :, None] * later[:, None, :], [-1, actions * later.shape[1]]
+      ),
+      sort(tf.cast(rows.outcome, now.dtype)),
+    ],
+    axis=1,
+  )
   ends = tf.searchsorted(
-      sort(step.now.actions[:, 0]), tf.range(actions), side='right')
+    sort(step.now.actions[:, 0]), tf.range(actions), side='right'
+  )
   starts = tf.concat([[0], ends[:-1]], axis=0)
   blocks = [
-      differentiable.sums(
-          now[starts[each]:ends[each]], targets[starts[each]:ends[each]])
-      for each in range(actions)]
+    differentiable.sums(
+      now[starts[each] : ends[each]], targets[starts[each] : ends[each]]
+    )
+    for each in range(actions)
+  ]
   zeros = [tf.zeros_like(block.gram) for block in blocks]
-  gram = tf.concat([
-      tf.concat([*zeros[:place], block.gram, *zeros[place + 1:]], axis=1)
-      for place, block in enumerate(blocks)], axis=0)
+  gram = tf.concat(
+    [
+      tf.concat([*zeros[:place], block.gram, *zeros[place + 1 :]], axis=1)
+      for place, block in enumerate(blocks)
+    ],
+    axis=0,
+  )
   moment = tf.concat([block.moment for block in blocks], axis=0)
 
   def reorder(columns: tf.Tensor) -> tf.Tensor:
@@ -177,28 +211,41 @@ def _sums(function: decisions.Outer, rows: types.IVBatch) -> ridge.Sums:
   change = tf.transpose(reorder(tf.transpose(reorder(moment[:, :-1]))))
   total = ridge.merge(*blocks)
   # Squares of the indicators' and the constant's columns are not sums of h's.
-  later_squares = tf.concat([
+  later_squares = tf.concat(
+    [
       _reorder(total.square[:-1, None], actions)[:-1, 0],
-      [tf.reduce_sum(tf.square(tf.reduce_sum(weight, axis=1)))]], axis=0)
-  squares = (tf.linalg.diag_part(gram) - 2. * tf.linalg.diag_part(change)
-             + later_squares)
+      [tf.reduce_sum(tf.square(tf.reduce_sum(weight, axis=1)))],
+    ],
+    axis=0,
+  )
+  squares = (
+    tf.linalg.diag_part(gram)
+    - 2.0 * tf.linalg.diag_part(change)
+    + later_squares
+  )
   return ridge.Sums(
-      gram=gram,
-      moment=tf.concat([gram - change, reorder(moment[:, -1:])], axis=1),
-      square=tf.concat([squares, total.square[-1:]], axis=0),
-      count=total.count)
+    gram=gram,
+    moment=tf.concat([gram - change, reorder(moment[:, -1:])], axis=1),
+    square=tf.concat([squares, total.square[-1:]], axis=0),
+    count=total.count,
+  )
 
 
 def _reorder(rows: tf.Tensor, actions: int) -> tf.Tensor:
   """Takes rows from h (x) e_a to [g (x) e_a, e_a without the first, 1]."""
   blocks = tf.reshape(rows, [actions, -1, rows.shape[1]])
-  return tf.concat([
-      tf.reshape(blocks[:, :-1], [-1, rows.shape[1]]), blocks[1:, -1],
-      tf.reduce_sum(blocks[:, -1], axis=0, keepdims=True)], axis=0)
+  return tf.concat(
+    [
+      tf.reshape(blocks[:, :-1], [-1, rows.shape[1]]),
+      blocks[1:, -1],
+      tf.reduce_sum(blocks[:, -1], axis=0, keepdims=True),
+    ],
+    axis=0,
+  )
 
 
 def stage1_metrics(
-    first: ridge.Sums, second: ridge.Sums, penalty: float,
+  first: ridge.Sums, second: ridge.Sums, penalty: float
 ) -> dict[str, float]:
   """Returns how well states and actions predict the next features.
 
@@ -211,34 +258,47 @@ def stage1_metrics(
     penalty: lambda1.
   """
   later = [_later(half) for half in (first, second)]
-  error = sum(
+  error = (
+    sum(
       ridge.mean_squared_error(
-          judge, ridge.solve_sums(fitted, penalty, intercept=True))
-      for judge, fitted in (later, later[::-1])) / 2.
+        judge, ridge.solve_sums(fitted, penalty, intercept=True)
+      )
+      for judge, fitted in (later, later[::-1])
+    )
+    / 2.0
+  )
   total = ridge.merge(*later)
   mean = total.moment[-1] / total.count
   variance = float(np.sum(total.square / total.count - np.square(mean)))
-  found = spectrum.from_moments(*(
+  found = spectrum.from_moments(
+    *(
       # Next features vary about as much as present ones, whose sums are there.
       spectrum.Moments(
-          instrument=half.gram, cross=-change.moment,
-          treatment=half.gram, outcome=half.moment[:, -1],
-          square=float(half.square[-1]), rows=float(half.count))
-      for half, change in zip((first, second), later, strict=True)),
-      penalty=penalty)
+        instrument=half.gram,
+        cross=-change.moment,
+        treatment=half.gram,
+        outcome=half.moment[:, -1],
+        square=float(half.square[-1]),
+        rows=float(half.count),
+      )
+      for half, change in zip((first, second), later, strict=True)
+    ),
+    penalty=penalty,
+  )
   middle = len(found.values) // 2
   return {
-      'stage1_held_out_r2': 1. - error / variance if variance else 1.,
-      'stage1_singular_value_10': float(found.values[:10][-1]),
-      'stage1_singular_value_middle': float(found.values[middle]),
-      'stage1_rank': found.rank,
-      'instrument_condition': spectrum.condition(total.gram)}
+    'stage1_held_out_r2': 1.0 - error / variance if variance else 1.0,
+    'stage1_singular_value_10': float(found.values[:10][-1]),
+    'stage1_singular_value_middle': float(found.values[middle]),
+    'stage1_rank': found.rank,
+    'instrument_condition': spectrum.condition(total.gram),
+  }
 
 
 def _later(total: ridge.Sums) -> ridge.Sums:
   """Returns the sums of psi(s, a) and -gamma d psi(s', .)."""
   whole = ridge.targets(total, slice(None, -1))
   return whole._replace(
-      moment=whole.moment - total.gram,
-      square=(whole.square - 2. * np.diag(whole.moment)
-              + np.diag(total.gram)))
+    moment=whole.moment - total.gram,
+    square=(whole.square - 2.0 * np.diag(whole.moment) + np.diag(total.gram)),
+  )

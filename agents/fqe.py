@@ -40,15 +40,14 @@ def two_hot(values: tf.Tensor, atoms: tf.Tensor) -> tf.Tensor:
   """
   spacing = atoms[1] - atoms[0]
   values = tf.clip_by_value(values, atoms[0], atoms[-1])
-  return tf.nn.relu(1. - tf.abs(values - atoms[None, :]) / spacing)
+  return tf.nn.relu(1.0 - tf.abs(values - atoms[None, :]) / spacing)
 
 
 class Scalar(snt.Module):
   """A network of values that starts near `mean`."""
 
   def __init__(
-      self, network: Callable[[decisions.Decision], tf.Tensor],
-      mean: float,
+    self, network: Callable[[decisions.Decision], tf.Tensor], mean: float
   ):
     super().__init__('scalar')
     self._network = network
@@ -58,9 +57,7 @@ class Scalar(snt.Module):
     """Returns sum_a p(a) q(s, a), [B, 1]."""
     return self._mean + self._network(decision)
 
-  def loss(
-      self, decision: decisions.Decision, target: tf.Tensor,
-  ) -> tf.Tensor:
+  def loss(self, decision: decisions.Decision, target: tf.Tensor) -> tf.Tensor:
     """Returns mean((q - target)^2) / 2, []."""
     return 0.5 * tf.reduce_mean(tf.square(self(decision) - target))
 
@@ -77,43 +74,45 @@ class Categorical(snt.Module):
     """Returns sum_a p(a) q(s, a), [B, 1]."""
     total = tf.zeros([])
     for choice in range(decision.actions.shape[1]):
-      logits = self._network(decisions.taken(
-          decision.observation, decision.actions[:, choice]))
+      logits = self._network(
+        decisions.taken(decision.observation, decision.actions[:, choice])
+      )
       value = tf.linalg.matvec(tf.nn.softmax(logits), self._atoms)  # [B]
       total += decision.probabilities[:, choice] * value
     return total[:, None]
 
-  def loss(
-      self, decision: decisions.Decision, target: tf.Tensor,
-  ) -> tf.Tensor:
+  def loss(self, decision: decisions.Decision, target: tf.Tensor) -> tf.Tensor:
     """Returns the cross-entropy of logged actions' values, []."""
-    return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(
-        two_hot(target, self._atoms), self._network(decision)))
+    return tf.reduce_mean(
+      tf.nn.softmax_cross_entropy_with_logits(
+        two_hot(target, self._atoms), self._network(decision)
+      )
+    )
 
 
 class FQE(base.Agent):
   """A Q-network and the target network that follows it."""
 
   def __init__(
-      self, config: Config, make_network: Callable[[], Scalar | Categorical],
+    self, config: Config, make_network: Callable[[], Scalar | Categorical]
   ):
     """Initialises the agent; `make_network` returns equal networks."""
     super().__init__('fqe')
     self.config: Config = config
     self._descent = descent.Descent(
-        make_network(), optimizers.Adam, rate=config.learning_rate)
+      make_network(), optimizers.Adam, rate=config.learning_rate
+    )
     self._target = make_network()
     self._updates = tf.Variable(0, dtype=tf.int64, trainable=False)
 
   def update(
-      self, first: types.IVBatch, second: types.IVBatch,
+    self, first: types.IVBatch, second: types.IVBatch
   ) -> Mapping[str, tf.Tensor]:
     """Makes a step towards the target, then the target's move."""
     del second  # Its rows would cost as much again and change little.
     target = first.outcome - bellman.change(self._target, first.treatment)
     network = self._descent.network
-    loss = self._descent.step(
-        lambda: network.loss(first.treatment.now, target))
+    loss = self._descent.step(lambda: network.loss(first.treatment.now, target))
     self._updates.assign_add(1)
     period = self.config.target_period
     if period == 1:
@@ -123,8 +122,11 @@ class FQE(base.Agent):
     return {'loss': loss}
 
   def _follow(self) -> None:
-    pairs = zip(self._target.trainable_variables,
-                self._descent.network.trainable_variables, strict=True)
+    pairs = zip(
+      self._target.trainable_variables,
+      self._descent.network.trainable_variables,
+      strict=True,
+    )
     for target, source in pairs:
       target.assign_add(self.config.target_rate * (source - target))
 
@@ -141,11 +143,30 @@ class FQE(base.Agent):
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> FQE:
   """Returns the agent of a problem."""
   if config.atoms:
-    atoms = np.linspace(
-        problem.lowest, problem.highest, config.atoms) / problem.value_scale
-    return FQE(config, lambda: Categorical(decisions.Joint(
-        (*config.layers, layers_lib.Dense(config.atoms, None)),
-        spaces=problem.spaces, seed=seed), atoms))
-  return FQE(config, lambda: Scalar(decisions.value_network(
-      config.layers, spaces=problem.spaces, per_action=config.per_action,
-      seed=seed), problem.value_mean))
+    atoms = (
+      np.linspace(problem.lowest, problem.highest, config.atoms)
+      / problem.value_scale
+    )
+    return FQE(
+      config,
+      lambda: Categorical(
+        decisions.Joint(
+          (*config.layers, layers_lib.Dense(config.atoms, None)),
+          spaces=problem.spaces,
+          seed=seed,
+        ),
+        atoms,
+      ),
+    )
+  return FQE(
+    config,
+    lambda: Scalar(
+      decisions.value_network(
+        config.layers,
+        spaces=problem.spaces,
+        per_action=config.per_action,
+        seed=seed,
+      ),
+      problem.value_mean,
+    ),
+  )

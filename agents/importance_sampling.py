@@ -9,8 +9,11 @@ from dfiv_ope.ope import weighing
 
 
 def weigh(
-    config: entry.Config, task: task_lib.EvaluationTask, *,
-    per_decision: bool, normalised: bool,
+  config: entry.Config,
+  task: task_lib.EvaluationTask,
+  *,
+  per_decision: bool,
+  normalised: bool,
 ) -> direct.Direct:
   """Returns the estimate of one of the forms.
 
@@ -27,16 +30,21 @@ def weigh(
   """
   direct.require_ends(task)
   found = direct.weights(config, task)
-  where, rewards = found.where, np.asarray(
-      task.log.transitions.reward, np.float64)
+  where, rewards = (
+    found.where,
+    np.asarray(task.log.transitions.reward, np.float64),
+  )
   last = found.logs[where.ends]
   if np.all(np.isneginf(last)):
     raise direct.UnanswerableError(
-        f'None of the {len(last):,} episodes could be one of the target '
-        'policy: each has an action that it never takes. Use lstd, kiv or '
-        'fqe, which need not follow an episode to its end.')
+      f'None of the {len(last):,} episodes could be one of the target '
+      'policy: each has an action that it never takes. Use lstd, kiv or '
+      'fqe, which need not follow an episode to its end.'
+    )
   gains = found.discounts * rewards
   return direct.answer(
-      weighing.of_steps(found.logs, gains, where, normalised=normalised)
-      if per_decision else weighing.of_episodes(
-          last, where.total(gains), normalised=normalised), found.metrics)
+    weighing.of_steps(found.logs, gains, where, normalised=normalised)
+    if per_decision
+    else weighing.of_episodes(last, where.total(gains), normalised=normalised),
+    found.metrics,
+  )

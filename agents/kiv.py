@@ -21,25 +21,30 @@ CONFIGS = entry.CONFIGS
 
 class KIV(fixed_features.Linear):
   """Two-stage ridge regression on random Fourier features."""
+
   config: Config
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves both stages on the whole log, Eq. (7) and (9)."""
     halves = fixed_features.half_sums(self._features, parts)
     solution = closed_form.cross_fit_sums(
-        *halves, stage1_penalties=self.config.stage1_penalties,
-        stage2_penalties=self.config.stage2_penalties)
+      *halves,
+      stage1_penalties=self.config.stage1_penalties,
+      stage2_penalties=self.config.stage2_penalties,
+    )
     self._weights.assign(solution.stage2_weights)
     return {
-        'stage1_penalty': solution.stage1_penalty,
-        'stage2_penalty': solution.stage2_penalty,
-        'held_out_stage1_loss': min(solution.stage1_losses),
-        'held_out_stage2_loss': min(solution.stage2_losses),
-        **fixed_features.stage1_metrics(*halves, solution.stage1_penalty)}
+      'stage1_penalty': solution.stage1_penalty,
+      'stage2_penalty': solution.stage2_penalty,
+      'held_out_stage1_loss': min(solution.stage1_losses),
+      'held_out_stage2_loss': min(solution.stage2_losses),
+      **fixed_features.stage1_metrics(*halves, solution.stage1_penalty),
+    }
 
 
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> KIV:
   """Returns the agent of a problem; refuses one that does not fit memory."""
   config.require(problem.num_actions)
-  return KIV('kiv', config, fixed_features.make(
-      problem, config.settings, seed=seed))
+  return KIV(
+    'kiv', config, fixed_features.make(problem, config.settings, seed=seed)
+  )

@@ -22,6 +22,7 @@ CONFIGS = entry.CONFIGS
 
 class LSTD(fixed_features.Linear):
   """Least-squares temporal differences on random Fourier features."""
+
   config: Config
 
   def sums(self, parts: base.Parts) -> ridge.Sums:
@@ -40,7 +41,7 @@ class LSTD(fixed_features.Linear):
 
 
 def make(
-    config: Config, problem: bellman.Problem, *, seed: types.Seed,
+  config: Config, problem: bellman.Problem, *, seed: types.Seed
 ) -> LSTD | table_lstd.TableLSTD | one_step_lstd.OneStepLSTD:
   """Returns the agent of a problem; refuses one that does not fit memory."""
   if table_lstd.fits(problem, config.settings):
@@ -48,5 +49,6 @@ def make(
   if one_step_lstd.fits(problem, config.settings):
     return one_step_lstd.OneStepLSTD(config, problem, seed=seed)
   config.require(problem.num_actions)
-  return LSTD('lstd', config, fixed_features.make(
-      problem, config.settings, seed=seed))
+  return LSTD(
+    'lstd', config, fixed_features.make(problem, config.settings, seed=seed)
+  )

@@ -39,7 +39,8 @@ class InMemory(tf.Module):
   def sample(self) -> types.Nest:
     """Returns rows drawn uniformly, also inside a `tf.function`."""
     index = self._generator.uniform(
-        [self._batch_size], maxval=self._size, dtype=tf.int64)
+      [self._batch_size], maxval=self._size, dtype=tf.int64
+    )
     return _map(lambda x: tf.gather(x, index), self._rows)
 
   def parts(self) -> Iterator[types.Nest]:
@@ -62,4 +63,5 @@ def take(rows: types.Nest, index: Any) -> Any:
 def _map(function: Callable[[tf.Tensor], tf.Tensor], rows: types.Nest) -> Any:
   """Applies a function to every tensor of a nest; members may be missing."""
   return tf.nest.map_structure(
-      lambda x: None if x is None else function(x), rows)
+    lambda x: None if x is None else function(x), rows
+  )

@@ -29,18 +29,28 @@ _LONGEST = 3
 
 
 def estimate(
-    config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> direct.Direct:
   """Returns the estimate."""
-  return roll(task, cross_fitting.values(
-      lstd.Config(), task,
-      cross_fitting.folds(task, config.folds, seed=seed), seed=seed),
-      rollouts=config.rollouts, seed=seed)
+  return roll(
+    task,
+    cross_fitting.values(
+      lstd.Config(),
+      task,
+      cross_fitting.folds(task, config.folds, seed=seed),
+      seed=seed,
+    ),
+    rollouts=config.rollouts,
+    seed=seed,
+  )
 
 
 def roll(
-    task: task_lib.EvaluationTask, values: cross_fitting.Values, *,
-    rollouts: int, seed: types.Seed,
+  task: task_lib.EvaluationTask,
+  values: cross_fitting.Values,
+  *,
+  rollouts: int,
+  seed: types.Seed,
 ) -> direct.Direct:
   """Returns the estimate with an interval by given values.
 
@@ -54,16 +64,19 @@ def roll(
     ValueError: the policy is known in the states of the log alone.
   """
   log = task.log
-  found = nearest_model.Model(
-      log, seed=seed, dropped=task.dropped).roll(
-      task.policy, starts(log.initial_observations, rollouts),
-      steps=steps(log.discount, log.longest), seed=seed)
+  found = nearest_model.Model(log, seed=seed, dropped=task.dropped).roll(
+    task.policy,
+    starts(log.initial_observations, rollouts),
+    steps=steps(log.discount, log.longest),
+    seed=seed,
+  )
   return cross_fitting.answer(
-      task, values, found.weights, {
-          'beyond_share': float(np.nanmax(found.beyond)),
-          'left_share': found.left},
-      value=float(np.mean(found.returns)))._replace(
-          draw_error=error(found.returns, log.num_episodes))
+    task,
+    values,
+    found.weights,
+    {'beyond_share': float(np.nanmax(found.beyond)), 'left_share': found.left},
+    value=float(np.mean(found.returns)),
+  )._replace(draw_error=error(found.returns, log.num_episodes))
 
 
 def error(returns: types.FloatArray, episodes: int) -> float:
@@ -71,8 +84,11 @@ def error(returns: types.FloatArray, episodes: int) -> float:
 
   What starts add to it is in the interval already, where each has several.
   """
-  apart = (returns.reshape(-1, episodes) if len(returns) >= 2 * episodes
-           else returns[:, None])
+  apart = (
+    returns.reshape(-1, episodes)
+    if len(returns) >= 2 * episodes
+    else returns[:, None]
+  )
   return float(np.sqrt(np.mean(np.var(apart, axis=0, ddof=1)) / len(returns)))
 
 
@@ -83,16 +99,15 @@ def steps(discount: float, longest: int) -> int:
     discount: gamma.
     longest: steps of the log's longest episode.
   """
-  if discount >= 1.:
+  if discount >= 1.0:
     return _LONGEST * longest
   if discount <= _TAIL:
     return 1
   return math.ceil(math.log(_TAIL) / math.log(discount))
 
 
-def starts(
-    initial: types.FloatArray, rollouts: int) -> types.FloatArray:
+def starts(initial: types.FloatArray, rollouts: int) -> types.FloatArray:
   """Returns as many initial states, or a few more: all as often, [K, D]."""
   if len(initial) > rollouts:
-    return initial[::-(-len(initial) // rollouts)]
+    return initial[:: -(-len(initial) // rollouts)]
   return np.tile(initial, (-(-rollouts // len(initial)), 1))

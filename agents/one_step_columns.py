@@ -34,8 +34,12 @@ class Columns(tf.Module):
   """
 
   def __init__(
-      self, problem: bellman.Problem, settings: random_features.Settings, *,
-      seed: types.Seed):
+    self,
+    problem: bellman.Problem,
+    settings: random_features.Settings,
+    *,
+    seed: types.Seed,
+  ):
     """Initialises the columns.
 
     Args:
@@ -52,48 +56,83 @@ class Columns(tf.Module):
     seeds = np.random.SeedSequence(seed).generate_state(3)
 
     def waves(size: int, scale: float, place: int) -> wave_features.Waves:
-      return wave_features.Waves(features.FourierFeatures(
-          np.full(states.size, problem.distance * scale), size=size,
-          seed=int(seeds[place])), states)
+      return wave_features.Waves(
+        features.FourierFeatures(
+          np.full(states.size, problem.distance * scale),
+          size=size,
+          seed=int(seeds[place]),
+        ),
+        states,
+      )
 
     # Half of the features are twice as wide: the more columns a state has, the
     # less the narrow ones can say.
     scale = settings.bandwidth_scale
     half = shared_features(settings) // 2
-    self._shared = [waves(half, scale, 0), waves(half, 2. * scale, 1)]
+    self._shared = [waves(half, scale, 0), waves(half, 2.0 * scale, 1)]
     shared = 2 * half + width + EXTRA
-    own = min(_MOST_WAVES, int(np.sqrt(_SQUARES / actions)) - width - 1,
-              _PRODUCTS // (2 * actions * shared) - width - 1) // 2 * 2
+    own = (
+      min(
+        _MOST_WAVES,
+        int(np.sqrt(_SQUARES / actions)) - width - 1,
+        _PRODUCTS // (2 * actions * shared) - width - 1,
+      )
+      // 2
+      * 2
+    )
     self._waves = waves(own, scale, 2) if own >= _FEWEST_WAVES else None
     # With many columns and many actions each has its level alone.
     self._level = (
-        actions * (width + 1) ** 2 > _SQUARES
-        or actions * (width + 1) * shared > _PRODUCTS)
+      actions * (width + 1) ** 2 > _SQUARES
+      or actions * (width + 1) * shared > _PRODUCTS
+    )
     linear = 0 if self._level else width
     self.groups = action_ridge.Groups(
-        np.array([*[_SHARED] * (2 * half), *[-1] * self._numbers,
-                  *[_SHARED] * (width - self._numbers), *[-1] * EXTRA]),
-        np.array([*[_WAVES] * (own if self._waves else 0),
-                  *[_LINEAR] * linear, _CONSTANT]))
+      np.array(
+        [
+          *[_SHARED] * (2 * half),
+          *[-1] * self._numbers,
+          *[_SHARED] * (width - self._numbers),
+          *[-1] * EXTRA,
+        ]
+      ),
+      np.array(
+        [
+          *[_WAVES] * (own if self._waves else 0),
+          *[_LINEAR] * linear,
+          _CONSTANT,
+        ]
+      ),
+    )
 
   def shared(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns g without the scores, [B, P], float64; the last is a constant."""
-    return tf.concat([
-        *(waves(compact) for waves in self._shared),
-        *self._linear(compact)], axis=1)
+    return tf.concat(
+      [*(waves(compact) for waves in self._shared), *self._linear(compact)],
+      axis=1,
+    )
 
   def own(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns h, [B, D], float64."""
     linear = self._linear(compact)
-    return tf.concat([
+    return tf.concat(
+      [
         *([self._waves(compact)] if self._waves else []),
-        *(linear[1:] if self._level else linear)], axis=1)
+        *(linear[1:] if self._level else linear),
+      ],
+      axis=1,
+    )
 
   def _linear(self, compact: tf.Tensor) -> list[tf.Tensor]:
-    columns = (self._states.expand(compact) if self._expanded
-               else compact[:, :self._numbers])
-    return [tf.cast(columns, tf.float64),
-            tf.ones([tf.shape(compact)[0], 1], tf.float64)]
+    columns = (
+      self._states.expand(compact)
+      if self._expanded
+      else compact[:, : self._numbers]
+    )
+    return [
+      tf.cast(columns, tf.float64),
+      tf.ones([tf.shape(compact)[0], 1], tf.float64),
+    ]
 
 
 def shared_features(settings: random_features.Settings) -> int:

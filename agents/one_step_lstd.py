@@ -29,7 +29,7 @@ _PART = 4_096
 _BEND_GAIN = 0.01
 # Where the search of penalties starts, by the groups of columns; those of
 # weights are no larger.
-_START = (1., 10., 1., 3.)
+_START = (1.0, 10.0, 1.0, 3.0)
 
 
 class Form(NamedTuple):
@@ -40,6 +40,7 @@ class Form(NamedTuple):
     own: y, [A, D].
     bent: how much more it rises with high scores.
   """
+
   shared: types.FloatArray
   own: types.FloatArray
   bent: float
@@ -60,6 +61,7 @@ class Fit:
     extrapolation: standard error that comes with drawing actions together.
     penalties: of the groups of columns.
   """
+
   values: Form
   score: types.FloatArray
   value: float
@@ -76,11 +78,12 @@ class OneStepLSTD(base.Agent):
     fitted: what `solve` found; None before.
     seed: of the features.
   """
+
   config: entry.Config
 
   def __init__(
-      self, config: entry.Config, problem: bellman.Problem, *,
-      seed: types.Seed):
+    self, config: entry.Config, problem: bellman.Problem, *, seed: types.Seed
+  ):
     """Initialises the agent with values of zero."""
     super().__init__('lstd')
     self.config = config
@@ -88,13 +91,13 @@ class OneStepLSTD(base.Agent):
     self.fitted: Fit | None = None
     self._problem = problem
     self._columns = one_step_columns.Columns(
-        problem, config.settings, seed=seed)
+      problem, config.settings, seed=seed
+    )
     self._initial_observations: tf.Tensor | None = None
     groups = self._columns.groups
     size = [problem.num_actions, len(groups.own)]
     shared = len(groups.shared) - one_step_columns.EXTRA + 1
-    self._shared = tf.Variable(
-        tf.zeros([shared], tf.float64), trainable=False)
+    self._shared = tf.Variable(tf.zeros([shared], tf.float64), trainable=False)
     self._own = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
     self._score = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
     self._bent = tf.Variable(tf.zeros([], tf.float64), trainable=False)
@@ -107,7 +110,8 @@ class OneStepLSTD(base.Agent):
     """Solves for all coefficients on the whole log."""
     assert self._initial_observations is not None, 'The agent was not started.'
     self.fitted = fit(
-        self._problem, self._columns, parts, self._initial_observations)
+      self._problem, self._columns, parts, self._initial_observations
+    )
     self._shared.assign(self.fitted.values.shared)
     self._own.assign(self.fitted.values.own)
     self._score.assign(self.fitted.score)
@@ -118,23 +122,34 @@ class OneStepLSTD(base.Agent):
     """Returns the expectation of q over the actions, [B, 1]."""
     own = self._columns.own(decision.observation)
     shared = tf.linalg.matvec(
-        self._columns.shared(decision.observation), self._shared)
+      self._columns.shared(decision.observation), self._shared
+    )
     probabilities = tf.cast(decision.probabilities, tf.float64)
 
     def expect(coefficients: tf.Variable, bent: bool) -> tf.Tensor:
       if decision.actions.shape[1] == 1:
-        each = tf.reduce_sum(own * tf.gather(
-            coefficients, decision.actions[:, 0]), axis=1, keepdims=True)
+        each = tf.reduce_sum(
+          own * tf.gather(coefficients, decision.actions[:, 0]),
+          axis=1,
+          keepdims=True,
+        )
       else:
-        each = _of_actions(tf.matmul(
-            own, coefficients, transpose_b=True), decision.actions)
+        each = _of_actions(
+          tf.matmul(own, coefficients, transpose_b=True), decision.actions
+        )
       if bent:
         each = tf.nn.relu(each - action_scores.KNOT)
       return tf.reduce_sum(each * probabilities, axis=1)
 
-    value = shared + expect(self._own, False) + tf.cond(
-        self._bent != 0., lambda: self._bent * expect(self._score, True),
-        lambda: tf.zeros_like(shared))
+    value = (
+      shared
+      + expect(self._own, False)
+      + tf.cond(
+        self._bent != 0.0,
+        lambda: self._bent * expect(self._score, True),
+        lambda: tf.zeros_like(shared),
+      )
+    )
     return value[:, None]
 
 
@@ -148,11 +163,11 @@ def _of_actions(values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
   if actions.shape[1] != count:
     return gather()
   return tf.cond(
-      tf.reduce_all(actions == tf.range(count)), lambda: values, gather)
+    tf.reduce_all(actions == tf.range(count)), lambda: values, gather
+  )
 
 
-def fits(
-    problem: bellman.Problem, settings: random_features.Settings) -> bool:
+def fits(problem: bellman.Problem, settings: random_features.Settings) -> bool:
   """Returns whether values are those of one-step logs with many actions.
 
   Raises:
@@ -160,14 +175,18 @@ def fits(
       vectors.
   """
   wanted = settings.kind(
-      num_actions=problem.num_actions, one_step=problem.one_step,
-      tabular=problem.observations.cells is not None)
+    num_actions=problem.num_actions,
+    one_step=problem.one_step,
+    tabular=problem.observations.cells is not None,
+  )
   if wanted == random_features.ONE_STEP and not (
-      problem.one_step and problem.num_actions):
+    problem.one_step and problem.num_actions
+  ):
     raise ValueError(
-        f'features={random_features.ONE_STEP} needs a log whose episodes all '
-        'have one step, and actions that are not vectors. Leave the features '
-        'auto.')
+      f'features={random_features.ONE_STEP} needs a log whose episodes all '
+      'have one step, and actions that are not vectors. Leave the features '
+      'auto.'
+    )
   return wanted == random_features.ONE_STEP
 
 
@@ -180,6 +199,7 @@ class _Log(NamedTuple):
     outcome: [N].
     order: where each was in the log, [N].
   """
+
   states: types.FloatArray
   action: np.ndarray
   outcome: types.FloatArray
@@ -197,20 +217,32 @@ class _Log(NamedTuple):
 
 def _sorted(parts: base.Parts) -> _Log:
   """Returns the rows of a log in the order of their actions."""
-  states, actions, outcomes = zip(*(
-      (rows.instrument.observation.numpy(),
-       rows.instrument.actions.numpy()[:, 0], rows.outcome.numpy()[:, 0])
-      for rows in parts()), strict=True)
+  states, actions, outcomes = zip(
+    *(
+      (
+        rows.instrument.observation.numpy(),
+        rows.instrument.actions.numpy()[:, 0],
+        rows.outcome.numpy()[:, 0],
+      )
+      for rows in parts()
+    ),
+    strict=True,
+  )
   action = np.concatenate(actions)
   order = np.argsort(action, kind='stable')
   return _Log(
-      np.concatenate(states)[order], action[order],
-      np.concatenate(outcomes)[order].astype(np.float64), order)
+    np.concatenate(states)[order],
+    action[order],
+    np.concatenate(outcomes)[order].astype(np.float64),
+    order,
+  )
 
 
 def fit(
-    problem: bellman.Problem, columns: one_step_columns.Columns,
-    parts: base.Parts, initial_observations: tf.Tensor,
+  problem: bellman.Problem,
+  columns: one_step_columns.Columns,
+  parts: base.Parts,
+  initial_observations: tf.Tensor,
 ) -> Fit:
   """Fits the rewards of a log.
 
@@ -226,78 +258,118 @@ def fit(
 
   def rows(part: _Log, bent: bool) -> action_ridge.Rows:
     own = columns.own(part.states).numpy()
-    scores = [np.einsum('nd,nd->n', own, each[part.action])
-              for each in (score, habit)]
+    scores = [
+      np.einsum('nd,nd->n', own, each[part.action]) for each in (score, habit)
+    ]
     extra = action_scores.bend(scores[0]) if bent else np.zeros(len(own))
     shared = columns.shared(part.states).numpy()
     return action_ridge.Rows(
-        np.concatenate([shared[:, :-1], extra[:, None], *(
-            each[:, None] for each in scores), shared[:, -1:]], axis=1),
-        own, part.action, part.outcome)
+      np.concatenate(
+        [
+          shared[:, :-1],
+          extra[:, None],
+          *(each[:, None] for each in scores),
+          shared[:, -1:],
+        ],
+        axis=1,
+      ),
+      own,
+      part.action,
+      part.outcome,
+    )
 
   chosen = log.take(action_ridge.some_rows(log.action, _CHOICE_ROWS))
   straight, curved = (
-      action_ridge.numbered(rows(chosen, bent)) for bent in (False, True))
+    action_ridge.numbered(rows(chosen, bent)) for bent in (False, True)
+  )
   groups = columns.groups
   values, error = action_ridge.choose(straight, groups, _START)
   others, bent_error = action_ridge.choose(curved, groups, values)
-  bent = bent_error < (1. - _BEND_GAIN) * error
+  bent = bent_error < (1.0 - _BEND_GAIN) * error
   values = others if bent else values
   penalties = groups.penalties(values)
   total = action_ridge.sums(
-      (rows(part, bent) for part in log.parts()), num_actions)
+    (rows(part, bent) for part in log.parts()), num_actions
+  )
   # The last column is a constant, so that this is the sum of all.
   means = total.shared[-1] / len(log.action)
   asked = _asked(
-      problem, columns, initial_observations, score, habit, bent,
-      means if len(initial_observations) == len(log.action) else None)
+    problem,
+    columns,
+    initial_observations,
+    score,
+    habit,
+    bent,
+    means if len(initial_observations) == len(log.action) else None,
+  )
   # Where scores explain nearly all, actions are drawn to them hard, and what
   # they leave out would not be seen: the interval trusts them no more than so.
-  weak = groups.penalties([
-      min(pair) for pair in zip(values, _START, strict=True)])
+  weak = groups.penalties(
+    [min(pair) for pair in zip(values, _START, strict=True)]
+  )
   doubting = action_ridge.System(total, weak)
   dual = doubting.solve(asked)
-  unseen = action_ridge.shrinkage_error(doubting, weak, asked.own, 1.)
+  unseen = action_ridge.shrinkage_error(doubting, weak, asked.own, 1.0)
   del doubting
   system = action_ridge.System(total, penalties)
   q = system.solve(total.moments)
   del total
   weights, leverage, errors = (
-      np.concatenate(each) for each in zip(*(
-          (dual.predict(part), system.leverage(part),
-           part.outcome - q.predict(part))
-          for part in (rows(part, bent) for part in log.parts())),
-          strict=True))
+    np.concatenate(each)
+    for each in zip(
+      *(
+        (
+          dual.predict(part),
+          system.leverage(part),
+          part.outcome - q.predict(part),
+        )
+        for part in (rows(part, bent) for part in log.parts())
+      ),
+      strict=True,
+    )
+  )
   back = np.argsort(log.order)
-  extra, *multiples = q.shared[-one_step_columns.EXTRA:-1]
+  extra, *multiples = q.shared[-one_step_columns.EXTRA : -1]
   return Fit(
-      values=Form(
-          np.append(q.shared[:-one_step_columns.EXTRA], q.shared[-1]),
-          q.own + multiples[0] * score + multiples[1] * habit, float(extra)),
-      score=score, value=asked.dot(q), weights=weights[back],
-      leverage=leverage[back],
-      extrapolation=unseen * float(np.sqrt(
-          np.mean(np.square(errors) / (1. - leverage)))),
-      penalties=dict(zip(
-          ('penalty_level', 'penalty_slope', 'penalty_shared',
-           'penalty_waves'), values, strict=True)))
+    values=Form(
+      np.append(q.shared[: -one_step_columns.EXTRA], q.shared[-1]),
+      q.own + multiples[0] * score + multiples[1] * habit,
+      float(extra),
+    ),
+    score=score,
+    value=asked.dot(q),
+    weights=weights[back],
+    leverage=leverage[back],
+    extrapolation=unseen
+    * float(np.sqrt(np.mean(np.square(errors) / (1.0 - leverage)))),
+    penalties=dict(
+      zip(
+        ('penalty_level', 'penalty_slope', 'penalty_shared', 'penalty_waves'),
+        values,
+        strict=True,
+      )
+    ),
+  )
 
 
 def _score(
-    problem: bellman.Problem, columns: one_step_columns.Columns,
-    initial_observations: tf.Tensor,
+  problem: bellman.Problem,
+  columns: one_step_columns.Columns,
+  initial_observations: tf.Tensor,
 ) -> types.FloatArray:
   """Returns l of the target policy, from some of the states, [A, D]."""
-  most = min(_SCORE_STATES, max(
-      len(columns.groups.own), _AT_ONCE // problem.num_actions))
-  some = initial_observations[::-(-len(initial_observations) // most)]
+  most = min(
+    _SCORE_STATES, max(len(columns.groups.own), _AT_ONCE // problem.num_actions)
+  )
+  some = initial_observations[:: -(-len(initial_observations) // most)]
   return action_scores.of_target(
-      problem.target.probabilities(some).numpy(),
-      columns.own(problem.observations.compact(some)).numpy())
+    problem.target.probabilities(some).numpy(),
+    columns.own(problem.observations.compact(some)).numpy(),
+  )
 
 
 def _habit(
-    columns: one_step_columns.Columns, log: _Log, num_actions: int,
+  columns: one_step_columns.Columns, log: _Log, num_actions: int
 ) -> types.FloatArray:
   """Returns l of the behaviour policy, [A, D]."""
   sums = np.zeros([num_actions, len(columns.groups.own)])
@@ -305,13 +377,18 @@ def _habit(
     names, starts = np.unique(part.action, return_index=True)
     sums[names] += np.add.reduceat(columns.own(part.states).numpy(), starts)
   return action_scores.of_behaviour(
-      sums, np.bincount(log.action, minlength=num_actions))
+    sums, np.bincount(log.action, minlength=num_actions)
+  )
 
 
 def _asked(
-    problem: bellman.Problem, columns: one_step_columns.Columns,
-    initial_observations: tf.Tensor, score: types.FloatArray,
-    habit: types.FloatArray, bent: bool, means: types.FloatArray | None,
+  problem: bellman.Problem,
+  columns: one_step_columns.Columns,
+  initial_observations: tf.Tensor,
+  score: types.FloatArray,
+  habit: types.FloatArray,
+  bent: bool,
+  means: types.FloatArray | None,
 ) -> action_ridge.Coefficients:
   """Returns E sum_a pi(a|s) g and E pi(a|s) h over the initial states.
 
@@ -324,11 +401,11 @@ def _asked(
     bent: whether the reward bends with the score.
     means: of g over the rows of the log, if these are the initial states.
   """
-  count, own, extra = len(initial_observations), np.zeros(score.shape), 0.
+  count, own, extra = len(initial_observations), np.zeros(score.shape), 0.0
   shared = np.zeros(len(columns.groups.shared) - one_step_columns.EXTRA + 1)
   rows = max(1, _AT_ONCE // problem.num_actions)
   for start in range(0, count, rows):
-    raw = initial_observations[start:start + rows]
+    raw = initial_observations[start : start + rows]
     states = problem.observations.compact(raw)
     probabilities = problem.target.probabilities(raw).numpy()
     h = columns.own(states).numpy()
@@ -339,8 +416,16 @@ def _asked(
       extra += float(np.sum(probabilities * action_scores.bend(h @ score.T)))
   own /= count
   if means is not None:
-    shared = np.append(means[:-one_step_columns.EXTRA], means[-1])
+    shared = np.append(means[: -one_step_columns.EXTRA], means[-1])
   return action_ridge.Coefficients(
-      np.concatenate([
-          shared[:-1], [extra / count], [np.sum(own * score)],
-          [np.sum(own * habit)], shared[-1:]]), own)
+    np.concatenate(
+      [
+        shared[:-1],
+        [extra / count],
+        [np.sum(own * score)],
+        [np.sum(own * habit)],
+        shared[-1:],
+      ]
+    ),
+    own,
+  )

@@ -25,7 +25,7 @@ _PENDING_ITEMS = 32
 
 
 def n_step(
-    episode: rollout.Episode, *, steps: int, discount: float
+  episode: rollout.Episode, *, steps: int, discount: float
 ) -> types.Transition:
   """Returns the n-step transitions of an episode of length T, as arrays [T].
 
@@ -44,9 +44,12 @@ def n_step(
     weight[alive] *= discount * episode.discounts[i:]
   end = np.minimum(np.arange(length) + steps, length)
   return types.Transition(
-      observation=observations[:-1], action=_compact(episode.actions),
-      reward=reward, discount=weight,
-      next_observation=observations[end])
+    observation=observations[:-1],
+    action=_compact(episode.actions),
+    reward=reward,
+    discount=weight,
+    next_observation=observations[end],
+  )
 
 
 def _compact(actions: np.ndarray) -> np.ndarray:
@@ -58,15 +61,15 @@ class Replay:
   """Blocks of transitions, each replayed a number of times."""
 
   def __init__(
-      self,
-      *,
-      num_observations: int,
-      action_entries: int = 0,
-      block: int,
-      uses: int,
-      window: float,
-      directory: pathlib.Path,
-      restore_from: pathlib.Path | None = None,
+    self,
+    *,
+    num_observations: int,
+    action_entries: int = 0,
+    block: int,
+    uses: int,
+    window: float,
+    directory: pathlib.Path,
+    restore_from: pathlib.Path | None = None,
   ):
     """Starts a Reverb server in this process.
 
@@ -88,35 +91,47 @@ class Replay:
     else:
       shutil.copytree(restore_from, directory)
     signature = types.Transition(
-        observation=tf.TensorSpec([block, num_observations], tf.float32),
-        action=(tf.TensorSpec([block, action_entries], tf.float32)
-                if action_entries else tf.TensorSpec([block], tf.int32)),
-        reward=tf.TensorSpec([block], tf.float32),
-        discount=tf.TensorSpec([block], tf.float32),
-        next_observation=tf.TensorSpec([block, num_observations], tf.float32))
+      observation=tf.TensorSpec([block, num_observations], tf.float32),
+      action=(
+        tf.TensorSpec([block, action_entries], tf.float32)
+        if action_entries
+        else tf.TensorSpec([block], tf.int32)
+      ),
+      reward=tf.TensorSpec([block], tf.float32),
+      discount=tf.TensorSpec([block], tf.float32),
+      next_observation=tf.TensorSpec([block, num_observations], tf.float32),
+    )
     table = reverb.Table(
-        _TABLE,
-        sampler=reverb.selectors.MinHeap(),
-        remover=reverb.selectors.Fifo(),
-        max_size=2**31 - 1,
-        max_times_sampled=1,
-        rate_limiter=reverb.rate_limiters.MinSize(1),
-        signature=signature)
+      _TABLE,
+      sampler=reverb.selectors.MinHeap(),
+      remover=reverb.selectors.Fifo(),
+      max_size=2**31 - 1,
+      max_times_sampled=1,
+      rate_limiter=reverb.rate_limiters.MinSize(1),
+      signature=signature,
+    )
     self._server = reverb.Server(
-        [table],
-        checkpointer=reverb.checkpointers.DefaultCheckpointer(str(directory)))
+      [table],
+      checkpointer=reverb.checkpointers.DefaultCheckpointer(str(directory)),
+    )
     try:
       loopback.confine(self._server.port)
     except OSError as error:  # an old kernel, or one that is not Linux
       logging.warning(
-          'Reverb listens on port %d of all interfaces while it trains: this '
-          'system cannot keep it to the loopback interface (%s).',
-          self._server.port, error)
+        'Reverb listens on port %d of all interfaces while it trains: this '
+        'system cannot keep it to the loopback interface (%s).',
+        self._server.port,
+        error,
+      )
     self._client = self._server.localhost_client()
 
   def add(
-      self, transitions: types.Transition, *, time: float,
-      generator: np.random.Generator) -> int:
+    self,
+    transitions: types.Transition,
+    *,
+    time: float,
+    generator: np.random.Generator,
+  ) -> int:
     """Shuffles transitions into blocks and schedules their uses.
 
     The remainder that does not fill a block is dropped.
@@ -128,7 +143,7 @@ class Replay:
     blocks = len(order) // self._block
     with self._client.trajectory_writer(num_keep_alive_refs=1) as writer:
       for i in range(blocks):
-        rows = order[i * self._block:(i + 1) * self._block]
+        rows = order[i * self._block : (i + 1) * self._block]
         writer.append(types.Transition(*(x[rows] for x in transitions)))
         block = types.Transition(*(x[-1] for x in writer.history))
         uses = generator.uniform(time, time + self._window, self._uses)
@@ -141,7 +156,8 @@ class Replay:
   def sample(self, count: int) -> types.Transition:
     """Takes the next `count` blocks; arrays [count * block, ...]."""
     samples = self._client.sample(
-        _TABLE, count, emit_timesteps=False, unpack_as_table_signature=True)
+      _TABLE, count, emit_timesteps=False, unpack_as_table_signature=True
+    )
     blocks = [sample.data for sample in samples]
     columns = zip(*blocks, strict=True)
     return types.Transition(*(np.concatenate(x) for x in columns))

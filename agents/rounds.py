@@ -42,7 +42,7 @@ class RunningScale(tf.Module):
     zeros = tf.zeros([size], tf.float64)
     self._categories = tuple((categories or {}).items())
     self._numbers = tuple(i for i in range(size) if i not in (categories or ()))
-    self._count = tf.Variable(0., dtype=tf.float64, trainable=False)
+    self._count = tf.Variable(0.0, dtype=tf.float64, trainable=False)
     self._mean = tf.Variable(zeros, trainable=False)
     self._squares = tf.Variable(zeros, trainable=False)  # about the mean
 
@@ -53,16 +53,19 @@ class RunningScale(tf.Module):
 
   def __call__(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns standardised observations; constant columns are centred."""
-    deviation = tf.sqrt(self._squares / tf.maximum(self._count, 1.))
+    deviation = tf.sqrt(self._squares / tf.maximum(self._count, 1.0))
     scale = tf.where(deviation > 1e-6, deviation, tf.ones_like(deviation))
     mean = tf.cast(self._mean, tf.float32)
-    numbers = ((tf.cast(observation, tf.float32) - mean)
-               / tf.cast(scale, tf.float32))
+    numbers = (tf.cast(observation, tf.float32) - mean) / tf.cast(
+      scale, tf.float32
+    )
     if not self._categories:
       return numbers
     columns = [numbers[:, place, None] for place in self._numbers]
-    columns += [tf.one_hot(tf.cast(observation[:, place], tf.int32), count)
-                for place, count in self._categories]
+    columns += [
+      tf.one_hot(tf.cast(observation[:, place], tf.int32), count)
+      for place, count in self._categories
+    ]
     return tf.concat(columns, axis=1)
 
   def update(self, observations: np.ndarray) -> None:
@@ -71,7 +74,8 @@ class RunningScale(tf.Module):
     count, total = len(rows), self._count + len(rows)
     shift = rows.mean(axis=0) - self._mean
     self._squares.assign_add(
-        rows.var(axis=0) * count + shift**2 * self._count * count / total)
+      rows.var(axis=0) * count + shift**2 * self._count * count / total
+    )
     self._mean.assign_add(shift * count / total)
     self._count.assign(total)
 
@@ -87,14 +91,14 @@ class Learner(acme.Learner, savers.TFSaveable):
   """
 
   def __init__(
-      self,
-      config: entry.Config,
-      source: replay.Replay,
-      make_network: Callable[[RunningScale], tf.Module],
-      *,
-      num_observations: int,
-      categories: Mapping[int, int] | None = None,
-      counter: counting.Counter | None = None,
+    self,
+    config: entry.Config,
+    source: replay.Replay,
+    make_network: Callable[[RunningScale], tf.Module],
+    *,
+    num_observations: int,
+    categories: Mapping[int, int] | None = None,
+    counter: counting.Counter | None = None,
   ):
     """Builds what acts.
 
@@ -112,8 +116,7 @@ class Learner(acme.Learner, savers.TFSaveable):
     self.scale = RunningScale(num_observations, categories)
     self.network = make_network(self.scale)
     # A snapshot stays as it is, so it has a scale of its own.
-    self.best_network = make_network(
-        RunningScale(num_observations, categories))
+    self.best_network = make_network(RunningScale(num_observations, categories))
     self._best_value = tf.Variable(-np.inf, trainable=False)
     self._learning_rate = tf.Variable(config.learning_rate, trainable=False)
     self._updates = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -123,14 +126,16 @@ class Learner(acme.Learner, savers.TFSaveable):
     """Makes a number of updates, many within one graph call."""
     if num_steps is None:
       raise ValueError(
-          f'{self._config.algorithm.upper()} learns in rounds; pass the number '
-          'of updates.')
-    total, left = 0., num_steps
+        f'{self._config.algorithm.upper()} learns in rounds; pass the number '
+        'of updates.'
+      )
+    total, left = 0.0, num_steps
     while left:
       count = min(left, _UPDATES_AT_ONCE)
       rows = self._source.sample(count * self._config.blocks_per_batch)
       batches = types.Transition(
-          *(tf.reshape(x, (count, -1, *x.shape[1:])) for x in rows))
+        *(tf.reshape(x, (count, -1, *x.shape[1:])) for x in rows)
+      )
       total += float(self._update_many(batches))
       left -= count
     self.loss = total / num_steps if num_steps else float('nan')
@@ -145,11 +150,12 @@ class Learner(acme.Learner, savers.TFSaveable):
     """Makes an update with each of the batches [U, B, ...]; sum of losses."""
     # It has no control flow of Python; looking for it takes seconds.
     update = tf.autograph.experimental.do_not_convert(self._update)
-    total = 0.
+    total = 0.0
     for i in tf.range(tf.shape(batches.reward)[0]):
       done = tf.cast(self._updates, tf.float32) / self._config.updates
       self._learning_rate.assign(
-          self._config.learning_rate * tf.maximum(1. - done, 0.))
+        self._config.learning_rate * tf.maximum(1.0 - done, 0.0)
+      )
       total += update(types.Transition(*(x[i] for x in batches)))
     return total
 
@@ -163,9 +169,10 @@ class Learner(acme.Learner, savers.TFSaveable):
     The largest of many noisy values is mostly luck, so a later network, which
     has learnt more, may fall short of the best by two standard errors.
     """
-    if value >= self._best_value - 2. * standard_error:
+    if value >= self._best_value - 2.0 * standard_error:
       for best, present in zip(
-          self.best_network.variables, self.network.variables, strict=True):
+        self.best_network.variables, self.network.variables, strict=True
+      ):
         best.assign(present)
     self._best_value.assign(tf.maximum(self._best_value, value))
 
@@ -173,16 +180,17 @@ class Learner(acme.Learner, savers.TFSaveable):
     """Returns the weights of what acts, the only variables there are."""
     if list(names) != ['network']:
       raise ValueError(
-          f"{self._config.algorithm.upper()} serves ['network'], not "
-          f'{list(names)}.')
+        f"{self._config.algorithm.upper()} serves ['network'], not "
+        f'{list(names)}.'
+      )
     return [[x.numpy() for x in self.network.variables]]
 
   @property
   def state(self) -> dict[str, savers.Checkpointable]:
     """What a checkpoint must hold to go on exactly as before."""
     return {
-        'network': self.network,
-        'best_network': self.best_network,
-        'best_value': self._best_value,
-        'updates': self._updates,
+      'network': self.network,
+      'best_network': self.best_network,
+      'best_value': self._best_value,
+      'updates': self._updates,
     }

@@ -33,7 +33,8 @@ class CrossSums:
   """
 
   def __init__(
-      self, policies: Sequence[choices_lib.Choices], *, rows: int, size: int):
+    self, policies: Sequence[choices_lib.Choices], *, rows: int, size: int
+  ):
     """Initialises sums of zero.
 
     Args:
@@ -47,18 +48,28 @@ class CrossSums:
     self._groups = _groups(policies, most // _ROWS_A_KIND, self._actions)
     # Making these anew for each group would cost more than filling them.
     self._now, self._later = (np.empty((most, size)) for _ in range(2))
-    self._kinds = np.empty((max(
-        (self._count(group) for group in self._groups), default=1),
-        size, size))
+    self._kinds = np.empty(
+      (
+        max((self._count(group) for group in self._groups), default=1),
+        size,
+        size,
+      )
+    )
     self.total = np.zeros(
-        (len(policies), self._actions, self._actions, size, size))
+      (len(policies), self._actions, self._actions, size, size)
+    )
 
   def _count(self, group: Sequence[int]) -> int:
     return math.prod(len(self._policies[each].table) for each in group)
 
   def add(
-      self, now: types.FloatArray, later: types.FloatArray,
-      actions: np.ndarray, rows: np.ndarray, going_on: np.ndarray) -> None:
+    self,
+    now: types.FloatArray,
+    later: types.FloatArray,
+    actions: np.ndarray,
+    rows: np.ndarray,
+    going_on: np.ndarray,
+  ) -> None:
     """Adds rows of the log.
 
     Args:
@@ -71,8 +82,9 @@ class CrossSums:
     """
     for group in self._groups:
       self._add_group(group, now, later, actions, rows, going_on)
-    dense = [place for place, each in enumerate(self._policies)
-             if each.codes is None]
+    dense = [
+      place for place, each in enumerate(self._policies) if each.codes is None
+    ]
     for action in range(self._actions if dense else 0):
       chosen = going_on[actions[going_on] == action]
       here, there = now[chosen].T, later[chosen]
@@ -80,12 +92,18 @@ class CrossSums:
         weights = self._policies[place].at(rows[chosen])
         for other in range(self._actions):
           self.total[place, action, other] += here @ (
-              weights[:, other, None] * there)
+            weights[:, other, None] * there
+          )
 
   def _add_group(
-      self, group: Sequence[int], now: types.FloatArray,
-      later: types.FloatArray, actions: np.ndarray, rows: np.ndarray,
-      going_on: np.ndarray) -> None:
+    self,
+    group: Sequence[int],
+    now: types.FloatArray,
+    later: types.FloatArray,
+    actions: np.ndarray,
+    rows: np.ndarray,
+    going_on: np.ndarray,
+  ) -> None:
     """Adds rows to the sums of policies whose decisions are coded."""
     count = self._count(group)
     key = actions[going_on].astype(np.int64)
@@ -94,8 +112,9 @@ class CrossSums:
       assert policy.codes is not None
       key = key * len(policy.table) + policy.codes[rows[going_on]]
     order = np.argsort(
-        key.astype(np.min_scalar_type(self._actions * count)), kind='stable')
-    here, there = self._now[:len(order)], self._later[:len(order)]
+      key.astype(np.min_scalar_type(self._actions * count)), kind='stable'
+    )
+    here, there = self._now[: len(order)], self._later[: len(order)]
     np.take(now, going_on[order], axis=0, out=here, mode='clip')
     np.take(later, going_on[order], axis=0, out=there, mode='clip')
     kinds, starts = np.unique(key[order], return_index=True)
@@ -104,17 +123,21 @@ class CrossSums:
       own = np.flatnonzero(kinds // count == action)
       if not len(own):
         continue
-      products = self._kinds[:len(own)]
+      products = self._kinds[: len(own)]
       for place, start, end in zip(
-          range(len(own)), starts[own], ends[own], strict=True):
+        range(len(own)), starts[own], ends[own], strict=True
+      ):
         np.matmul(here[start:end].T, there[start:end], out=products[place])
       added = np.tensordot(
-          self._weights(group, kinds[own] % count), products, axes=1)
+        self._weights(group, kinds[own] % count), products, axes=1
+      )
       self.total[group, action] += added.reshape(
-          len(group), self._actions, *products.shape[1:])
+        len(group), self._actions, *products.shape[1:]
+      )
 
   def _weights(
-      self, group: Sequence[int], code: np.ndarray) -> types.FloatArray:
+    self, group: Sequence[int], code: np.ndarray
+  ) -> types.FloatArray:
     """Returns what policies do in rows of some kinds, [G A, kinds]."""
     found = []
     for place in reversed(group):
@@ -125,7 +148,7 @@ class CrossSums:
 
 
 def _groups(
-    policies: Sequence[choices_lib.Choices], most: int, actions: int,
+  policies: Sequence[choices_lib.Choices], most: int, actions: int
 ) -> list[list[int]]:
   """Returns policies with codes in groups of at most so many kinds of rows."""
   groups: list[list[int]] = []
@@ -157,8 +180,8 @@ class OwnSums:
     self.count = 0
 
   def add(
-      self, now: types.FloatArray, actions: np.ndarray,
-      outcome: types.FloatArray) -> None:
+    self, now: types.FloatArray, actions: np.ndarray, outcome: types.FloatArray
+  ) -> None:
     """Adds rows: h(s) [B, H], logged actions [B], outcomes [B, K]."""
     self.count += len(now)
     for action in range(len(self.gram)):
@@ -177,7 +200,7 @@ class OwnSums:
     return _both(whole)
 
   def with_cross(
-      self, gram: types.FloatArray, cross: types.FloatArray, policy: int,
+    self, gram: types.FloatArray, cross: types.FloatArray, policy: int
   ) -> ridge.Sums:
     """Returns the sums of psi and [psi - gamma d psi', r] of one policy.
 
@@ -191,8 +214,11 @@ class OwnSums:
     change = _both(np.moveaxis(cross, 1, 2))  # a, h(s), a', h(s')
     outcome = features(self.outcome[:, :, policy])
     return ridge.Sums(
-        gram=gram, moment=np.concatenate([gram - change, outcome], axis=1),
-        square=np.zeros(0), count=np.float64(self.count))
+      gram=gram,
+      moment=np.concatenate([gram - change, outcome], axis=1),
+      square=np.zeros(0),
+      count=np.float64(self.count),
+    )
 
 
 def merge(parts: Sequence[OwnSums]) -> OwnSums:
@@ -208,18 +234,23 @@ def merge(parts: Sequence[OwnSums]) -> OwnSums:
 
 def features(blocks_: types.FloatArray) -> types.FloatArray:
   """Returns sums of h e_a [A, H] as those of psi, [D, 1]."""
-  return np.concatenate([
-      blocks_[:, :-1].reshape(-1), blocks_[1:, -1],
-      np.sum(blocks_[:, -1], keepdims=True)])[:, None]
+  return np.concatenate(
+    [
+      blocks_[:, :-1].reshape(-1),
+      blocks_[1:, -1],
+      np.sum(blocks_[:, -1], keepdims=True),
+    ]
+  )[:, None]
 
 
 def blocks(weights: types.FloatArray, actions: int) -> types.FloatArray:
   """Returns weights of psi [D, 1] as those of h for each action, [A, H]."""
   flat = np.asarray(weights)[:, 0]
   # The first action has no column of its own, the constant is shared.
-  own = np.append(0., flat[-actions:-1]) + flat[-1]
+  own = np.append(0.0, flat[-actions:-1]) + flat[-1]
   return np.concatenate(
-      [flat[:-actions].reshape(actions, -1), own[:, None]], axis=1)
+    [flat[:-actions].reshape(actions, -1), own[:, None]], axis=1
+  )
 
 
 def _both(whole: types.FloatArray) -> types.FloatArray:
@@ -231,6 +262,10 @@ def _both(whole: types.FloatArray) -> types.FloatArray:
 
 def _rows(blocks_: types.FloatArray) -> types.FloatArray:
   """Takes rows [A, H, C] from h (x) e_a to psi, [D, C]."""
-  return np.concatenate([
-      blocks_[:, :-1].reshape(-1, blocks_.shape[2]), blocks_[1:, -1],
-      np.sum(blocks_[:, -1], axis=0, keepdims=True)])
+  return np.concatenate(
+    [
+      blocks_[:, :-1].reshape(-1, blocks_.shape[2]),
+      blocks_[1:, -1],
+      np.sum(blocks_[:, -1], axis=0, keepdims=True),
+    ]
+  )

@@ -34,12 +34,17 @@ class ActionNetwork(tf.Module):
   """
 
   def __init__(
-      self, scale: rounds.RunningScale, *, hidden: Sequence[int],
-      actions: actions_lib.Continuous, seed: int):
+    self,
+    scale: rounds.RunningScale,
+    *,
+    hidden: Sequence[int],
+    actions: actions_lib.Continuous,
+    seed: int,
+  ):
     super().__init__('action_network')
     low, high = actions.bounds
-    self.middle = ((low + high) / 2.).astype(np.float32)
-    self.half_range = ((high - low) / 2.).astype(np.float32)
+    self.middle = ((low + high) / 2.0).astype(np.float32)
+    self.half_range = ((high - low) / 2.0).astype(np.float32)
     self._scale = scale
     layers = [layers_lib.Dense(size) for size in hidden]
     layers.append(layers_lib.Dense(actions.size, activation='tanh'))
@@ -57,14 +62,20 @@ class Critic(tf.Module):
   """The value of a state and an action on the scale of [-1, 1], [B]."""
 
   def __init__(
-      self, scale: rounds.RunningScale, *, hidden: Sequence[int],
-      entries: int, seed: tuple[int, int]):
+    self,
+    scale: rounds.RunningScale,
+    *,
+    hidden: Sequence[int],
+    entries: int,
+    seed: tuple[int, int],
+  ):
     super().__init__('critic')
     self._scale = scale
     layers = [layers_lib.Dense(size) for size in hidden]
     layers.append(layers_lib.Dense(1, activation=None))
     self._network = networks.Network(
-        layers, input_size=scale.size + entries, seed=seed)
+      layers, input_size=scale.size + entries, seed=seed
+    )
 
   def __call__(self, observation: tf.Tensor, unit: tf.Tensor) -> tf.Tensor:
     inputs = tf.concat([self._scale(observation), unit], axis=1)
@@ -75,12 +86,12 @@ class TD3Learner(rounds.Learner):
   """Learns a network of actions, with two critics."""
 
   def __init__(
-      self,
-      config: Config,
-      source: replay.Replay,
-      *,
-      sizes: rollout.Sizes,
-      seed: int,
+    self,
+    config: Config,
+    source: replay.Replay,
+    *,
+    sizes: rollout.Sizes,
+    seed: int,
   ):
     """Builds the networks.
 
@@ -93,43 +104,64 @@ class TD3Learner(rounds.Learner):
     if sizes.continuous is None:
       raise ValueError('TD3 is for actions that are vectors; take DQN.')
     make_network = functools.partial(
-        ActionNetwork, hidden=config.hidden, actions=sizes.continuous,
-        seed=seed)
+      ActionNetwork, hidden=config.hidden, actions=sizes.continuous, seed=seed
+    )
     super().__init__(
-        config, source, make_network,
-        num_observations=sizes.num_observations, categories=sizes.categories)
+      config,
+      source,
+      make_network,
+      num_observations=sizes.num_observations,
+      categories=sizes.categories,
+    )
     self._td3 = config
     self._actions = sizes.continuous
     self._seed = seed
     self._target_network = make_network(self.scale)
     self._critics, self._target_critics = (
-        [Critic(self.scale, hidden=config.hidden, seed=(seed, number),
-                entries=sizes.continuous.size) for number in (1, 2)]
-        for _ in range(2))
+      [
+        Critic(
+          self.scale,
+          hidden=config.hidden,
+          seed=(seed, number),
+          entries=sizes.continuous.size,
+        )
+        for number in (1, 2)
+      ]
+      for _ in range(2)
+    )
     self._optimizer = snt.optimizers.Adam(self._learning_rate)
     self._critic_optimizer = snt.optimizers.Adam(self._learning_rate)
 
   def policy(self, network: ActionNetwork) -> continuous.Gaussian:
     """Returns the policy of a network, with its noise."""
     return continuous.Gaussian(
-        network, actions=self._actions,
-        standard_deviation=self._td3.policy_noise * network.half_range)
+      network,
+      actions=self._actions,
+      standard_deviation=self._td3.policy_noise * network.half_range,
+    )
 
   def _update(self, batch: types.Transition) -> tf.Tensor:
     """One update of the critics, now and then one of the policy."""
     target = self._target(batch)
     unit = (batch.action - self.network.middle) / self.network.half_range
-    variables = [each for critic in self._critics
-                 for each in critic.trainable_variables]
+    variables = [
+      each for critic in self._critics for each in critic.trainable_variables
+    ]
     with tf.GradientTape() as tape:
-      loss = tf.add_n([
-          0.5 * tf.reduce_mean(tf.square(
-              target - critic(batch.observation, unit)))
-          for critic in self._critics])
+      loss = tf.add_n(
+        [
+          0.5
+          * tf.reduce_mean(tf.square(target - critic(batch.observation, unit)))
+          for critic in self._critics
+        ]
+      )
     self._critic_optimizer.apply(tape.gradient(loss, variables), variables)
     self._updates.assign_add(1)
-    tf.cond(self._updates % self._td3.policy_delay == 0,
-            lambda: self._improve(batch.observation), lambda: None)
+    tf.cond(
+      self._updates % self._td3.policy_delay == 0,
+      lambda: self._improve(batch.observation),
+      lambda: None,
+    )
     return loss
 
   def _target(self, batch: types.Transition) -> tf.Tensor:
@@ -137,13 +169,19 @@ class TD3Learner(rounds.Learner):
     config = self._td3
     unit = self._target_network.unit(batch.next_observation)
     noise = config.smoothing * tf.random.stateless_normal(
-        tf.shape(unit),
-        tf.stack([tf.constant(self._seed, tf.int64), self._updates]))
+      tf.shape(unit),
+      tf.stack([tf.constant(self._seed, tf.int64), self._updates]),
+    )
     noise = tf.clip_by_value(
-        noise, -config.smoothing_bound, config.smoothing_bound)
-    smooth = tf.clip_by_value(unit + noise, -1., 1.)
-    value = tf.minimum(*(critic(batch.next_observation, smooth)
-                         for critic in self._target_critics))
+      noise, -config.smoothing_bound, config.smoothing_bound
+    )
+    smooth = tf.clip_by_value(unit + noise, -1.0, 1.0)
+    value = tf.minimum(
+      *(
+        critic(batch.next_observation, smooth)
+        for critic in self._target_critics
+      )
+    )
     return batch.reward + batch.discount * value
 
   def _improve(self, observation: tf.Tensor) -> None:
@@ -152,31 +190,37 @@ class TD3Learner(rounds.Learner):
     with tf.GradientTape(watch_accessed_variables=False) as tape:
       tape.watch(variables)
       loss = -tf.reduce_mean(
-          self._critics[0](observation, self.network.unit(observation)))
+        self._critics[0](observation, self.network.unit(observation))
+      )
     self._optimizer.apply(tape.gradient(loss, variables), variables)
     _move(self._target_network, self.network, self._td3.target_rate)
-    for target, critic in zip(
-        self._target_critics, self._critics, strict=True):
+    for target, critic in zip(self._target_critics, self._critics, strict=True):
       _move(target, critic, self._td3.target_rate)
 
   @property
   def state(self) -> dict[str, savers.Checkpointable]:
     """What a checkpoint must hold to go on exactly as before."""
     return {
-        **super().state,
-        'target_network': self._target_network,
-        **{f'{kind}_{number}': critic for kind, critics in (
-            ('critic', self._critics), ('target_critic', self._target_critics))
-           for number, critic in enumerate(critics)},
-        'optimizer': self._optimizer,
-        'critic_optimizer': self._critic_optimizer,
+      **super().state,
+      'target_network': self._target_network,
+      **{
+        f'{kind}_{number}': critic
+        for kind, critics in (
+          ('critic', self._critics),
+          ('target_critic', self._target_critics),
+        )
+        for number, critic in enumerate(critics)
+      },
+      'optimizer': self._optimizer,
+      'critic_optimizer': self._critic_optimizer,
     }
 
 
 def _move(target: tf.Module, source: tf.Module, rate: float) -> None:
   """Takes a part of a network over into its target network."""
-  for old, new in zip(target.trainable_variables, source.trainable_variables,
-                      strict=True):
+  for old, new in zip(
+    target.trainable_variables, source.trainable_variables, strict=True
+  ):
     old.assign_add(rate * (new - old))
 
 
@@ -218,11 +262,14 @@ class ExploringActor:
     unit = self._noise
     if self._warm:
       unit = unit + self._unit(tf.constant(observations)).numpy()
-    return (self._network.middle
-            + self._network.half_range * np.clip(unit, -1., 1.))
+    return self._network.middle + self._network.half_range * np.clip(
+      unit, -1.0, 1.0
+    )
 
   def _draw(self, slot: int) -> None:
     generator, size = self._generators[slot], self._noise.shape[1]
     self._noise[slot] = (
-        self._config.exploration * generator.standard_normal(size)
-        if self._warm else generator.uniform(-1., 1., size))
+      self._config.exploration * generator.standard_normal(size)
+      if self._warm
+      else generator.uniform(-1.0, 1.0, size)
+    )

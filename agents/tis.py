@@ -14,9 +14,10 @@ CONFIGS = entry.CONFIGS
 
 
 def estimate(
-    config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> direct.Direct:
   """Returns the estimate; nothing in it is drawn."""
   del seed
   return importance_sampling.weigh(
-      config, task, per_decision=False, normalised=False)
+    config, task, per_decision=False, normalised=False
+  )

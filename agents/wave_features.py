@@ -17,7 +17,7 @@ from dfiv_ope.ope import bellman, decisions
 
 # Bandwidth of indicators of actions, which are sqrt(2) apart: what is known of
 # one action tells exp(-1 / bandwidth^2) of the next, 0.37.
-_ACTION_BANDWIDTH = 1.
+_ACTION_BANDWIDTH = 1.0
 # Actions of a decision whose waves are looked up one by one; where there are
 # more, one product with the probabilities of all actions is cheaper.
 _FEW_CHOICES = 8
@@ -37,18 +37,21 @@ class Angles(tf.Module):
     self._numbers = len(rows.numbers)
     self._sizes = rows.category_sizes
     self._frequencies = tf.Variable(
-        frequencies, dtype=tf.float64, trainable=False)
+      frequencies, dtype=tf.float64, trainable=False
+    )
 
   def __call__(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns directions of compact rows; no indicators are made."""
     start = self._numbers
     angle = tf.matmul(
-        tf.cast(compact[:, :start], tf.float64), self._frequencies[:start])
+      tf.cast(compact[:, :start], tf.float64), self._frequencies[:start]
+    )
     for index, size in enumerate(self._sizes):
       place = tf.cast(compact[:, self._numbers + index], tf.int32)
       known = tf.cast(place >= 0, tf.float64)[:, None]
       angle += known * tf.gather(
-          self._frequencies, start + tf.maximum(place, 0))
+        self._frequencies, start + tf.maximum(place, 0)
+      )
       start += size
     return angle
 
@@ -57,7 +60,8 @@ class Waves(tf.Module):
   """`features.FourierFeatures` of states, encoded compactly."""
 
   def __init__(
-      self, fourier: features.FourierFeatures, states: encoding.Encoding):
+    self, fourier: features.FourierFeatures, states: encoding.Encoding
+  ):
     """Initialises them with the frequencies of the others."""
     super().__init__('waves')
     self._angles = Angles(states, fourier.frequencies)
@@ -91,8 +95,13 @@ class Together(tf.Module):
   """
 
   def __init__(
-      self, problem: bellman.Problem, *, size: int, bandwidth_scale: float,
-      seed: types.Seed):
+    self,
+    problem: bellman.Problem,
+    *,
+    size: int,
+    bandwidth_scale: float,
+    seed: types.Seed,
+  ):
     """Initialises the features.
 
     Args:
@@ -108,54 +117,66 @@ class Together(tf.Module):
     self._numbers = min(len(problem.observations.numbers), _MOST_NUMBERS)
     self._indicators = min(problem.num_actions, _MOST_INDICATORS)
     self._vectors = problem.vectors
-    alone = self._indicators or min(
-        problem.spaces.action_size, _MOST_NUMBERS)
+    alone = self._indicators or min(problem.spaces.action_size, _MOST_NUMBERS)
     self._action_columns = alone
     self.output_size = size + self._numbers + alone + 1
     generator = np.random.default_rng(seed)
 
     def frequencies(count: int) -> types.FloatArray:
-      widths = bandwidth_scale * np.geomspace(
-          problem.distance, problem.typical_distance, max(count, 2))[:count]
-      return generator.standard_normal(
-          (problem.num_observations, count)) / widths
+      widths = (
+        bandwidth_scale
+        * np.geomspace(
+          problem.distance, problem.typical_distance, max(count, 2)
+        )[:count]
+      )
+      return (
+        generator.standard_normal((problem.num_observations, count)) / widths
+      )
 
     self._states = Angles(problem.observations, frequencies(self._count))
-    self._states_alone = Angles(
-        problem.observations, frequencies(self._alone))
-    draws = generator.standard_normal(
-        (problem.spaces.action_size, self._count))
+    self._states_alone = Angles(problem.observations, frequencies(self._alone))
+    draws = generator.standard_normal((problem.spaces.action_size, self._count))
     if problem.vectors is None:
       beta = draws / _ACTION_BANDWIDTH
       # Cosines and sines of every action, [A, 2 F].
       self._table = tf.Variable(
-          np.concatenate([np.cos(beta), np.sin(beta)], axis=1),
-          trainable=False)
+        np.concatenate([np.cos(beta), np.sin(beta)], axis=1), trainable=False
+      )
     else:
       self._actions = Angles(
-          problem.vectors, draws / (problem.action_distance * bandwidth_scale))
+        problem.vectors, draws / (problem.action_distance * bandwidth_scale)
+      )
 
   def __call__(
-      self, decision: decisions.Decision, *, is_training: bool = False,
+    self, decision: decisions.Decision, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns [B, output_size], float64; the last column is ones."""
     del is_training
     alpha = self._states(decision.observation)
     cosine, sine = tf.split(self._action_waves(decision), 2, axis=1)
     alone = self._states_alone(decision.observation)
-    waves = tf.concat([
+    waves = tf.concat(
+      [
         tf.cos(alpha) * cosine - tf.sin(alpha) * sine,
         tf.sin(alpha) * cosine + tf.cos(alpha) * sine,
-        tf.cos(alone), tf.sin(alone)], axis=1)
-    numbers = decision.observation[:, :self._numbers]
-    return tf.concat([
+        tf.cos(alone),
+        tf.sin(alone),
+      ],
+      axis=1,
+    )
+    numbers = decision.observation[:, : self._numbers]
+    return tf.concat(
+      [
         waves / np.sqrt(self._count + self._alone),
         _ALONE * tf.cast(numbers, tf.float64),
-        _ALONE * self._action_alone(decision), tf.ones_like(alone[:, :1])],
-        axis=1)
+        _ALONE * self._action_alone(decision),
+        tf.ones_like(alone[:, :1]),
+      ],
+      axis=1,
+    )
 
   def dot(
-      self, decision: decisions.Decision, coefficients: tf.Tensor,
+    self, decision: decisions.Decision, coefficients: tf.Tensor
   ) -> tf.Tensor:
     """Returns psi times coefficients [D, 1], [B, 1]."""
     return tf.matmul(self(decision), tf.cast(coefficients, tf.float64))
@@ -163,26 +184,28 @@ class Together(tf.Module):
   def _action_alone(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns the expectation of an action's own columns, [B, columns]."""
     if self._vectors is None:
-      shared = decision._replace(
-          actions=decision.actions % self._indicators)
-      return tf.cast(
-          decisions.weights(shared, self._indicators), tf.float64)
+      shared = decision._replace(actions=decision.actions % self._indicators)
+      return tf.cast(decisions.weights(shared, self._indicators), tf.float64)
     rows, choices = tf.unstack(tf.shape(decision.probabilities))
-    inputs = self._vectors.expand(tf.reshape(
-        decision.actions, [rows * choices, decision.actions.shape[2]]))
+    inputs = self._vectors.expand(
+      tf.reshape(decision.actions, [rows * choices, decision.actions.shape[2]])
+    )
     inputs = tf.reshape(
-        inputs[:, :self._action_columns],
-        [rows, choices, self._action_columns])
-    return tf.cast(tf.reduce_sum(
-        inputs * decision.probabilities[..., None], axis=1), tf.float64)
+      inputs[:, : self._action_columns], [rows, choices, self._action_columns]
+    )
+    return tf.cast(
+      tf.reduce_sum(inputs * decision.probabilities[..., None], axis=1),
+      tf.float64,
+    )
 
   def _action_waves(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns E [cos(beta), sin(beta)] over the actions, [B, 2 F]."""
     choices = decision.actions.shape[1] or self._num_actions
     if self._num_actions and choices > _FEW_CHOICES:
-      return tf.matmul(tf.cast(
-          decisions.weights(decision, self._num_actions), tf.float64),
-          self._table)
+      return tf.matmul(
+        tf.cast(decisions.weights(decision, self._num_actions), tf.float64),
+        self._table,
+      )
     total = tf.zeros([], tf.float64)
     for choice in range(choices):
       share = tf.cast(decision.probabilities[:, choice, None], tf.float64)

@@ -15,7 +15,7 @@ CONFIGS = entry.CONFIGS
 
 
 def estimate(
-    config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> direct.Direct:
   """Returns the estimate."""
   found = doubly_robust.prepare(config, task, seed=seed)

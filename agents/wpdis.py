@@ -17,9 +17,10 @@ CONFIGS = entry.CONFIGS
 
 
 def estimate(
-    config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed,
+  config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> direct.Direct:
   """Returns the estimate; nothing in it is drawn."""
   del seed
   return importance_sampling.weigh(
-      config, task, per_decision=True, normalised=True)
+    config, task, per_decision=True, normalised=True
+  )

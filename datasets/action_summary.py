@@ -22,8 +22,11 @@ class Counts:
   @property
   def never_taken(self) -> list[str]:
     """Labels of the actions that do not occur."""
-    return [label for label, count in zip(
-        self._labels, self._counts, strict=True) if not count]
+    return [
+      label
+      for label, count in zip(self._labels, self._counts, strict=True)
+      if not count
+    ]
 
   def add(self, actions: np.ndarray) -> None:
     """Takes in actions, int32 [N]."""
@@ -45,9 +48,10 @@ class Counts:
     total = max(self._counts.sum(), 1)
     order = np.argsort(-self._counts, kind='stable')[:_SHOWN]
     shown = ', '.join(
-        f'{self._labels[each]}: {self._counts[each]:,} '
-        f'({100 * self._counts[each] / total:.1f} %)'
-        for each in sorted(order))
+      f'{self._labels[each]}: {self._counts[each]:,} '
+      f'({100 * self._counts[each] / total:.1f} %)'
+      for each in sorted(order)
+    )
     return shown + (', ...' if len(order) < len(self._labels) else '')
 
 
@@ -60,8 +64,8 @@ class Ranges:
     self._least = np.full(continuous.size, np.inf)
     self._most = np.full(continuous.size, -np.inf)
     self._counts = {
-        place: Counts(labels)
-        for place, labels in continuous.categories.items()}
+      place: Counts(labels) for place, labels in continuous.categories.items()
+    }
 
   def add(self, actions: np.ndarray) -> None:
     """Takes in actions, float64 [N, d]."""
@@ -74,12 +78,15 @@ class Ranges:
     """Returns range and bounds, or counts of names, by entry."""
     known = self._continuous
     return {
-        known.entry(place): self._counts[place].record()
-        if place in self._counts else {
-            'least': float(self._least[place]),
-            'most': float(self._most[place]),
-            'bounds': [known.low[place], known.high[place]]}
-        for place in range(known.size)}
+      known.entry(place): self._counts[place].record()
+      if place in self._counts
+      else {
+        'least': float(self._least[place]),
+        'most': float(self._most[place]),
+        'bounds': [known.low[place], known.high[place]],
+      }
+      for place in range(known.size)
+    }
 
   def rows(self) -> list[tuple[str, str]]:
     """Returns names and values for a card, a line for each entry."""
@@ -90,8 +97,7 @@ class Ranges:
       if place in self._counts:
         said = self._counts[place].text()
       elif np.isfinite(self._least[place]):
-        said = (f'{self._least[place]:g} to {self._most[place]:g}'
-                f' ({said})')
+        said = f'{self._least[place]:g} to {self._most[place]:g} ({said})'
       result.append((f'action {known.entry(place)}', said))
     if known.size > _SHOWN:
       result.append(('more entries', f'{known.size - _SHOWN:,}'))

@@ -12,7 +12,8 @@ class Appender:
   """Writes an array whose number of rows is known only at the end."""
 
   def __init__(
-      self, path: pathlib.Path, *, dtype: np.dtype, shape: tuple[int, ...]):
+    self, path: pathlib.Path, *, dtype: np.dtype, shape: tuple[int, ...]
+  ):
     """Begins a file.
 
     Args:
@@ -34,8 +35,9 @@ class Appender:
     """
     if rows.dtype != self._dtype or rows.shape[1:] != self._shape:
       raise ValueError(
-          f'Rows are {rows.dtype} of shape {rows.shape[1:]}, but they were '
-          f'{self._dtype} of shape {self._shape} before.')
+        f'Rows are {rows.dtype} of shape {rows.shape[1:]}, but they were '
+        f'{self._dtype} of shape {self._shape} before.'
+      )
     self._stream.write(np.ascontiguousarray(rows).data)
     self._rows += len(rows)
 
@@ -54,13 +56,18 @@ class Appender:
       assert self._stream.tell() == self._start
 
   def _write_header(self) -> None:
-    npy.write_array_header_1_0(self._stream, {
-        'descr': npy.dtype_to_descr(self._dtype), 'fortran_order': False,
-        'shape': (self._rows, *self._shape)})
+    npy.write_array_header_1_0(
+      self._stream,
+      {
+        'descr': npy.dtype_to_descr(self._dtype),
+        'fortran_order': False,
+        'shape': (self._rows, *self._shape),
+      },
+    )
 
 
 def load(
-    path: pathlib.Path, *, dtype: np.dtype, shape: tuple[int, ...],
+  path: pathlib.Path, *, dtype: np.dtype, shape: tuple[int, ...]
 ) -> np.ndarray:
   """Reads what an `Appender` wrote; nothing in it is ever unpickled.
 
@@ -77,11 +84,12 @@ def load(
     array = np.load(path, mmap_mode='r', allow_pickle=False)
   except (OSError, ValueError, EOFError, TypeError) as error:
     raise ValueError(
-        f'{path} cannot be read as an array: {error}. Make the dataset again.'
+      f'{path} cannot be read as an array: {error}. Make the dataset again.'
     ) from error
   if array.dtype != dtype or array.shape[1:] != shape or not array.ndim:
     raise ValueError(
-        f'{path} holds {array.dtype} of shape {array.shape}, but the record '
-        f'wants {np.dtype(dtype)} with rows of shape {shape}. Make the dataset '
-        'again.')
+      f'{path} holds {array.dtype} of shape {array.shape}, but the record '
+      f'wants {np.dtype(dtype)} with rows of shape {shape}. Make the dataset '
+      'again.'
+    )
   return np.array(array)

@@ -20,6 +20,7 @@ class Block(NamedTuple):
     steps: their rows.
     annotations: further columns, float32 [N, K].
   """
+
   steps: steps_lib.Steps
   annotations: np.ndarray
 
@@ -38,13 +39,13 @@ class Assembler:
   """
 
   def __init__(
-      self,
-      layout: layout_lib.Layout,
-      actions: labels.Actions | vectors.Entries,
-      *,
-      file: str,
-      report: Callable[[findings.Finding], None],
-      categories: Mapping[str, categories_lib.Labels] | None = None,
+    self,
+    layout: layout_lib.Layout,
+    actions: labels.Actions | vectors.Entries,
+    *,
+    file: str,
+    report: Callable[[findings.Finding], None],
+    categories: Mapping[str, categories_lib.Labels] | None = None,
   ):
     """Initialises the assembler.
 
@@ -57,7 +58,8 @@ class Assembler:
     """
     self.cut = self.empty = self.unsound = 0
     self._decoder = decoding.Decoder(
-        layout, actions, file=file, categories=categories)
+      layout, actions, file=file, categories=categories
+    )
     self._ends, self._horizon = layout.ends, layout.horizon
     self._time_feature = layout.time_feature
     self._report = report
@@ -82,23 +84,38 @@ class Assembler:
     rows, nameless, returned, faults = self._decoder.decode(chunk)
     for fault in faults:
       index = np.searchsorted(rows.row, fault.rows)
-      self._report(findings.Finding(
-          fault.sentence, index, fault.rows,
-          self._decoder.episode_name(rows.episode[index[0]]), fault.example))
+      self._report(
+        findings.Finding(
+          fault.sentence,
+          index,
+          fault.rows,
+          self._decoder.episode_name(rows.episode[index[0]]),
+          fault.example,
+        )
+      )
       (self._unclear if fault.of_episodes else self._broken).update(
-          rows.episode[index].tolist())
+        rows.episode[index].tolist()
+      )
     if nameless.size:
       self._report(findings.Finding('episode is empty', nameless, nameless))
     if returned:
       index = np.searchsorted(rows.episode, returned)
-      self._report(findings.Finding(
+      self._report(
+        findings.Finding(
           'the episode was there before; its rows must follow each other',
-          index, rows.row[index], self._decoder.episode_name(returned[0])))
+          index,
+          rows.row[index],
+          self._decoder.episode_name(returned[0]),
+        )
+      )
       self._broken.update(returned)
     if self._open is not None:
       rows = decoding.concatenate(self._open, rows)
-    whole = int(np.searchsorted(rows.episode, rows.episode[-1])) if len(
-        rows.episode) else 0
+    whole = (
+      int(np.searchsorted(rows.episode, rows.episode[-1]))
+      if len(rows.episode)
+      else 0
+    )
     self._open = decoding.take(rows, slice(whole, None))
     return self._block(decoding.take(rows, slice(whole)))
 
@@ -117,8 +134,9 @@ class Assembler:
     shape = findings.Shape(rows, ends=self._ends, horizon=self._horizon)
     unsound = np.isin(rows.episode, list(self._broken))
     for found in sorted(
-        findings.search(rows, shape, self._decoder),
-        key=lambda each: each.places[0]):
+      findings.search(rows, shape, self._decoder),
+      key=lambda each: each.places[0],
+    ):
       self._report(found)
       unsound[found.places] = True
     if unsound.any():
@@ -129,15 +147,16 @@ class Assembler:
     return self._steps(rows, shape)
 
   def _without(
-      self, rows: decoding.Rows, episodes: Iterable[int]) -> decoding.Rows:
+    self, rows: decoding.Rows, episodes: Iterable[int]
+  ) -> decoding.Rows:
     """Leaves out some episodes and counts them."""
     bad = np.intersect1d(rows.episode, np.array(list(episodes), np.int64))
     self.unsound += len(bad)
-    return decoding.take(
-        rows, ~np.isin(rows.episode, bad)) if len(bad) else rows
+    return (
+      decoding.take(rows, ~np.isin(rows.episode, bad)) if len(bad) else rows
+    )
 
-  def _steps(
-      self, rows: decoding.Rows, shape: findings.Shape) -> Block | None:
+  def _steps(self, rows: decoding.Rows, shape: findings.Shape) -> Block | None:
     """Forms the steps of sound episodes."""
     terminated = shape.terminated
     # A final observation that is not logged matters only after a truncation:
@@ -161,9 +180,9 @@ class Assembler:
     is_terminal = np.zeros(len(index), bool)
     is_terminal[final] = terminated
     discount = np.where(
-        is_last, 0., 1. if rows.discount is None else rows.discount[index],
+      is_last, 0.0, 1.0 if rows.discount is None else rows.discount[index]
     ).astype(np.float32)
-    discount[final[terminated] - 1] = 0.
+    discount[final[terminated] - 1] = 0.0
     observation = rows.observation[index]
     if self._time_feature:
       step = np.arange(len(index)) - np.repeat(final - lengths + 1, lengths)
@@ -171,15 +190,18 @@ class Assembler:
     action = rows.action[index]
     action[is_last] = 0
     annotations = rows.annotations[index]
-    annotations[is_terminal] = 0.
+    annotations[is_terminal] = 0.0
     if self._decoder.has_behaviour:
-      annotations[is_last, 0] = 0.
+      annotations[is_last, 0] = 0.0
     return Block(
-        steps_lib.Steps(
-            observation=observation,
-            action=action,
-            reward=np.where(is_last, 0., rows.reward[index]),
-            discount=discount,
-            is_first=np.roll(is_last, 1), is_last=is_last,
-            is_terminal=is_terminal),
-        annotations)
+      steps_lib.Steps(
+        observation=observation,
+        action=action,
+        reward=np.where(is_last, 0.0, rows.reward[index]),
+        discount=discount,
+        is_first=np.roll(is_last, 1),
+        is_last=is_last,
+        is_terminal=is_terminal,
+      ),
+      annotations,
+    )

@@ -1,7 +1,7 @@
 """Bounds of the entries of an action, as options and mappings write them.
 
-    --bounds 0:10,-1:1,:          dose in [0, 10], rate in [-1, 1], drug none
-    bounds: [[0, 10], [-1, null], [null, null]]
+--bounds 0:10,-1:1,:          dose in [0, 10], rate in [-1, 1], drug none
+bounds: [[0, 10], [-1, null], [null, null]]
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,10 @@ from typing import Any
 
 # Least and greatest value of an entry; None where there is none.
 Pair = tuple[float | None, float | None]
-SYNTAX = ('one LOW:HIGH for each entry of the action, with commas; either may '
-          'be left out')
+SYNTAX = (
+  'one LOW:HIGH for each entry of the action, with commas; either may '
+  'be left out'
+)
 
 
 def parse(value: Any) -> tuple[Pair, ...]:
@@ -27,17 +29,20 @@ def parse(value: Any) -> tuple[Pair, ...]:
     pairs: Sequence[Any] = [each.split(':') for each in value.split(',')]
   elif isinstance(value, list | tuple):
     single = len(value) == 2 and not any(
-        isinstance(each, list | tuple) for each in value)
+      isinstance(each, list | tuple) for each in value
+    )
     pairs = [value] if single else value
   else:
     pairs = [value]
   for pair in pairs:
     if not isinstance(pair, list | tuple) or len(pair) != 2:
       raise ValueError(
-          f'bounds should be {SYNTAX} (in YAML and Python, pairs such as '
-          f'[0, 10]), got {value!r}.')
-  return tuple((_number(low, -math.inf), _number(high, math.inf))
-               for low, high in pairs)
+        f'bounds should be {SYNTAX} (in YAML and Python, pairs such as '
+        f'[0, 10]), got {value!r}.'
+      )
+  return tuple(
+    (_number(low, -math.inf), _number(high, math.inf)) for low, high in pairs
+  )
 
 
 def _number(value: Any, none: float) -> float | None:
@@ -58,8 +63,9 @@ def _number(value: Any, none: float) -> float | None:
 def text(pairs: Sequence[Pair]) -> str:
   """Returns bounds as `--bounds` takes them, without a loss."""
   return ','.join(
-      ':'.join('' if each is None else repr(each) for each in pair)
-      for pair in pairs)
+    ':'.join('' if each is None else repr(each) for each in pair)
+    for pair in pairs
+  )
 
 
 def interval(low: float | None, high: float | None) -> str:

@@ -44,10 +44,13 @@ def encode(values: source.Raw, labels: Labels, *, place: str) -> np.ndarray:
     places = np.asarray(values, np.float64)
     return np.where(np.isin(places, np.arange(len(labels))), places, np.nan)
   codes, names = labels_lib.read(values, place=place)
-  stored = {str(label): float(place if textual else label)
-            for place, label in enumerate(labels)}
-  return np.array(
-      [stored.get(name, np.nan) for name in names] + [np.nan])[codes]
+  stored = {
+    str(label): float(place if textual else label)
+    for place, label in enumerate(labels)
+  }
+  return np.array([stored.get(name, np.nan) for name in names] + [np.nan])[
+    codes
+  ]
 
 
 def decode(stored: np.ndarray, labels: Labels) -> np.ndarray:
@@ -92,15 +95,19 @@ class Collection:
     Raises:
       ValueError: they are measurements rather than names, or too many.
     """
-    found = [each for column in self.columns
-             for each in entries(column, chunk.columns[column])]
+    found = [
+      each
+      for column in self.columns
+      for each in entries(column, chunk.columns[column])
+    ]
     if not self._entries:
       self._entries = [entry for entry, _ in found]
       for name in self._named:
         if not any(of([name], entry) for entry in self._entries):
           raise ValueError(
-              f'{name!r} should be categorical, but {self._file} has only '
-              f'{", ".join(self._entries[:40])}.')
+            f'{name!r} should be categorical, but {self._file} has only '
+            f'{", ".join(self._entries[:40])}.'
+          )
     for entry, values in found:
       if of(self._named, entry):
         self.gather(entry, values, chunk.rows)
@@ -108,15 +115,20 @@ class Collection:
   def gather(self, entry: str, values: source.Raw, rows: np.ndarray) -> None:
     """Takes in the labels of an entry in some rows, as `add` does."""
     _, names = labels_lib.read(
-        values, place=f'{self._file}: {entry}', rows=rows,
-        spellings=self._spellings.setdefault(
-            entry, labels_lib.Spellings(self._file)))
+      values,
+      place=f'{self._file}: {entry}',
+      rows=rows,
+      spellings=self._spellings.setdefault(
+        entry, labels_lib.Spellings(self._file)
+      ),
+    )
     self._take(entry, names)
 
   def labels(self) -> dict[str, Labels]:
     """Returns the labels of every entry, in order."""
-    return {entry: in_order(names) for entry, names in self._names.items()
-            if names}
+    return {
+      entry: in_order(names) for entry, names in self._names.items() if names
+    }
 
   def _take(self, entry: str, names: list[str]) -> None:
     known = self._names.setdefault(entry, set())
@@ -124,20 +136,21 @@ class Collection:
     fraction = next(filter(labels_lib.continuous, names), None)
     if fraction is not None:
       raise ValueError(
-          f'{self._file}: {entry} is {fraction} in some row, but a categorical '
-          'column holds whole numbers or text. Leave it a number.')
+        f'{self._file}: {entry} is {fraction} in some row, but a categorical '
+        'column holds whole numbers or text. Leave it a number.'
+      )
     if len(known) > MOST:
       raise ValueError(
-          f'{self._file}: {entry} has more than {MOST:,} different values, too '
-          'many for a categorical column. Group them, or leave it a number.')
+        f'{self._file}: {entry} has more than {MOST:,} different values, too '
+        'many for a categorical column. Group them, or leave it a number.'
+      )
 
 
-def entries(
-    column: str, values: source.Raw) -> list[tuple[str, source.Raw]]:
+def entries(column: str, values: source.Raw) -> list[tuple[str, source.Raw]]:
   """Returns the entries of a column with their names, [N] each."""
   if values.ndim == 1:
     return [(column, values)]
-  flat = np.asarray(values).reshape(
-      len(values), int(np.prod(values.shape[1:])))
-  return [(f'{column}[{index}]', flat[:, index])
-          for index in range(flat.shape[1])]
+  flat = np.asarray(values).reshape(len(values), int(np.prod(values.shape[1:])))
+  return [
+    (f'{column}[{index}]', flat[:, index]) for index in range(flat.shape[1])
+  ]

@@ -25,7 +25,11 @@ import tensorflow as tf
 from tensorflow.python.saved_model import nested_structure_coder
 
 CHUNKS, ITEMS, TABLES, DONE = (
-    'chunks.tfrecord', 'items.tfrecord', 'tables.tfrecord', 'DONE')
+  'chunks.tfrecord',
+  'items.tfrecord',
+  'tables.tfrecord',
+  'DONE',
+)
 _OPTIONS = tf.io.TFRecordOptions(compression_type='ZLIB', compression_level=1)
 _MAX_SIZE = 2**31 - 1
 # A message of protocol buffers has less than 2 GiB.
@@ -42,6 +46,7 @@ class Table(NamedTuple):
     signature: nest of tensor specs.
     at_random: blocks are drawn uniformly, rather than the first one always.
   """
+
   name: str
   signature: Any
   at_random: bool = False
@@ -49,26 +54,38 @@ class Table(NamedTuple):
   def empty(self) -> reverb.Table:
     """Returns the table for a server."""
     return reverb.Table(
-        self.name, remover=reverb.selectors.Fifo(), max_size=_MAX_SIZE,
-        sampler=(reverb.selectors.Uniform() if self.at_random
-                 else reverb.selectors.Fifo()),
-        signature=self.signature,
-        rate_limiter=reverb.rate_limiters.MinSize(1))
+      self.name,
+      remover=reverb.selectors.Fifo(),
+      max_size=_MAX_SIZE,
+      sampler=(
+        reverb.selectors.Uniform()
+        if self.at_random
+        else reverb.selectors.Fifo()
+      ),
+      signature=self.signature,
+      rate_limiter=reverb.rate_limiters.MinSize(1),
+    )
 
   def record(self, items: int) -> checkpoint_pb2.PriorityTableCheckpoint:
     """Returns what a checkpoint says of the table."""
-    fifo = schema_pb2.KeyDistributionOptions(
-        fifo=True, is_deterministic=True)
+    fifo = schema_pb2.KeyDistributionOptions(fifo=True, is_deterministic=True)
     limit = float(np.finfo(np.float64).max)
     return checkpoint_pb2.PriorityTableCheckpoint(
-        table_name=self.name, max_size=_MAX_SIZE,
-        rate_limiter=checkpoint_pb2.RateLimiterCheckpoint(
-            samples_per_insert=1., min_diff=-limit, max_diff=limit,
-            min_size_to_sample=1, insert_count=items),
-        sampler=schema_pb2.KeyDistributionOptions(
-            uniform=True) if self.at_random else fifo,
-        remover=fifo, signature=nested_structure_coder.encode_structure(
-            self.signature))
+      table_name=self.name,
+      max_size=_MAX_SIZE,
+      rate_limiter=checkpoint_pb2.RateLimiterCheckpoint(
+        samples_per_insert=1.0,
+        min_diff=-limit,
+        max_diff=limit,
+        min_size_to_sample=1,
+        insert_count=items,
+      ),
+      sampler=schema_pb2.KeyDistributionOptions(uniform=True)
+      if self.at_random
+      else fifo,
+      remover=fifo,
+      signature=nested_structure_coder.encode_structure(self.signature),
+    )
 
 
 class Writer:
@@ -103,18 +120,29 @@ class Writer:
     for array in tf.nest.flatten(block):
       if array.nbytes > _MOST_BYTES:
         raise ValueError(
-            f'An episode has {array.nbytes / 2**30:.1f} GiB in one column, but '
-            'Reverb takes less than 2 GiB. Cut it into shorter episodes.')
+          f'An episode has {array.nbytes / 2**30:.1f} GiB in one column, but '
+          'Reverb takes less than 2 GiB. Cut it into shorter episodes.'
+        )
       key = self._key()
       self._chunks.write(_chunk(array, key=key, episode=episode))
-      columns.append(schema_pb2.FlatTrajectory.Column(
-          squeeze=True, chunk_slices=[
-              schema_pb2.FlatTrajectory.ChunkSlice(chunk_key=key, length=1)]))
+      columns.append(
+        schema_pb2.FlatTrajectory.Column(
+          squeeze=True,
+          chunk_slices=[
+            schema_pb2.FlatTrajectory.ChunkSlice(chunk_key=key, length=1)
+          ],
+        )
+      )
     for table in tables:
       self._counts[table] += 1
-      self._items.write(schema_pb2.PrioritizedItem(
-          key=self._key(), table=table, priority=1.,
-          flat_trajectory=schema_pb2.FlatTrajectory(columns=columns)))
+      self._items.write(
+        schema_pb2.PrioritizedItem(
+          key=self._key(),
+          table=table,
+          priority=1.0,
+          flat_trajectory=schema_pb2.FlatTrajectory(columns=columns),
+        )
+      )
 
   def finish(self) -> None:
     """Writes the tables and that all is done.
@@ -156,19 +184,23 @@ def blocks(path: pathlib.Path, table: Table) -> Iterator[Any]:
       item = schema_pb2.PrioritizedItem.FromString(record)
       if item.table != table.name:
         continue
-      keys = [column.chunk_slices[0].chunk_key
-              for column in item.flat_trajectory.columns]
+      keys = [
+        column.chunk_slices[0].chunk_key
+        for column in item.flat_trajectory.columns
+      ]
       # Chunks come in the order of items; what was passed is not needed.
       chunks = {key: chunks[key] for key in keys if key in chunks}
       while not all(key in chunks for key in keys):
         chunk = schema_pb2.ChunkData.FromString(next(source))
         chunks[chunk.chunk_key] = _array(chunk)
       yield tf.nest.pack_sequence_as(
-          table.signature, [chunks[key] for key in keys])
+        table.signature, [chunks[key] for key in keys]
+      )
   except Exception as error:  # TensorFlow and protocol buffers raise many.
     raise ValueError(
-        f'The Reverb checkpoint in {path} is not one that was written here '
-        f'({type(error).__name__}). Make the dataset again.') from error
+      f'The Reverb checkpoint in {path} is not one that was written here '
+      f'({type(error).__name__}). Make the dataset again.'
+    ) from error
 
 
 class _Records:
@@ -189,22 +221,27 @@ class _Records:
       function(*arguments)
     except tf.errors.OpError as error:
       raise OSError(
-          f'{self._path} could not be written: {error.message}. Is the disk '
-          'full?') from error
+        f'{self._path} could not be written: {error.message}. Is the disk full?'
+      ) from error
 
 
 def _read(path: pathlib.Path) -> Iterator[bytes]:
   return tf.data.TFRecordDataset(
-      str(path), compression_type='ZLIB').as_numpy_iterator()
+    str(path), compression_type='ZLIB'
+  ).as_numpy_iterator()
 
 
 def _chunk(
-    array: np.ndarray, *, key: int, episode: int) -> schema_pb2.ChunkData:
+  array: np.ndarray, *, key: int, episode: int
+) -> schema_pb2.ChunkData:
   """Returns a column of a block, a sequence of one step."""
   array = np.ascontiguousarray(array)
   chunk = schema_pb2.ChunkData(
-      chunk_key=key, data_tensors_len=1, data_uncompressed_size=array.nbytes,
-      sequence_range=schema_pb2.SequenceRange(episode_id=episode))
+    chunk_key=key,
+    data_tensors_len=1,
+    data_uncompressed_size=array.nbytes,
+    sequence_range=schema_pb2.SequenceRange(episode_id=episode),
+  )
   tensor = chunk.data.tensors.add()
   tensor.dtype = tf.as_dtype(array.dtype).as_datatype_enum
   for size in (1, *array.shape):
@@ -221,8 +258,9 @@ def _array(chunk: schema_pb2.ChunkData) -> np.ndarray:
   head = _head(int(np.prod(shape)) * np.dtype(dtype).itemsize)
   if not tensor.tensor_content.startswith(head):
     raise ValueError('a tensor is compressed')
-  return np.frombuffer(
-      tensor.tensor_content, dtype, offset=len(head)).reshape(shape)
+  return np.frombuffer(tensor.tensor_content, dtype, offset=len(head)).reshape(
+    shape
+  )
 
 
 def _head(size: int) -> bytes:
@@ -231,6 +269,6 @@ def _head(size: int) -> bytes:
     return b'\0'
   varint, rest = b'', size
   while rest >= 0x80:
-    varint += bytes([rest & 0x7f | 0x80])
+    varint += bytes([rest & 0x7F | 0x80])
     rest >>= 7
   return varint + bytes([rest, _LITERAL]) + (size - 1).to_bytes(4, 'little')

@@ -11,11 +11,11 @@ from dfiv_ope.policies import acting, rollout
 
 
 def collect(
-    make_environment: rollout.MakeEnvironment,
-    target: acting.Policy,
-    spec: spec_lib.Spec,
-    *,
-    copies: int = rollout.DEFAULT_COPIES,
+  make_environment: rollout.MakeEnvironment,
+  target: acting.Policy,
+  spec: spec_lib.Spec,
+  *,
+  copies: int = rollout.DEFAULT_COPIES,
 ) -> Iterator[rollout.Episode]:
   """Rolls the behaviour policy until the spec's transitions are reached.
 
@@ -31,16 +31,22 @@ def collect(
   """
   behaviour = acting.explore(target, epsilon=spec.epsilon)
   actor = acting.actor(
-      behaviour, copies=copies,
-      actions=rollout.sizes(make_environment).continuous)
+    behaviour, copies=copies, actions=rollout.sizes(make_environment).continuous
+  )
   return rollout.episodes(
-      make_environment, actor, seed=rollout.stream(spec.seed, 'log'),
-      num_transitions=spec.transitions, copies=copies)
+    make_environment,
+    actor,
+    seed=rollout.stream(spec.seed, 'log'),
+    num_transitions=spec.transitions,
+    copies=copies,
+  )
 
 
 def redraw(
-    path: pathlib.Path, maker: Callable[..., rollout.MakeEnvironment], *,
-    seed: int,
+  path: pathlib.Path,
+  maker: Callable[..., rollout.MakeEnvironment],
+  *,
+  seed: int,
 ) -> tuple[log_lib.Log, acting.Policy]:
   """Returns a new log, drawn as that of a made dataset, and its target policy.
 
@@ -53,8 +59,12 @@ def redraw(
   spec, policy = metadata.spec, reading.load_policy(path, metadata)
   assert policy is not None and isinstance(spec, spec_lib.Spec)
   return log_lib.Log.from_episodes(
-      collect(
-          maker(spec.task, action_noise=spec.action_noise), policy,
-          dataclasses.replace(spec, seed=seed)),
-      num_actions=metadata.num_actions, discount=spec.discount,
-      continuous=metadata.continuous), policy
+    collect(
+      maker(spec.task, action_noise=spec.action_noise),
+      policy,
+      dataclasses.replace(spec, seed=seed),
+    ),
+    num_actions=metadata.num_actions,
+    discount=spec.discount,
+    continuous=metadata.continuous,
+  ), policy

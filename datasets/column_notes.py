@@ -1,8 +1,8 @@
 """What columns of observations cannot tell, and what they may mean.
 
-    notes = column_notes.Profile(names, categorical=[])
-    notes.add(steps)
-    notes.sentences()
+notes = column_notes.Profile(names, categorical=[])
+notes.add(steps)
+notes.sentences()
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -16,10 +16,10 @@ from dfiv_ope.ope import log_notes
 # Quartiles and counts are taken of about as many rows.
 _SAMPLE_ROWS = 100_000
 # Digits of a column's changes that float64 should keep.
-_DIGITS = 5.
+_DIGITS = 5.0
 # Values further from the median than this many interquartile ranges stand
 # out; they matter where the standard deviation is as many of them.
-_FAR, _FLATTENED = 100., 10.
+_FAR, _FLATTENED = 100.0, 10.0
 # A column of whole numbers looks categorical if it has so many different ones
 # and rows for each, falls within an episode, which a clock or an age does not,
 # and has neighbours that are not about as frequent, as those of a measurement
@@ -28,14 +28,15 @@ _FEWEST, _MOST, _ROWS_EACH = 13, 1_000, 10
 _ROUGH = 0.06
 # With fewer values, down to this number, frequencies have to rise and fall more
 # often than those of a measurement with one peak, by as many standard errors.
-_FEW, _TURNS, _SURE = 5, 2, 4.
+_FEW, _TURNS, _SURE = 5, 2, 4.0
 
 
 class Profile:
   """Looks at the columns of observations, block by block."""
 
   def __init__(
-      self, names: Sequence[str] = (), *, categorical: Collection[int] = ()):
+    self, names: Sequence[str] = (), *, categorical: Collection[int] = ()
+  ):
     """Begins with none.
 
     Args:
@@ -55,13 +56,13 @@ class Profile:
     x = steps.observation
     low, high = x.min(axis=0), x.max(axis=0)
     whole = (x == np.floor(x)).all(axis=0)
-    falls = ((np.diff(x, axis=0) < 0.) & ~steps.is_first[1:, None]).any(axis=0)
+    falls = ((np.diff(x, axis=0) < 0.0) & ~steps.is_first[1:, None]).any(axis=0)
     if self._rows:
       low, high = np.minimum(low, self._low), np.maximum(high, self._high)
       whole, falls = whole & self._whole, falls | self._falls
     self._low, self._high, self._whole, self._falls = low, high, whole, falls
     self._rows += len(x)
-    self._sample.append(x[::self._stride])
+    self._sample.append(x[:: self._stride])
     while sum(map(len, self._sample)) > 2 * _SAMPLE_ROWS:
       self._sample = [np.concatenate(self._sample)[::2]]
       self._stride *= 2
@@ -73,18 +74,23 @@ class Profile:
     sample = np.concatenate(self._sample)
     scales = scaling.fit_standardiser(sample)
     return [
-        note for column in range(sample.shape[1])
-        if column not in self._categorical
-        for note in self._column(
-            column, sample[:, column], float(scales.mean[column]),
-            float(np.std(sample[:, column] - scales.mean[column])))]
+      note
+      for column in range(sample.shape[1])
+      if column not in self._categorical
+      for note in self._column(
+        column,
+        sample[:, column],
+        float(scales.mean[column]),
+        float(np.std(sample[:, column] - scales.mean[column])),
+      )
+    ]
 
   def sentences(self) -> list[str]:
     """Returns the notes without their doubts."""
     return [note.sentence for note in self.notes()]
 
   def _column(
-      self, column: int, x: np.ndarray, mean: float, spread: float,
+    self, column: int, x: np.ndarray, mean: float, spread: float
   ) -> Iterator[log_notes.Note]:
     name = self._names[column] if self._names else f'obs_{column}'
 
@@ -95,16 +101,23 @@ class Profile:
       yield note(log_notes.CONSTANT)
       return
     resolution = float(np.finfo(np.float64).eps) * abs(mean)
-    if spread < 10. ** _DIGITS * resolution:
+    if spread < 10.0**_DIGITS * resolution:
       yield note(
-          log_notes.PRECISION, mean=mean, spread=spread,
-          digits=max(0., float(np.log10(max(spread, 1e-300) / resolution))))
+        log_notes.PRECISION,
+        mean=mean,
+        spread=spread,
+        digits=max(0.0, float(np.log10(max(spread, 1e-300) / resolution))),
+      )
     low, median, high = np.quantile(x, [0.25, 0.5, 0.75])
     far = int(np.sum(np.abs(x - median) > _FAR * (high - low)))
     if high > low and far and spread > _FLATTENED * (high - low):
       yield note(
-          log_notes.OUTLIERS, far=far * self._stride, rows=self._rows,
-          ranges=_FAR, sampled=float(self._stride > 1))
+        log_notes.OUTLIERS,
+        far=far * self._stride,
+        rows=self._rows,
+        ranges=_FAR,
+        sampled=float(self._stride > 1),
+      )
     if self._whole[column] and self._falls[column] and _looks_categorical(x):
       yield note(log_notes.CATEGORICAL, values=len(np.unique(x)))
 
@@ -119,10 +132,9 @@ def _looks_categorical(x: np.ndarray) -> bool:
   these, rises and falls are counted.
   """
   _, counts = np.unique(x, return_counts=True)
-  if not _FEW <= len(counts) <= _MOST or (
-      len(x) < _ROWS_EACH * len(counts)):
+  if not _FEW <= len(counts) <= _MOST or (len(x) < _ROWS_EACH * len(counts)):
     return False
-  logs, noise = np.log(counts), 1. / counts
+  logs, noise = np.log(counts), 1.0 / counts
   if len(counts) < _FEWEST:
     rise = np.diff(logs)
     error = np.sqrt(noise[1:] + noise[:-1])
@@ -130,4 +142,4 @@ def _looks_categorical(x: np.ndarray) -> bool:
     return bool(np.count_nonzero(np.diff(signs)) >= _TURNS)
   variance = np.var(logs) - np.mean(noise)
   change = np.mean(np.square(np.diff(logs)) - noise[1:] - noise[:-1])
-  return bool(variance <= 0. or change > 2. * _ROUGH * variance)
+  return bool(variance <= 0.0 or change > 2.0 * _ROUGH * variance)

@@ -18,9 +18,13 @@ STEP_DISCOUNT = 'step_discount'
 TIME = 'step'
 
 # Names that are taken without being asked for, where a file has them.
-USUAL = {'step': 'step', 'terminated': TERMINATED, 'truncated': TRUNCATED,
-         'behaviour_probability': BEHAVIOUR_PROBABILITY,
-         'discount': STEP_DISCOUNT}
+USUAL = {
+  'step': 'step',
+  'terminated': TERMINATED,
+  'truncated': TRUNCATED,
+  'behaviour_probability': BEHAVIOUR_PROBABILITY,
+  'discount': STEP_DISCOUNT,
+}
 # Of these a bandit log has none.
 OF_EPISODES = ('step', 'terminated', 'truncated', 'discount')
 
@@ -59,6 +63,7 @@ class Columns:
     categorical_actions: those of the entries whose values are names although
       they are written as numbers.
   """
+
   episode: str = 'episode'
   step: str | None = None
   observations: tuple[str, ...] = ('obs*',)
@@ -85,8 +90,9 @@ class Columns:
       limits.count('horizon', self.horizon, most=limits.TRANSITIONS)
     if self.time_feature and TIME in self.observations:
       raise ValueError(
-          f'time_feature adds the observation {TIME!r}, but the observations '
-          'have it already. Leave one of them out.')
+        f'time_feature adds the observation {TIME!r}, but the observations '
+        'have it already. Leave one of them out.'
+      )
     if self.bandit:
       self._check_bandit()
     if self.transitions:
@@ -95,12 +101,14 @@ class Columns:
       raise ValueError('observations must name at least one column.')
     if self.ends not in (None, TERMINATED, TRUNCATED):
       raise ValueError(
-          f'ends must be {TERMINATED} or {TRUNCATED}, got {self.ends!r}.')
+        f'ends must be {TERMINATED} or {TRUNCATED}, got {self.ends!r}.'
+      )
     if self.actions is not None:
       if len(self.actions) < 2:
         raise ValueError(
-            'actions must be their number or at least two labels, got '
-            f'{", ".join(self.actions)!r}.')
+          'actions must be their number or at least two labels, got '
+          f'{", ".join(self.actions)!r}.'
+        )
       no_repetition('actions', self.actions)
     if self.actions is not None and self.vectors:
       raise discrete_only('actions (the labels or their number)')
@@ -109,26 +117,35 @@ class Columns:
   def vectors(self) -> bool:
     """Whether something besides the columns says that actions are vectors."""
     return bool(
-        self.continuous or self.bounds is not None or self.categorical_actions)
+      self.continuous or self.bounds is not None or self.categorical_actions
+    )
 
   def _check_transitions(self) -> None:
     """Refuses what transitions without episodes cannot have."""
-    given = [name for name in ('step', 'truncated', 'ends', 'horizon')
-             if getattr(self, name) is not None]
-    given += [name for name in ('bandit', 'time_feature')
-              if getattr(self, name)]
+    given = [
+      name
+      for name in ('step', 'truncated', 'ends', 'horizon')
+      if getattr(self, name) is not None
+    ]
+    given += [
+      name for name in ('bandit', 'time_feature') if getattr(self, name)
+    ]
     if self.episode != Columns.episode:
       given.append('episode')
     if given:
       raise ValueError(
-          'Transitions without episodes have no beginning and no number of a '
-          f'step, so {", ".join(given)} cannot go with them. Leave out '
-          'transitions, or the rest.')
+        'Transitions without episodes have no beginning and no number of a '
+        f'step, so {", ".join(given)} cannot go with them. Leave out '
+        'transitions, or the rest.'
+      )
 
   def _check_bandit(self) -> None:
     """Refuses what only episodes of several steps have."""
-    given = [name for name in (*OF_EPISODES, 'horizon')
-             if getattr(self, name) is not None]
+    given = [
+      name
+      for name in (*OF_EPISODES, 'horizon')
+      if getattr(self, name) is not None
+    ]
     if self.time_feature:
       given.append('time_feature')
     if self.ends == TRUNCATED:
@@ -137,9 +154,10 @@ class Columns:
       given.append('episode')
     if given:
       raise ValueError(
-          'Every row of a bandit log is an episode of one step that '
-          f'terminates, so {", ".join(given)} cannot go with it. Leave out '
-          'bandit, or the rest.')
+        'Every row of a bandit log is an episode of one step that '
+        f'terminates, so {", ".join(given)} cannot go with it. Leave out '
+        'bandit, or the rest.'
+      )
 
 
 def parse(data: Mapping[str, Any]) -> Columns:
@@ -154,8 +172,14 @@ def parse(data: Mapping[str, Any]) -> Columns:
   configs.check_names(data, Columns, what='A mapping', names='Its names')
   values: dict[str, Any] = {}
   for name, value in data.items():
-    if name in ('observations', 'action', 'target_probabilities', 'actions',
-                'categorical', 'categorical_actions'):
+    if name in (
+      'observations',
+      'action',
+      'target_probabilities',
+      'actions',
+      'categorical',
+      'categorical_actions',
+    ):
       values[name] = _list(name, value)
     elif name == 'bounds':
       values[name] = bounds_lib.parse(value)
@@ -164,13 +188,13 @@ def parse(data: Mapping[str, Any]) -> Columns:
     elif name == 'horizon':
       if type(value) is not int:
         raise ValueError(
-            f'horizon should be a whole number of steps, got {value!r}.')
+          f'horizon should be a whole number of steps, got {value!r}.'
+        )
       values[name] = value
     elif isinstance(value, str) and value:
       values[name] = value
     else:
-      raise ValueError(
-          f'{name} should be the name of a column, got {value!r}.')
+      raise ValueError(f'{name} should be the name of a column, got {value!r}.')
   return Columns(**values)
 
 
@@ -186,20 +210,26 @@ def _list(name: str, value: Any) -> tuple[str, ...]:
   if name == 'actions' and str(value).isdecimal():
     if len(str(value)) > 9 or int(value) > source.MOST_ACTIONS:
       raise ValueError(
-          f'There can be at most {source.MOST_ACTIONS:,} actions, got '
-          f'{str(value)[:20]}.')
+        f'There can be at most {source.MOST_ACTIONS:,} actions, got '
+        f'{str(value)[:20]}.'
+      )
     return tuple(map(str, range(int(value))))
   if isinstance(value, str):
     value = [each.strip() for each in value.split(',')]
   for each in value if isinstance(value, list | tuple) else ():
     if isinstance(each, bool):
       raise ValueError(
-          f'{name} has {each}, which YAML makes of yes, no, on and off, too. '
-          'Write names in quotes.')
+        f'{name} has {each}, which YAML makes of yes, no, on and off, too. '
+        'Write names in quotes.'
+      )
   if not isinstance(value, list | tuple) or not all(
-      isinstance(each, str | int) and str(each) for each in value):
-    wanted = 'a list of names' if name != 'action' else (
-        'the name of a column, or a list of them')
+    isinstance(each, str | int) and str(each) for each in value
+  ):
+    wanted = (
+      'a list of names'
+      if name != 'action'
+      else ('the name of a column, or a list of them')
+    )
     raise ValueError(f'{name} should be {wanted}, got {value!r}.')
   return tuple(map(str, value))
 
@@ -207,8 +237,9 @@ def _list(name: str, value: Any) -> tuple[str, ...]:
 def discrete_only(what: str) -> ValueError:
   """Returns the error of what actions that are vectors cannot have."""
   return ValueError(
-      f'{what} cannot go with continuous actions, which are vectors and not '
-      'some out of finitely many. Leave one of the two out.')
+    f'{what} cannot go with continuous actions, which are vectors and not '
+    'some out of finitely many. Leave one of the two out.'
+  )
 
 
 def no_repetition(what: str, names: Sequence[str]) -> None:
@@ -217,5 +248,6 @@ def no_repetition(what: str, names: Sequence[str]) -> None:
   twice = sorted(name for name, count in counts.items() if count > 1)
   if twice:
     raise ValueError(
-        f'{", ".join(map(repr, twice[:20]))} occurs twice in {what}; each must '
-        'occur once.')
+      f'{", ".join(map(repr, twice[:20]))} occurs twice in {what}; each must '
+      'occur once.'
+    )

@@ -25,17 +25,18 @@ def header(path: pathlib.Path) -> list[str]:
   """
   with opened(path) as (stream, _):
     text = io.TextIOWrapper(
-        io.BufferedReader(stream), encoding='utf-8-sig', newline='')
+      io.BufferedReader(stream), encoding='utf-8-sig', newline=''
+    )
     names = next(csv.reader(_lines(text, path.name)), [])
   if not names:
-    raise ValueError(f'{path.name} is empty; its first row should name the '
-                     'columns.')
+    raise ValueError(
+      f'{path.name} is empty; its first row should name the columns.'
+    )
   return names
 
 
 @contextlib.contextmanager
-def opened(
-    path: pathlib.Path) -> Iterator[tuple['Text', Callable[[], int]]]:
+def opened(path: pathlib.Path) -> Iterator[tuple['Text', Callable[[], int]]]:
   """Opens a file, plain or compressed with gzip.
 
   Yields:
@@ -48,14 +49,15 @@ def opened(
     compressed = file.read(2) == b'\x1f\x8b'
     file.seek(0)
     try:
-      yield Text(
-          gzip.GzipFile(fileobj=file) if compressed else file, path.name
-      ), file.tell
+      yield (
+        Text(gzip.GzipFile(fileobj=file) if compressed else file, path.name),
+        file.tell,
+      )
     except csv.Error as error:
       raise ValueError(f'{path.name} is not CSV: {error}.') from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
       raise ValueError(
-          f'{path.name} cannot be decompressed: {error}. Is it complete?'
+        f'{path.name} cannot be decompressed: {error}. Is it complete?'
       ) from error
 
 
@@ -64,8 +66,9 @@ def _lines(text: io.TextIOWrapper, name: str) -> Iterator[str]:
   for line in iter(lambda: text.readline(_MOST_HEADER), ''):
     if len(line) == _MOST_HEADER:
       raise ValueError(
-          f'{name} has a first row of more than {_MOST_HEADER:,} characters; '
-          'it should name the columns.')
+        f'{name} has a first row of more than {_MOST_HEADER:,} characters; '
+        'it should name the columns.'
+      )
     yield line
 
 
@@ -90,14 +93,16 @@ class Text(io.RawIOBase):
     if place >= 0:
       row = self._lines + data.count(b'\n', 0, place)
       raise ValueError(
-          f'{self._name}, row {row}: there is a byte that does not belong to '
-          'text in UTF-8. Save it as UTF-8.')
+        f'{self._name}, row {row}: there is a byte that does not belong to '
+        'text in UTF-8. Save it as UTF-8.'
+      )
     ends = data.count(b'\n')
     self._blank = self._blank + ends if not data.strip() else 0
     if self._blank > _MOST_BLANK:
       raise ValueError(
-          f'{self._name}, row {self._lines}: there are more than '
-          f'{_MOST_BLANK:,} empty rows one after another. Is it a log?')
+        f'{self._name}, row {self._lines}: there are more than '
+        f'{_MOST_BLANK:,} empty rows one after another. Is it a log?'
+      )
     self._lines += ends
-    buffer[:len(data)] = data
+    buffer[: len(data)] = data
     return len(data)

@@ -39,6 +39,7 @@ class Rows(NamedTuple):
       it could not be read, bool [N, 2]. What else could not be read is 0, or 1
       if it is the behaviour's probability.
   """
+
   row: np.ndarray
   episode: np.ndarray
   step: np.ndarray | None
@@ -68,6 +69,7 @@ class Fault(NamedTuple):
     rows: their numbers in the file.
     of_episodes: whether it is unclear which episodes these rows belong to.
   """
+
   sentence: str
   example: str
   rows: np.ndarray
@@ -83,6 +85,7 @@ class Decoded(NamedTuple):
     returned: the episodes that were there before and came back.
     faults: what could not be read of `rows`.
   """
+
   rows: Rows
   nameless: np.ndarray
   returned: list[int]
@@ -102,8 +105,9 @@ def concatenate(first: Rows, second: Rows) -> Rows:
 def _each(function: Callable[..., np.ndarray], *rows: Rows) -> Rows:
   """Applies a function to every column; one that is missing stays so."""
   columns: Any = (
-      None if parts[0] is None else function(*parts)
-      for parts in zip(*rows, strict=True))
+    None if parts[0] is None else function(*parts)
+    for parts in zip(*rows, strict=True)
+  )
   return Rows(*columns)
 
 
@@ -119,9 +123,13 @@ class Decoder:
   """
 
   def __init__(
-      self, layout: layout_lib.Layout,
-      actions: labels.Actions | vectors.Entries, *, file: str,
-      categories: Mapping[str, categories_lib.Labels] | None = None):
+    self,
+    layout: layout_lib.Layout,
+    actions: labels.Actions | vectors.Entries,
+    *,
+    file: str,
+    categories: Mapping[str, categories_lib.Labels] | None = None,
+  ):
     """Initialises the decoder.
 
     Args:
@@ -138,13 +146,13 @@ class Decoder:
     self._seen: set[str] = set()
     self._faults: list[Fault] = []
     self._spellings = {
-        name: labels.Spellings(file) for name in (
-            layout.episode, *layout.action)}
-    targets = range(
-        len(actions.labels) if layout.target_probabilities else 0)
+      name: labels.Spellings(file) for name in (layout.episode, *layout.action)
+    }
+    targets = range(len(actions.labels) if layout.target_probabilities else 0)
     self.annotations = (
-        *([columns_lib.BEHAVIOUR_PROBABILITY] if self.has_behaviour else []),
-        *(f'{columns_lib.TARGET_PROBABILITY}{index}' for index in targets))
+      *([columns_lib.BEHAVIOUR_PROBABILITY] if self.has_behaviour else []),
+      *(f'{columns_lib.TARGET_PROBABILITY}{index}' for index in targets),
+    )
     self._targets = self._in_order_of_actions(layout)
 
   @property
@@ -165,16 +173,19 @@ class Decoder:
     layout, place = self.layout, chunk.rows
     self._faults = []
     codes, names = labels.read(
-        chunk.columns[layout.episode],
-        place=f'{self._file}: {layout.episode}',
-        spellings=self._spellings[layout.episode],
-        complain=self._complain(place, of_episodes=True))
+      chunk.columns[layout.episode],
+      place=f'{self._file}: {layout.episode}',
+      spellings=self._spellings[layout.episode],
+      complain=self._complain(place, of_episodes=True),
+    )
     known = codes != labels.EMPTY
     nameless = place[~known]
     if nameless.size:
       chunk = source.Chunk(
-          {name: x[known] for name, x in chunk.columns.items()}, place[known],
-          chunk.share)
+        {name: x[known] for name, x in chunk.columns.items()},
+        place[known],
+        chunk.share,
+      )
       codes, place = codes[known], chunk.rows
     episode, returned = self._number(codes, names)
 
@@ -185,31 +196,38 @@ class Decoder:
 
     unread = np.zeros((len(place), 2), bool)
     rows = Rows(
-        row=place, episode=episode,
-        step=None if layout.step is None else self._one_number(
-            layout.step, chunk, otherwise=np.nan, unread=unread[:, STEP]),
-        observation=self._observation(chunk),
-        action=self._action(chunk),
-        reward=self._one_number(layout.reward, chunk),
-        terminated=flag(layout.terminated), truncated=flag(layout.truncated),
-        annotations=self._annotations(chunk, unread[:, TARGET]),
-        discount=None if layout.discount is None else self._one_number(
-            layout.discount, chunk),
-        unread=unread)
+      row=place,
+      episode=episode,
+      step=None
+      if layout.step is None
+      else self._one_number(
+        layout.step, chunk, otherwise=np.nan, unread=unread[:, STEP]
+      ),
+      observation=self._observation(chunk),
+      action=self._action(chunk),
+      reward=self._one_number(layout.reward, chunk),
+      terminated=flag(layout.terminated),
+      truncated=flag(layout.truncated),
+      annotations=self._annotations(chunk, unread[:, TARGET]),
+      discount=None
+      if layout.discount is None
+      else self._one_number(layout.discount, chunk),
+      unread=unread,
+    )
     return Decoded(rows, nameless, returned, self._faults)
 
   def _complain(
-      self, rows: np.ndarray, *, of_episodes: bool = False) -> labels.Complain:
+    self, rows: np.ndarray, *, of_episodes: bool = False
+  ) -> labels.Complain:
     """Returns what takes in faults of cells in some rows."""
 
     def complain(sentence: str, example: str, places: np.ndarray) -> None:
-      self._faults.append(
-          Fault(sentence, example, rows[places], of_episodes))
+      self._faults.append(Fault(sentence, example, rows[places], of_episodes))
 
     return complain
 
   def _number(
-      self, codes: np.ndarray, names: list[str]
+    self, codes: np.ndarray, names: list[str]
   ) -> tuple[np.ndarray, list[int]]:
     """Gives running numbers to episodes; finds those that come back."""
     if not len(codes):
@@ -236,25 +254,36 @@ class Decoder:
       (column,) = self.layout.action
       if chunk.columns[column].shape[1:] not in ((), (1,)):
         raise ValueError(
-            f'{self._file}: {column} has several entries a row, so actions are '
-            'vectors, which have neither labels (--actions) nor target '
-            'probabilities. Leave these out.')
+          f'{self._file}: {column} has several entries a row, so actions are '
+          'vectors, which have neither labels (--actions) nor target '
+          'probabilities. Leave these out.'
+        )
       return actions.encode(
-          chunk.columns[column], column=column, place=f'{self._file}: {column}',
-          spellings=self._spellings[column],
-          complain=self._complain(chunk.rows))
+        chunk.columns[column],
+        column=column,
+        place=f'{self._file}: {column}',
+        spellings=self._spellings[column],
+        complain=self._complain(chunk.rows),
+      )
     entries = [
-        each for name in self.layout.action
-        for each in categories_lib.entries(name, chunk.columns[name])]
+      each
+      for name in self.layout.action
+      for each in categories_lib.entries(name, chunk.columns[name])
+    ]
     if len(entries) != actions.continuous.size:
       raise ValueError(
-          f'{self._file}, row {chunk.rows[0]}: the action has {len(entries)} '
-          f'entries, but {actions.continuous.size} are known.')
-    return np.stack([
+        f'{self._file}, row {chunk.rows[0]}: the action has {len(entries)} '
+        f'entries, but {actions.continuous.size} are known.'
+      )
+    return np.stack(
+      [
         actions.encode_name(values, place, place=f'{self._file}: {name}')
         if place in actions.continuous.categories
         else self._numbers(name, chunk._replace(columns={name: values}))
-        for place, (name, values) in enumerate(entries)], axis=1)
+        for place, (name, values) in enumerate(entries)
+      ],
+      axis=1,
+    )
 
   def _observation(self, chunk: source.Chunk) -> np.ndarray:
     parts, names = [], []
@@ -262,42 +291,53 @@ class Decoder:
       for entry, values in categories_lib.entries(name, chunk.columns[name]):
         names.append(entry)
         parts.append(
-            categories_lib.encode(
-                values, self._categories[entry], place=f'{self._file}: {entry}')
-            if entry in self._categories else self._numbers(
-                entry, chunk._replace(columns={entry: values}),
-                hint=f'; if its values are names, say --categorical {entry} '
-                '(in Python categorical=...)'))
+          categories_lib.encode(
+            values, self._categories[entry], place=f'{self._file}: {entry}'
+          )
+          if entry in self._categories
+          else self._numbers(
+            entry,
+            chunk._replace(columns={entry: values}),
+            hint=f'; if its values are names, say --categorical {entry} '
+            '(in Python categorical=...)',
+          )
+        )
     if self.observation_names and len(names) != len(self.observation_names):
       raise ValueError(
-          f'{self._file}, row {chunk.rows[0]}: the observation has '
-          f'{len(names)} entries, but it had {len(self.observation_names)} '
-          'before.')
+        f'{self._file}, row {chunk.rows[0]}: the observation has '
+        f'{len(names)} entries, but it had {len(self.observation_names)} '
+        'before.'
+      )
     self.observation_names = names
     return np.stack(parts, axis=1)
 
-  def _annotations(
-      self, chunk: source.Chunk, unread: np.ndarray) -> np.ndarray:
+  def _annotations(self, chunk: source.Chunk, unread: np.ndarray) -> np.ndarray:
     """Reads probabilities; marks rows where one of a target is unread."""
     parts = []
     if self.layout.behaviour_probability is not None:
-      parts.append(self._numbers(
-          self.layout.behaviour_probability, chunk, otherwise=1.))
-    parts += [self._numbers(name, chunk, otherwise=np.nan, unread=unread)
-              for name in self._targets]
-    parts = [_float32(part).reshape(len(chunk.rows), -1)
-             for part in parts if len(chunk.rows)]
+      parts.append(
+        self._numbers(self.layout.behaviour_probability, chunk, otherwise=1.0)
+      )
+    parts += [
+      self._numbers(name, chunk, otherwise=np.nan, unread=unread)
+      for name in self._targets
+    ]
+    parts = [
+      _float32(part).reshape(len(chunk.rows), -1)
+      for part in parts
+      if len(chunk.rows)
+    ]
     empty = np.zeros((len(chunk.rows), 0), np.float32)
     result = np.concatenate([empty, *parts], axis=1)
     if len(chunk.rows) and result.shape[1] != len(self.annotations):
       raise ValueError(
-          f'{self._file} has {len(self.actions.labels)} actions '
-          f'({", ".join(self.actions.labels[:20])}) and not as many target '
-          'probabilities. There must be one for each action.')
+        f'{self._file} has {len(self.actions.labels)} actions '
+        f'({", ".join(self.actions.labels[:20])}) and not as many target '
+        'probabilities. There must be one for each action.'
+      )
     return result
 
-  def _in_order_of_actions(
-      self, layout: layout_lib.Layout) -> tuple[str, ...]:
+  def _in_order_of_actions(self, layout: layout_lib.Layout) -> tuple[str, ...]:
     """Returns columns of target probabilities in the order of actions."""
     names = layout.target_probabilities
     if layout.target_labels is None:
@@ -305,21 +345,30 @@ class Decoder:
     by_label = dict(zip(layout.target_labels, names, strict=True))
     if set(by_label) != set(self.actions.labels):
       raise ValueError(
-          f'The actions of {self._file} are '
-          f'{", ".join(self.actions.labels[:20])}, but there are target '
-          f'probabilities of {", ".join(by_label)}. There must be one for '
-          'each action, with a name that ends in the action.')
+        f'The actions of {self._file} are '
+        f'{", ".join(self.actions.labels[:20])}, but there are target '
+        f'probabilities of {", ".join(by_label)}. There must be one for '
+        'each action, with a name that ends in the action.'
+      )
     return tuple(by_label[label] for label in self.actions.labels)
 
   def _one_number(
-      self, name: str, chunk: source.Chunk, **options: Any) -> np.ndarray:
+    self, name: str, chunk: source.Chunk, **options: Any
+  ) -> np.ndarray:
     """Reads a column of one entry a row as `_numbers` does."""
     return labels.one_entry(
-        self._numbers(name, chunk, **options), place=f'{self._file}: {name}')
+      self._numbers(name, chunk, **options), place=f'{self._file}: {name}'
+    )
 
   def _numbers(
-      self, name: str, chunk: source.Chunk, *, otherwise: float = 0.,
-      unread: np.ndarray | None = None, hint: str = '') -> np.ndarray:
+    self,
+    name: str,
+    chunk: source.Chunk,
+    *,
+    otherwise: float = 0.0,
+    unread: np.ndarray | None = None,
+    hint: str = '',
+  ) -> np.ndarray:
     """Reads a column as float64, nan where a cell is empty.
 
     Args:
@@ -334,32 +383,42 @@ class Decoder:
       return values.astype(np.float64, copy=False)
     if values.dtype.kind not in 'OUS' or values.ndim != 1:
       raise ValueError(
-          f'{self._file}: {name} holds values of type {values.dtype}, but '
-          'numbers are wanted.')
+        f'{self._file}: {name} holds values of type {values.dtype}, but '
+        'numbers are wanted.'
+      )
     numbers = [_number(cell) for cell in values]
     places = [place for place, each in enumerate(numbers) if each is None]
     if places:
       self._complain(chunk.rows)(
-          f'{name} is not a number',
-          f'{name} is {_shown(values[places[0]])}, which is not a number'
-          + (hint if all(each is None or np.isnan(each) for each in numbers)
-             else ''), np.array(places))
+        f'{name} is not a number',
+        f'{name} is {_shown(values[places[0]])}, which is not a number'
+        + (
+          hint
+          if all(each is None or np.isnan(each) for each in numbers)
+          else ''
+        ),
+        np.array(places),
+      )
       if unread is not None:
         unread[places] = True
-    return np.array([
-        otherwise if each is None else each for each in numbers], np.float64)
+    return np.array(
+      [otherwise if each is None else each for each in numbers], np.float64
+    )
 
   def _flags(self, name: str, chunk: source.Chunk) -> np.ndarray:
     """Reads a column as 0, 1 or ABSENT."""
     codes, names = labels.read(
-        chunk.columns[name], place=f'{self._file}: {name}')
+      chunk.columns[name], place=f'{self._file}: {name}'
+    )
     wrong = [text.lower() not in _TRUE | _FALSE for text in names]
     places = np.flatnonzero(np.array([*wrong, False])[codes])
     if places.size:
       wanted = 'but it should be true or false, or 1 or 0'
       self._complain(chunk.rows)(
-          f'{name} is something else, {wanted}',
-          f'{name} is {_shown(names[codes[places[0]]])}, {wanted}', places)
+        f'{name} is something else, {wanted}',
+        f'{name} is {_shown(names[codes[places[0]]])}, {wanted}',
+        places,
+      )
     values = [text.lower() in _TRUE for text in names]
     return np.array([*values, ABSENT], np.int8)[codes]
 

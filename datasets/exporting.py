@@ -25,12 +25,14 @@ FORMATS = ('csv', 'parquet', 'npz', 'minari')
 
 class _Column(NamedTuple):
   """A column of the table, and where its cells are empty."""
+
   values: np.ndarray
   empty: Any = None
 
 
 def export(
-    dataset: reading.Dataset, out: pathlib.Path, *, format_name: str) -> None:
+  dataset: reading.Dataset, out: pathlib.Path, *, format_name: str
+) -> None:
   """Writes a dataset as a log; the file is there whole or not at all.
 
   Args:
@@ -47,8 +49,9 @@ def export(
     raise ValueError(hints.unknown('export to', format_name, FORMATS))
   if out.exists():
     raise FileExistsError(
-        f'{out} exists, and nothing is ever overwritten. Choose another --out '
-        'or remove it.')
+      f'{out} exists, and nothing is ever overwritten. Choose another --out '
+      'or remove it.'
+    )
   out.parent.mkdir(parents=True, exist_ok=True)
   with _whole(out) as partial:
     writers[format_name](dataset, partial)
@@ -63,8 +66,9 @@ def told(out: pathlib.Path) -> str:
   found = formats.of_name(out)
   if found is None:
     raise ValueError(
-        f'The name of {out} tells no format. Say --format with one of '
-        f'{", ".join(FORMATS)}.')
+      f'The name of {out} tells no format. Say --format with one of '
+      f'{", ".join(FORMATS)}.'
+    )
   return found
 
 
@@ -72,38 +76,48 @@ def csv_notes(dataset: reading.Dataset) -> Iterator[str]:
   """Yields what an import of exported CSV must be told."""
   continuous, named = dataset.metadata.continuous, categorical(dataset)
   if continuous:
-    yield ('The rows alone do not tell what the actions are: import them with '
-           f'{action_options(continuous)}.')
+    yield (
+      'The rows alone do not tell what the actions are: import them with '
+      f'{action_options(continuous)}.'
+    )
   elif not inferred(dataset):
-    yield ('The rows alone do not tell all actions and their order: import '
-           f'them with --actions {",".join(labels(dataset))}.')
+    yield (
+      'The rows alone do not tell all actions and their order: import '
+      f'them with --actions {",".join(labels(dataset))}.'
+    )
   if named:
-    yield ('The rows alone do not tell which observations are categorical: '
-           f'import them with --categorical {",".join(named)}.')
+    yield (
+      'The rows alone do not tell which observations are categorical: '
+      f'import them with --categorical {",".join(named)}.'
+    )
 
 
 def labels(dataset: reading.Dataset) -> tuple[str, ...]:
   """Returns a label for each action; its number if it has no other."""
   metadata = dataset.metadata
-  return metadata.action_labels or tuple(
-      map(str, range(metadata.num_actions)))
+  return metadata.action_labels or tuple(map(str, range(metadata.num_actions)))
 
 
 def categorical(dataset: reading.Dataset) -> dict[str, list[Any]]:
   """Returns the labels of categorical columns by their exported names."""
-  return {f'obs_{column}': list(each)
-          for column, each in dataset.metadata.categories.items()}
+  return {
+    f'obs_{column}': list(each)
+    for column, each in dataset.metadata.categories.items()
+  }
 
 
 def inferred(dataset: reading.Dataset) -> bool:
   """Returns whether the rows alone tell all actions and their order."""
   all_labels = labels(dataset)
   steps = dataset.steps
-  named = any(name.startswith(columns_lib.TARGET_PROBABILITY)
-              for name in dataset.annotations)
+  named = any(
+    name.startswith(columns_lib.TARGET_PROBABILITY)
+    for name in dataset.annotations
+  )
   taken = len(np.unique(steps.action[~steps.is_last])) == len(all_labels)
   return (named or taken) and labels_lib.in_order(all_labels) == list(
-      all_labels)
+    all_labels
+  )
 
 
 def action_names(continuous: actions_lib.Continuous) -> list[str]:
@@ -117,11 +131,17 @@ def action_options(continuous: actions_lib.Continuous) -> str:
   """Returns the options that an import of exported CSV needs."""
   pairs = list(zip(continuous.low, continuous.high, strict=True))
   named = ','.join(
-      action_names(continuous)[place] for place in continuous.categories)
-  return '--continuous' + (
+    action_names(continuous)[place] for place in continuous.categories
+  )
+  return (
+    '--continuous'
+    + (
       f' --bounds {bounds_lib.text(pairs)}'
-      if set(pairs) != {(None, None)} else '') + (
-          f' --map categorical_actions={named}' if named else '')
+      if set(pairs) != {(None, None)}
+      else ''
+    )
+    + (f' --map categorical_actions={named}' if named else '')
+  )
 
 
 def _actions(dataset: reading.Dataset) -> dict[str, _Column]:
@@ -129,16 +149,25 @@ def _actions(dataset: reading.Dataset) -> dict[str, _Column]:
   steps, continuous = dataset.steps, dataset.metadata.continuous
   if continuous is not None:
     return {
-        name: _Column(
-            np.where(steps.is_last, '', np.array(
-                continuous.categories[place], object)[x.astype(np.int64)])
-            if place in continuous.categories else x, steps.is_last)
-        for place, (name, x) in enumerate(zip(
-            action_names(continuous), steps.action.T, strict=True))}
+      name: _Column(
+        np.where(
+          steps.is_last,
+          '',
+          np.array(continuous.categories[place], object)[x.astype(np.int64)],
+        )
+        if place in continuous.categories
+        else x,
+        steps.is_last,
+      )
+      for place, (name, x) in enumerate(
+        zip(action_names(continuous), steps.action.T, strict=True)
+      )
+    }
   action = steps.action.astype(np.int64)
   if dataset.metadata.action_labels:
     action = np.where(
-        steps.is_last, '', np.array(labels(dataset), object)[action])
+      steps.is_last, '', np.array(labels(dataset), object)[action]
+    )
   return {source.ACTION: _Column(action, steps.is_last)}
 
 
@@ -151,16 +180,21 @@ def table(dataset: reading.Dataset) -> dict[str, _Column]:
   episode = np.cumsum(steps.is_first) - 1
   names = labels(dataset)
   result = {
-      'episode': _Column(episode),
-      'step': _Column(np.arange(len(episode)) - starts[episode]),
-      **{f'obs_{index}': _Column(
-          categories_lib.decode(column, categories[index])
-          if index in categories else column)
-         for index, column in enumerate(steps.observation.T)},
-      **_actions(dataset),
-      'reward': _Column(steps.reward, last),
-      'terminated': _Column(terminated, last),
-      'truncated': _Column(np.append(last[1:], False) & ~terminated, last)}
+    'episode': _Column(episode),
+    'step': _Column(np.arange(len(episode)) - starts[episode]),
+    **{
+      f'obs_{index}': _Column(
+        categories_lib.decode(column, categories[index])
+        if index in categories
+        else column
+      )
+      for index, column in enumerate(steps.observation.T)
+    },
+    **_actions(dataset),
+    'reward': _Column(steps.reward, last),
+    'terminated': _Column(terminated, last),
+    'truncated': _Column(np.append(last[1:], False) & ~terminated, last),
+  }
   if not np.array_equal(steps.discount, ~(terminated | last)):
     result[columns_lib.STEP_DISCOUNT] = _Column(steps.discount, last)
   for name, values in dataset.annotations.items():
@@ -170,7 +204,8 @@ def table(dataset: reading.Dataset) -> dict[str, _Column]:
     else:
       # After a termination there is no action to be probable.
       result[f'{columns_lib.TARGET_PROBABILITY}{names[int(label)]}'] = _Column(
-          values, steps.is_terminal)
+        values, steps.is_terminal
+      )
   return result
 
 
@@ -178,33 +213,39 @@ def _csv(dataset: reading.Dataset, out: pathlib.Path) -> None:
   import pandas as pd
 
   from dfiv_ope.datasets.formats import csv_file
+
   continuous = dataset.metadata.continuous
   confused = set(labels(dataset)).union(
-      *(continuous.categories.values() if continuous else ())) & set(
-          csv_file.EMPTY)
+    *(continuous.categories.values() if continuous else ())
+  ) & set(csv_file.EMPTY)
   if confused:
     raise ValueError(
-        f'In CSV the action {", ".join(sorted(confused))} would be an empty '
-        'cell. Choose another format.')
+      f'In CSV the action {", ".join(sorted(confused))} would be an empty '
+      'cell. Choose another format.'
+    )
   columns = table(dataset)
   open_file = gzip.open if out.suffix == '.gz' else open
   with open_file(out, 'wt', encoding='utf-8', newline='') as stream:
     for start in range(0, len(dataset.steps.action), source.CHUNK_ROWS):
       part = slice(start, start + source.CHUNK_ROWS)
-      pd.DataFrame({
-          name: _with_gaps(column, part) for name, column in columns.items()
-      }).to_csv(stream, index=False, header=start == 0)
+      pd.DataFrame(
+        {name: _with_gaps(column, part) for name, column in columns.items()}
+      ).to_csv(stream, index=False, header=start == 0)
 
 
 def _with_gaps(column: _Column, part: slice) -> Any:
   """Returns a part of a column as pandas writes it, empty cells included."""
   import pandas as pd
+
   values = column.values[part]
   if column.empty is None:
     return values
-  return pd.Series(values, dtype={
-      'i': 'Int64', 'b': 'boolean', 'f': values.dtype}.get(
-          values.dtype.kind)).mask(column.empty[part])
+  return pd.Series(
+    values,
+    dtype={'i': 'Int64', 'b': 'boolean', 'f': values.dtype}.get(
+      values.dtype.kind
+    ),
+  ).mask(column.empty[part])
 
 
 def _parquet(dataset: reading.Dataset, out: pathlib.Path) -> None:
@@ -214,14 +255,24 @@ def _parquet(dataset: reading.Dataset, out: pathlib.Path) -> None:
   except ImportError as error:
     raise source.not_installed(error, 'Parquet') from error
   columns = {
-      name: pa.array(column.values, mask=column.empty)
-      for name, column in table(dataset).items()}
+    name: pa.array(column.values, mask=column.empty)
+    for name, column in table(dataset).items()
+  }
   continuous = dataset.metadata.continuous
-  parquet.write_table(pa.table(columns, metadata={
-      **({parquet_file.ACTION_LABELS: json.dumps(labels(dataset))}
-         if continuous is None else {
-             parquet_file.CONTINUOUS: _described(continuous)}),
-      parquet_file.CATEGORIES: json.dumps(categorical(dataset))}), out)
+  parquet.write_table(
+    pa.table(
+      columns,
+      metadata={
+        **(
+          {parquet_file.ACTION_LABELS: json.dumps(labels(dataset))}
+          if continuous is None
+          else {parquet_file.CONTINUOUS: _described(continuous)}
+        ),
+        parquet_file.CATEGORIES: json.dumps(categorical(dataset)),
+      },
+    ),
+    out,
+  )
 
 
 def _npz(dataset: reading.Dataset, out: pathlib.Path) -> None:
@@ -250,16 +301,22 @@ def _described(continuous: actions_lib.Continuous) -> str:
 
 def _minari(dataset: reading.Dataset, out: pathlib.Path) -> None:
   from dfiv_ope.datasets.formats import minari_writing
+
   infos = {
-      name: np.where(empty, np.float32(np.nan), values)
-      for name, (values, empty) in table(dataset).items()
-      if name in (
-          columns_lib.BEHAVIOUR_PROBABILITY, columns_lib.STEP_DISCOUNT)
-      or name.startswith(columns_lib.TARGET_PROBABILITY)}
+    name: np.where(empty, np.float32(np.nan), values)
+    for name, (values, empty) in table(dataset).items()
+    if name in (columns_lib.BEHAVIOUR_PROBABILITY, columns_lib.STEP_DISCOUNT)
+    or name.startswith(columns_lib.TARGET_PROBABILITY)
+  }
   minari_writing.write(
-      out, dataset.steps, infos=infos, action_labels=labels(dataset),
-      categories=dataset.metadata.categories, name=dataset.metadata.spec.id,
-      continuous=dataset.metadata.continuous)
+    out,
+    dataset.steps,
+    infos=infos,
+    action_labels=labels(dataset),
+    categories=dataset.metadata.categories,
+    name=dataset.metadata.spec.id,
+    continuous=dataset.metadata.continuous,
+  )
 
 
 @contextlib.contextmanager

@@ -33,17 +33,19 @@ def require(path: pathlib.Path) -> None:
     return
   if path.name == METADATA and path.is_file():
     raise ValueError(
-        f'{path} is the record of a dataset. Name its directory: '
-        f'{path.parent}.')
+      f'{path} is the record of a dataset. Name its directory: {path.parent}.'
+    )
   if is_log(path):
     out = path.with_name(f'{path.name.lstrip(".").split(".")[0]}-dataset')
     raise ValueError(
-        f'{path} is a log, not a dataset. Import it first: dfiv-ope dataset '
-        f'import {shlex.quote(str(path))} --out {shlex.quote(str(out))}')
+      f'{path} is a log, not a dataset. Import it first: dfiv-ope dataset '
+      f'import {shlex.quote(str(path))} --out {shlex.quote(str(out))}'
+    )
   if path.exists():
     raise FileNotFoundError(
-        f'{path} holds no complete dataset (no {METADATA}). Make one with '
-        '`dfiv-ope dataset make`, or of a log with `dfiv-ope dataset import`.')
+      f'{path} holds no complete dataset (no {METADATA}). Make one with '
+      '`dfiv-ope dataset make`, or of a log with `dfiv-ope dataset import`.'
+    )
   raise FileNotFoundError(_missing(path))
 
 
@@ -54,19 +56,24 @@ def _missing(path: pathlib.Path) -> str:
   guess = hints.near(path.name, siblings)
   if guess is not None:
     return f'{start}: did you mean {path.with_name(guess)}?'
-  advice = ('Make one with `dfiv-ope dataset make`, or of a log with `dfiv-ope '
-            'dataset import`.')
+  advice = (
+    'Make one with `dfiv-ope dataset make`, or of a log with `dfiv-ope '
+    'dataset import`.'
+  )
   if not siblings:
     return f'{start}. {advice}'
   more = ', ...' if len(siblings) > _SHOWN else ''
-  return (f'{start}. The datasets beside it are '
-          f'{", ".join(siblings[:_SHOWN])}{more}. {advice}')
+  return (
+    f'{start}. The datasets beside it are '
+    f'{", ".join(siblings[:_SHOWN])}{more}. {advice}'
+  )
 
 
 def _datasets(folder: pathlib.Path) -> list[str]:
   """Returns the names of the datasets in a folder, none if it is not there."""
   try:
-    return sorted(each.name for each in folder.iterdir()
-                  if (each / METADATA).is_file())
+    return sorted(
+      each.name for each in folder.iterdir() if (each / METADATA).is_file()
+    )
   except OSError:
     return []

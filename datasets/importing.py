@@ -10,12 +10,12 @@ from dfiv_ope.datasets import spec as spec_lib
 
 
 def build(
-    reader: logs.LogReader,
-    out: pathlib.Path,
-    *,
-    discount: float,
-    request: Mapping[str, Any],
-    progress: stages.Progress = stages.silent,
+  reader: logs.LogReader,
+  out: pathlib.Path,
+  *,
+  discount: float,
+  request: Mapping[str, Any],
+  progress: stages.Progress = stages.silent,
 ) -> None:
   """Makes the directory of a dataset, whole or not at all.
 
@@ -31,19 +31,26 @@ def build(
     ValueError: something is wrong with the log, or nothing is left of it.
   """
   spec = spec_lib.Log(
-      name=out.resolve().name, source=reader.file, format=reader.format,
-      mapping=reader.mapping, discount=discount)
-  with atomic_output.building(out, record=spec_lib.METADATA, request={
-      **request, 'mapping': reader.mapping, 'discount': discount}):
+    name=out.resolve().name,
+    source=reader.file,
+    format=reader.format,
+    mapping=reader.mapping,
+    discount=discount,
+  )
+  with atomic_output.building(
+    out,
+    record=spec_lib.METADATA,
+    request={**request, 'mapping': reader.mapping, 'discount': discount},
+  ):
     make(reader, out, spec, progress=progress)
 
 
 def make(
-    reader: logs.LogReader,
-    out: pathlib.Path,
-    spec: spec_lib.Log,
-    *,
-    progress: stages.Progress = stages.silent,
+  reader: logs.LogReader,
+  out: pathlib.Path,
+  spec: spec_lib.Log,
+  *,
+  progress: stages.Progress = stages.silent,
 ) -> None:
   """Reads the log and writes the dataset, its record last.
 
@@ -57,20 +64,20 @@ def make(
     OSError: the checkpoint could not be written.
     ValueError: something is wrong with the log, or nothing is left of it.
   """
-  with progress('Looking for the actions', 1.) as update:
+  with progress('Looking for the actions', 1.0) as update:
     reader.find_actions(update)
   store.clear(out)
-  with progress('Importing', 1.) as update:
+  with progress('Importing', 1.0) as update:
     metadata = write(reader, out, spec, progress=update)
   whole_files.write(out / spec_lib.METADATA, metadata.to_json())
 
 
 def write(
-    reader: logs.LogReader,
-    out: pathlib.Path,
-    spec: spec_lib.Log,
-    *,
-    progress: logs.Progress,
+  reader: logs.LogReader,
+  out: pathlib.Path,
+  spec: spec_lib.Log,
+  *,
+  progress: logs.Progress,
 ) -> spec_lib.Metadata:
   """Writes all of a dataset but its record.
 
@@ -95,10 +102,13 @@ def write(
         names = reader.observation_names
         labels = reader.find_categories(progress)
         writer = store.Writer(
-            out, num_observations=num_observations, discount=spec.discount,
-            num_annotations=block.annotations.shape[1], categories={
-                names.index(name): each for name, each in labels.items()},
-            continuous=reader.find_actions(progress).continuous)
+          out,
+          num_observations=num_observations,
+          discount=spec.discount,
+          num_annotations=block.annotations.shape[1],
+          categories={names.index(name): each for name, each in labels.items()},
+          continuous=reader.find_actions(progress).continuous,
+        )
       writer.extend(block.steps, block.annotations)
     if writer is None:
       raise reader.nothing_left()
@@ -109,12 +119,21 @@ def write(
     raise
   actions = reader.find_actions(progress)
   return spec_lib.Metadata(
-      spec=spec, num_observations=num_observations,
-      num_actions=len(actions.labels), transitions=contents.transitions,
-      episodes=contents.episodes, truncated=contents.truncated,
-      digest=contents.digest, files=store.file_record(out), truth=None,
-      behaviour=contents.returns, policy=None, versions=versions.versions(),
-      action_labels=actions.recorded, annotations=reader.annotations,
-      observations=names, categorical={
-          name: tuple(each) for name, each in labels.items()},
-      continuous=actions.continuous)
+    spec=spec,
+    num_observations=num_observations,
+    num_actions=len(actions.labels),
+    transitions=contents.transitions,
+    episodes=contents.episodes,
+    truncated=contents.truncated,
+    digest=contents.digest,
+    files=store.file_record(out),
+    truth=None,
+    behaviour=contents.returns,
+    policy=None,
+    versions=versions.versions(),
+    action_labels=actions.recorded,
+    annotations=reader.annotations,
+    observations=names,
+    categorical={name: tuple(each) for name, each in labels.items()},
+    continuous=actions.continuous,
+  )

@@ -11,8 +11,10 @@ from dfiv_ope import actions as actions_lib
 from dfiv_ope.datasets.formats import source
 
 EMPTY, UNKNOWN = -1, -2
-CONTINUOUS = ('{}, but actions must be whole numbers or labels; if they are '
-              'amounts, say --continuous (in Python continuous=True)')
+CONTINUOUS = (
+  '{}, but actions must be whole numbers or labels; if they are '
+  'amounts, say --continuous (in Python continuous=True)'
+)
 
 # Called as complain(sentence, example, places): what is wrong with cells, what
 # is wrong with the first of them, and which they are.
@@ -29,6 +31,7 @@ class Names(NamedTuple):
     codes: index into `names`, int64 [N]; EMPTY where there is none.
     names: the different names in the column.
   """
+
   codes: np.ndarray
   names: list[str]
 
@@ -60,21 +63,28 @@ class Spellings:
   def complaint(self, name: str, value: object) -> str | None:
     """Takes in a name as `add` does; returns what is wrong with it."""
     if has_commands(name):
-      return (f'the label {ascii(name)} has a control character: write it '
-              'without')
+      return (
+        f'the label {ascii(name)} has a control character: write it without'
+      )
     if _WHOLE.fullmatch(name):
       return None  # Blanks do not make another number.
     text = _text(value)
     other = self._written.setdefault(name, text)
     if other == text:
       return None
-    return (f'the labels {ascii(other)} and {ascii(text)} differ only by '
-            'blanks: write both in the same way, or give them other names')
+    return (
+      f'the labels {ascii(other)} and {ascii(text)} differ only by '
+      'blanks: write both in the same way, or give them other names'
+    )
 
 
 def read(
-    values: source.Raw, *, place: str, spellings: Spellings | None = None,
-    rows: np.ndarray | None = None, complain: Complain | None = None,
+  values: source.Raw,
+  *,
+  place: str,
+  spellings: Spellings | None = None,
+  rows: np.ndarray | None = None,
+  complain: Complain | None = None,
 ) -> Names:
   """Reads a column as names; 1, 1.0 and '1' are the same name.
 
@@ -90,14 +100,16 @@ def read(
       cannot be names, or `spellings` refuses a name and nobody is told.
   """
   import pandas as pd  # A log that is only opened does without.
+
   values = one_entry(values, place=place)
   if isinstance(values, pd.Categorical):
     codes, unique = values.codes.astype(np.int64), values.categories
   else:
     if values.dtype.kind not in 'biufOUS':
       raise ValueError(
-          f'{place} has values of type {values.dtype}, which cannot be labels. '
-          'Write them as whole numbers or text.')
+        f'{place} has values of type {values.dtype}, which cannot be labels. '
+        'Write them as whole numbers or text.'
+      )
     text = values.dtype.kind in 'US'
     codes, unique = pd.factorize(values.astype(object) if text else values)
   if unique.dtype.kind in 'iu':
@@ -109,19 +121,26 @@ def read(
       if words is None:
         continue
       # The later one, where both are in these rows.
-      places = max((
-          np.flatnonzero(codes == other) for other, its_name
-          in enumerate(names) if its_name == name),
-          key=lambda found: found[0] if found.size else -1)
+      places = max(
+        (
+          np.flatnonzero(codes == other)
+          for other, its_name in enumerate(names)
+          if its_name == name
+        ),
+        key=lambda found: found[0] if found.size else -1,
+      )
       if complain is None:
         spellings.add(
-            name, each, row=None if rows is None else int(rows[places[0]]))
+          name, each, row=None if rows is None else int(rows[places[0]])
+        )
       elif places.size:
         complain(words, words, places)
   if '' not in names and len(set(names)) == len(names):
     return Names(codes, names)
-  once = {name: index for index, name in enumerate(dict.fromkeys(
-      name for name in names if name))}
+  once = {
+    name: index
+    for index, name in enumerate(dict.fromkeys(name for name in names if name))
+  }
   again = np.array([once.get(name, EMPTY) for name in names] + [EMPTY])
   return Names(again[codes], list(once))
 
@@ -129,8 +148,8 @@ def read(
 def has_commands(name: str) -> bool:
   """Whether a label has characters that a terminal takes for commands."""
   return not name.isprintable() and any(
-      unicodedata.category(each) in ('Cc', 'Cs') and each != '\t'
-      for each in name)
+    unicodedata.category(each) in ('Cc', 'Cs') and each != '\t' for each in name
+  )
 
 
 def one_entry(values: Any, *, place: str) -> Any:
@@ -147,8 +166,9 @@ def one_entry(values: Any, *, place: str) -> Any:
     return values
   if values.shape[1:] != (1,):
     raise ValueError(
-        f'{place} has {int(np.prod(values.shape[1:]))} entries a row (shape '
-        f'{values.shape}), but one is wanted.')
+      f'{place} has {int(np.prod(values.shape[1:]))} entries a row (shape '
+      f'{values.shape}), but one is wanted.'
+    )
   return values[:, 0]
 
 
@@ -165,7 +185,7 @@ def _text(value: object) -> str:
     return value.decode()
   except UnicodeDecodeError as error:
     raise ValueError(
-        f'The label {value!r} is not text in UTF-8. Save labels as text.'
+      f'The label {value!r} is not text in UTF-8. Save labels as text.'
     ) from error
 
 
@@ -176,6 +196,7 @@ class Actions:
     labels: one an action.
     continuous: None, since they are finitely many; `vectors.Entries` has it.
   """
+
   continuous: actions_lib.Continuous | None = None
 
   def __init__(self, labels: Sequence[str]):
@@ -186,16 +207,18 @@ class Actions:
     """
     if len(labels) > source.MOST_ACTIONS:
       raise ValueError(
-          f'There are {len(labels):,} actions; at most '
-          f'{source.MOST_ACTIONS:,} are supported.')
+        f'There are {len(labels):,} actions; at most '
+        f'{source.MOST_ACTIONS:,} are supported.'
+      )
     self.labels = tuple(_name(label) for label in labels)
     spellings = Spellings('The actions')
     for name, label in zip(self.labels, labels, strict=True):
       spellings.add(name, label)
     if len(set(self.labels)) < len(self.labels) or '' in self.labels:
       raise ValueError(
-          'The actions must have different labels, none of them empty, got '
-          f'{", ".join(map(ascii, labels[:20]))}.')
+        'The actions must have different labels, none of them empty, got '
+        f'{", ".join(map(ascii, labels[:20]))}.'
+      )
     self._index = {label: index for index, label in enumerate(self.labels)}
 
   @property
@@ -209,8 +232,14 @@ class Actions:
     return list(columns)
 
   def encode(
-      self, values: source.Raw, *, column: str, place: str,
-      spellings: Spellings, complain: Complain) -> np.ndarray:
+    self,
+    values: source.Raw,
+    *,
+    column: str,
+    place: str,
+    spellings: Spellings,
+    complain: Complain,
+  ) -> np.ndarray:
     """Returns indices, int32 [N]; EMPTY and UNKNOWN where there is none.
 
     Args:
@@ -222,15 +251,20 @@ class Actions:
         actions; each of these has some index.
     """
     codes, names = read(
-        values, place=place, spellings=spellings, complain=complain)
+      values, place=place, spellings=spellings, complain=complain
+    )
     refused = [name not in self._index and continuous(name) for name in names]
     places = np.flatnonzero(np.array([*refused, False])[codes])
     if places.size:
-      complain(CONTINUOUS.format(f'{column} is not whole'), CONTINUOUS.format(
-          f'{column} is {names[codes[places[0]]]}'), places)
+      complain(
+        CONTINUOUS.format(f'{column} is not whole'),
+        CONTINUOUS.format(f'{column} is {names[codes[places[0]]]}'),
+        places,
+      )
     indices = [
-        self._index.get(name, 0 if told or has_commands(name) else UNKNOWN)
-        for name, told in zip(names, refused, strict=True)]
+      self._index.get(name, 0 if told or has_commands(name) else UNKNOWN)
+      for name, told in zip(names, refused, strict=True)
+    ]
     return np.array([*indices, EMPTY], np.int32)[codes]
 
 
@@ -253,8 +287,7 @@ class Collection:
       ValueError: they are too many.
     """
     column = self._column
-    codes, names = read(
-        chunk.columns[column], place=f'{self._file}: {column}')
+    codes, names = read(chunk.columns[column], place=f'{self._file}: {column}')
     for index, name in enumerate(names):
       if continuous(name):
         if not self._refused:
@@ -265,8 +298,9 @@ class Collection:
         self._names.add(name)
     if len(self._names) > source.MOST_ACTIONS:
       raise ValueError(
-          f'{self._file}: {column} has more than {source.MOST_ACTIONS:,} '
-          'different values. Is it the column of actions?')
+        f'{self._file}: {column} has more than {source.MOST_ACTIONS:,} '
+        'different values. Is it the column of actions?'
+      )
 
   def actions(self) -> Actions:
     """Returns all that were found, in order.
@@ -276,7 +310,8 @@ class Collection:
     """
     if not self._names:
       raise ValueError(
-          self._refused or f'{self._file} holds no action in any row.')
+        self._refused or f'{self._file} holds no action in any row.'
+      )
     return Actions(in_order(self._names))
 
 

@@ -37,8 +37,14 @@ from dfiv_ope.policies import rollout
 
 # What is known of a log of one-step episodes.
 _OF_BANDITS = (
-    'behaviour_probabilities', 'num_actions', 'categorical', 'continuous',
-    'bounds', 'categorical_actions', 'name')
+  'behaviour_probabilities',
+  'num_actions',
+  'categorical',
+  'continuous',
+  'bounds',
+  'categorical_actions',
+  'name',
+)
 _OF_TRANSITIONS = (*_OF_BANDITS, 'discounts')
 _ADVICE = 'Correct it, or leave the episode out.'
 
@@ -52,32 +58,33 @@ class Log(episodes.Episodes):
       never written to one.
     steps: the rows, with the final observations of episodes among them.
   """
+
   metadata: spec_lib.Metadata | None = None
   steps: steps_lib.Steps | None = None
 
   @classmethod
   def from_arrays(
-      cls,
-      observations: Any,
-      actions: Any,
-      rewards: Any,
-      terminals: Any,
-      truncations: Any = None,
-      *,
-      discount: float,
-      next_observations: Any = None,
-      episode_ids: Any = None,
-      behaviour_probabilities: Any = None,
-      num_actions: int | None = None,
-      categorical: Sequence[int | str] = (),
-      continuous: bool = False,
-      bounds: Any = None,
-      categorical_actions: Sequence[int] = (),
-      discounts: Any = None,
-      time_feature: bool = False,
-      horizon: int | None = None,
-      initial_observations: Any = None,
-      name: str = 'log',
+    cls,
+    observations: Any,
+    actions: Any,
+    rewards: Any,
+    terminals: Any,
+    truncations: Any = None,
+    *,
+    discount: float,
+    next_observations: Any = None,
+    episode_ids: Any = None,
+    behaviour_probabilities: Any = None,
+    num_actions: int | None = None,
+    categorical: Sequence[int | str] = (),
+    continuous: bool = False,
+    bounds: Any = None,
+    categorical_actions: Sequence[int] = (),
+    discounts: Any = None,
+    time_feature: bool = False,
+    horizon: int | None = None,
+    initial_observations: Any = None,
+    name: str = 'log',
   ) -> Self:
     """Returns the log of arrays, one entry a step, in order.
 
@@ -119,44 +126,70 @@ class Log(episodes.Episodes):
       ValueError: the arrays do not fit each other or are no log.
     """
     given = {
-        source.OBSERVATION: observations, source.ACTION: actions,
-        source.REWARD: rewards, source.TERMINATED: terminals,
-        source.TRUNCATED: truncations, 'next_observation': next_observations,
-        source.EPISODE: episode_ids,
-        columns_lib.BEHAVIOUR_PROBABILITY: behaviour_probabilities,
-        columns_lib.STEP_DISCOUNT: discounts}
+      source.OBSERVATION: observations,
+      source.ACTION: actions,
+      source.REWARD: rewards,
+      source.TERMINATED: terminals,
+      source.TRUNCATED: truncations,
+      'next_observation': next_observations,
+      source.EPISODE: episode_ids,
+      columns_lib.BEHAVIOUR_PROBABILITY: behaviour_probabilities,
+      columns_lib.STEP_DISCOUNT: discounts,
+    }
     arrays = log_arrays.gather(given)
     if source.EPISODE not in arrays:
       arrays[source.EPISODE] = log_arrays.episode_ids(arrays)
     log_arrays.check_ends(arrays)
     columns = columns_lib.Columns(
-        observations=(source.OBSERVATION,), categorical=tuple(
-            log_arrays.entry(
-                each, names=log_arrays.names_of(observations),
-                shape=arrays[source.OBSERVATION].shape)
-            for each in categorical),
-        time_feature=time_feature, horizon=horizon,
-        continuous=continuous or log_arrays.are_vectors(arrays[source.ACTION]),
-        bounds=None if bounds is None else bounds_lib.parse(bounds),
-        categorical_actions=tuple(
-            f'{source.ACTION}[{index}]' for index in categorical_actions))
+      observations=(source.OBSERVATION,),
+      categorical=tuple(
+        log_arrays.entry(
+          each,
+          names=log_arrays.names_of(observations),
+          shape=arrays[source.OBSERVATION].shape,
+        )
+        for each in categorical
+      ),
+      time_feature=time_feature,
+      horizon=horizon,
+      continuous=continuous or log_arrays.are_vectors(arrays[source.ACTION]),
+      bounds=None if bounds is None else bounds_lib.parse(bounds),
+      categorical_actions=tuple(
+        f'{source.ACTION}[{index}]' for index in categorical_actions
+      ),
+    )
     if columns.vectors and num_actions is not None:
       raise columns_lib.discrete_only('num_actions')
-    labels = None if columns.vectors else log_arrays.action_labels(
-        arrays[source.ACTION], num_actions)
+    labels = (
+      None
+      if columns.vectors
+      else log_arrays.action_labels(arrays[source.ACTION], num_actions)
+    )
     rows = np.arange(len(arrays[source.ACTION]))
     if 'next_observation' in arrays:
       arrays, rows = log_arrays.with_final(arrays, rows)
     log = cls._read(
-        in_memory.InMemory(arrays, rows=rows, actions=labels), columns,
-        discount=discount, name=name)
-    return (log if initial_observations is None
-            else log.starting_from(initial_observations))
+      in_memory.InMemory(arrays, rows=rows, actions=labels),
+      columns,
+      discount=discount,
+      name=name,
+    )
+    return (
+      log
+      if initial_observations is None
+      else log.starting_from(initial_observations)
+    )
 
   @classmethod
   def bandit(
-      cls, observations: Any, actions: Any, rewards: Any, *,
-      discount: float = 1., **known: Any) -> Self:
+    cls,
+    observations: Any,
+    actions: Any,
+    rewards: Any,
+    *,
+    discount: float = 1.0,
+    **known: Any,
+  ) -> Self:
     """Returns a log of one-step episodes: a context, an action, its reward.
 
     Args:
@@ -173,18 +206,32 @@ class Log(episodes.Episodes):
     for given in known:
       if given not in _OF_BANDITS:
         raise ValueError(
-            'Every row of a bandit log is an episode of one step that '
-            f'terminates, so it has no {given}. Beside the arrays it may have '
-            f'{", ".join(_OF_BANDITS)}.')
+          'Every row of a bandit log is an episode of one step that '
+          f'terminates, so it has no {given}. Beside the arrays it may have '
+          f'{", ".join(_OF_BANDITS)}.'
+        )
     return cls.from_arrays(
-        observations, actions, rewards, np.ones(np.shape(rewards), bool),
-        discount=discount, **known)
+      observations,
+      actions,
+      rewards,
+      np.ones(np.shape(rewards), bool),
+      discount=discount,
+      **known,
+    )
 
   @classmethod
   def from_transitions(
-      cls, observations: Any, actions: Any, rewards: Any,
-      next_observations: Any, terminals: Any, *, initial_observations: Any,
-      discount: float, **known: Any) -> Self:
+    cls,
+    observations: Any,
+    actions: Any,
+    rewards: Any,
+    next_observations: Any,
+    terminals: Any,
+    *,
+    initial_observations: Any,
+    discount: float,
+    **known: Any,
+  ) -> Self:
     """Returns a log of transitions that do not say their episodes.
 
     Rows whose next observation is the observation of the next row chain to
@@ -208,25 +255,39 @@ class Log(episodes.Episodes):
     for given in known:
       if given not in _OF_TRANSITIONS:
         raise ValueError(
-            f'Transitions without episodes have no {given}. Beside the arrays '
-            f'they may have {", ".join(_OF_TRANSITIONS)}.')
-    pieces = transition_logs.as_episodes({
-        source.OBSERVATION: observations, 'next_observation': next_observations,
-        source.ACTION: actions, source.TERMINATED: terminals})
+          f'Transitions without episodes have no {given}. Beside the arrays '
+          f'they may have {", ".join(_OF_TRANSITIONS)}.'
+        )
+    pieces = transition_logs.as_episodes(
+      {
+        source.OBSERVATION: observations,
+        'next_observation': next_observations,
+        source.ACTION: actions,
+        source.TERMINATED: terminals,
+      }
+    )
     log = cls.from_arrays(
-        observations, actions, rewards, terminals, discount=discount,
-        next_observations=next_observations, **pieces, **known)
+      observations,
+      actions,
+      rewards,
+      terminals,
+      discount=discount,
+      next_observations=next_observations,
+      **pieces,
+      **known,
+    )
     starts = np.asarray(initial_observations)
     if starts.dtype == bool and starts.shape == (len(log),):
       starts = log.transitions.observation[starts]
     return dataclasses.replace(
-        log, transitions_only=True, notes=(
-            log_notes.Note(kind=log_notes.TRANSITIONS), *log.notes),
+      log,
+      transitions_only=True,
+      notes=(log_notes.Note(kind=log_notes.TRANSITIONS), *log.notes),
     ).starting_from(starts)
 
   @classmethod
   def from_frame(
-      cls, frame: Any, *, discount: float, name: str = 'log', **columns: Any,
+    cls, frame: Any, *, discount: float, name: str = 'log', **columns: Any
   ) -> Self:
     """Returns the log of a pandas data frame, a row for each step.
 
@@ -249,19 +310,31 @@ class Log(episodes.Episodes):
     log = in_memory.of_frame(frame)
     asked = columns_lib.parse(columns)
     layout = layout_lib.resolve(asked, log.columns, file=name)
-    named = [column for column in layout.observations
-             if column in log.categorical and column not in asked.categorical]
-    fractions = asked.actions is None and len(layout.action) == 1 and (
-        log_arrays.are_vectors(log.column(layout.action[0])))
+    named = [
+      column
+      for column in layout.observations
+      if column in log.categorical and column not in asked.categorical
+    ]
+    fractions = (
+      asked.actions is None
+      and len(layout.action) == 1
+      and (log_arrays.are_vectors(log.column(layout.action[0])))
+    )
     return cls._read(
-        log, dataclasses.replace(
-            asked, categorical=(*asked.categorical, *named),
-            continuous=asked.continuous or fractions),
-        discount=discount, name=name)
+      log,
+      dataclasses.replace(
+        asked,
+        categorical=(*asked.categorical, *named),
+        continuous=asked.continuous or fractions,
+      ),
+      discount=discount,
+      name=name,
+    )
 
   @classmethod
   def from_minari(
-      cls, dataset: Any, *, discount: float, **columns: Any) -> Self:
+    cls, dataset: Any, *, discount: float, **columns: Any
+  ) -> Self:
     """Returns the log of a Minari dataset.
 
     Args:
@@ -276,14 +349,21 @@ class Log(episodes.Episodes):
     storage = getattr(dataset, 'storage', dataset)
     path = pathlib.Path(getattr(storage, 'data_path', storage)).expanduser()
     return cls._read(
-        path, columns_lib.parse(columns), discount=discount, name=path.name,
-        format_name='minari')
+      path,
+      columns_lib.parse(columns),
+      discount=discount,
+      name=path.name,
+      format_name='minari',
+    )
 
   @classmethod
   def open(
-      cls, directory: str | pathlib.Path, *,
-      discount: float | None = None,
-      initial: str | pathlib.Path | None = None) -> Self:
+    cls,
+    directory: str | pathlib.Path,
+    *,
+    discount: float | None = None,
+    initial: str | pathlib.Path | None = None,
+  ) -> Self:
     """Returns the log of a directory that `dfiv-ope dataset` wrote.
 
     Args:
@@ -299,34 +379,52 @@ class Log(episodes.Episodes):
     dataset = reading.open_dataset(pathlib.Path(directory).expanduser())
     metadata = dataset.metadata
     profile = column_notes.Profile(
-        metadata.observations, categorical=metadata.categories)
+      metadata.observations, categorical=metadata.categories
+    )
     profile.add(dataset.steps)
     only = spec_lib.is_transitions(metadata)
     log = cls._make(
-        dataset.steps, dataset.annotations, transitions_only=only,
-        num_actions=metadata.num_actions, name=metadata.spec.id,
-        discount=metadata.spec.discount if discount is None else discount,
-        digest=metadata.digest, action_labels=metadata.action_labels,
-        observation_names=metadata.observations,
-        categorical=tuple(metadata.categories), notes=(
-            *([log_notes.Note(kind=log_notes.TRANSITIONS)] if only else []),
-            *profile.notes()),
-        time_feature=metadata.time_feature, continuous=metadata.continuous,
-        metadata=metadata)
+      dataset.steps,
+      dataset.annotations,
+      transitions_only=only,
+      num_actions=metadata.num_actions,
+      name=metadata.spec.id,
+      discount=metadata.spec.discount if discount is None else discount,
+      digest=metadata.digest,
+      action_labels=metadata.action_labels,
+      observation_names=metadata.observations,
+      categorical=tuple(metadata.categories),
+      notes=(
+        *([log_notes.Note(kind=log_notes.TRANSITIONS)] if only else []),
+        *profile.notes(),
+      ),
+      time_feature=metadata.time_feature,
+      continuous=metadata.continuous,
+      metadata=metadata,
+    )
     if initial is None:
       return log
     names = metadata.observations or tuple(
-        f'{source.OBSERVATION}[{place}]' for place in range(
-            log.num_observations))
-    return log.starting_from(start_states.read(
+      f'{source.OBSERVATION}[{place}]' for place in range(log.num_observations)
+    )
+    return log.starting_from(
+      start_states.read(
         pathlib.Path(initial).expanduser(),
-        names[:len(names) - log.time_feature], metadata.categories))
+        names[: len(names) - log.time_feature],
+        metadata.categories,
+      )
+    )
 
   @classmethod
   def from_episodes(
-      cls, collected: Iterable[rollout.Episode], *, num_actions: int,
-      discount: float, name: str = 'log',
-      continuous: actions_lib.Continuous | None = None) -> Self:
+    cls,
+    collected: Iterable[rollout.Episode],
+    *,
+    num_actions: int,
+    discount: float,
+    name: str = 'log',
+    continuous: actions_lib.Continuous | None = None,
+  ) -> Self:
     """Returns the log of episodes that were simulated.
 
     Args:
@@ -338,20 +436,32 @@ class Log(episodes.Episodes):
     """
     steps = steps_lib.concatenate(map(steps_lib.from_episode, collected))
     return cls._make(
-        steps, {}, num_actions=num_actions, discount=discount, name=name,
-        continuous=continuous,
-        digest=reading.digest(steps, continuous=continuous))
+      steps,
+      {},
+      num_actions=num_actions,
+      discount=discount,
+      name=name,
+      continuous=continuous,
+      digest=reading.digest(steps, continuous=continuous),
+    )
 
   @classmethod
   def _read(
-      cls, log: pathlib.Path | source.Source, columns: columns_lib.Columns, *,
-      discount: float, name: str, format_name: str | None = None,
+    cls,
+    log: pathlib.Path | source.Source,
+    columns: columns_lib.Columns,
+    *,
+    discount: float,
+    name: str,
+    format_name: str | None = None,
   ) -> Self:
     """Reads a log as `dataset import` does, but into memory."""
-    spec_lib.Log(name=name, source=name, format='', mapping={},
-                 discount=discount)  # Refuses a discount that is none.
+    spec_lib.Log(
+      name=name, source=name, format='', mapping={}, discount=discount
+    )  # Refuses a discount that is none.
     reader = logs.LogReader(
-        log, columns=columns, format_name=format_name or name, advice=_ADVICE)
+      log, columns=columns, format_name=format_name or name, advice=_ADVICE
+    )
     blocks = list(reader.blocks(progress=lambda _: None))
     if not blocks:
       raise reader.nothing_left()
@@ -363,38 +473,59 @@ class Log(episodes.Episodes):
     labels = reader.find_categories(lambda _: None)
     categories = {names.index(each): labels[each] for each in labels}
     return cls._make(
-        steps, dict(zip(reader.annotations, annotations.T, strict=True)),
-        num_actions=len(actions.labels), discount=discount, name=name,
-        digest=reading.digest(
-            steps, annotations if annotations.shape[1] else None, categories,
-            actions.continuous),
-        action_labels=actions.recorded, observation_names=names,
-        categorical=tuple(categories), notes=tuple(reader.all_notes()),
-        time_feature=columns.time_feature, continuous=actions.continuous,
-        transitions_only=columns.transitions)
+      steps,
+      dict(zip(reader.annotations, annotations.T, strict=True)),
+      num_actions=len(actions.labels),
+      discount=discount,
+      name=name,
+      digest=reading.digest(
+        steps,
+        annotations if annotations.shape[1] else None,
+        categories,
+        actions.continuous,
+      ),
+      action_labels=actions.recorded,
+      observation_names=names,
+      categorical=tuple(categories),
+      notes=tuple(reader.all_notes()),
+      time_feature=columns.time_feature,
+      continuous=actions.continuous,
+      transitions_only=columns.transitions,
+    )
 
   @classmethod
   def _make(
-      cls, steps: steps_lib.Steps, annotations: Mapping[str, np.ndarray], *,
-      num_actions: int, **known: Any,
+    cls,
+    steps: steps_lib.Steps,
+    annotations: Mapping[str, np.ndarray],
+    *,
+    num_actions: int,
+    **known: Any,
   ) -> Self:
     """Returns the log of rows of steps and their further columns."""
     moves, first, after = steps_lib.places(steps)
     behaviour = annotations.get(columns_lib.BEHAVIOUR_PROBABILITY)
     targets = [
-        annotations[name] for action in range(num_actions)
-        if (name := f'{columns_lib.TARGET_PROBABILITY}{action}') in annotations]
+      annotations[name]
+      for action in range(num_actions)
+      if (name := f'{columns_lib.TARGET_PROBABILITY}{action}') in annotations
+    ]
     return cls(
-        transitions=types.Transition(
-            observation=steps.observation[moves], action=steps.action[moves],
-            reward=steps.reward[moves], discount=steps.discount[moves],
-            next_observation=steps.observation[after]),
-        episodes=(np.cumsum(steps.is_first) - 1)[moves],
-        initial_observations=steps.observation[first],
-        num_actions=num_actions,
-        truncated=int(np.sum(steps.is_last & ~steps.is_terminal)),
-        behaviour_probabilities=None if behaviour is None else
-        behaviour[moves],
-        recorded_targets=(steps.observation, np.stack(targets, axis=1))
-        if targets and len(targets) == num_actions else None,
-        steps=steps, **known)
+      transitions=types.Transition(
+        observation=steps.observation[moves],
+        action=steps.action[moves],
+        reward=steps.reward[moves],
+        discount=steps.discount[moves],
+        next_observation=steps.observation[after],
+      ),
+      episodes=(np.cumsum(steps.is_first) - 1)[moves],
+      initial_observations=steps.observation[first],
+      num_actions=num_actions,
+      truncated=int(np.sum(steps.is_last & ~steps.is_terminal)),
+      behaviour_probabilities=None if behaviour is None else behaviour[moves],
+      recorded_targets=(steps.observation, np.stack(targets, axis=1))
+      if targets and len(targets) == num_actions
+      else None,
+      steps=steps,
+      **known,
+    )

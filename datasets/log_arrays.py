@@ -21,17 +21,20 @@ def gather(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
         arrays[name] = _array(values)
       except ValueError as error:
         raise ValueError(
-            f'{name} makes no array ({error}). Give one entry a step, of the '
-            'same shape in all steps.') from error
+          f'{name} makes no array ({error}). Give one entry a step, of the '
+          'same shape in all steps.'
+        ) from error
       if not arrays[name].ndim:
         raise ValueError(
-            f'{name} is the single value {values!r}, but one entry a step is '
-            'wanted.')
+          f'{name} is the single value {values!r}, but one entry a step is '
+          'wanted.'
+        )
   lengths = {name: len(array) for name, array in arrays.items()}
   if len(set(lengths.values())) > 1:
     said = ', '.join(f'{name} {each:,}' for name, each in lengths.items())
     raise ValueError(
-        f'The arrays differ in length: {said}. Give one entry a step in each.')
+      f'The arrays differ in length: {said}. Give one entry a step in each.'
+    )
   if not next(iter(lengths.values())):
     raise ValueError('The log is empty: a value needs at least one step.')
   return arrays
@@ -58,7 +61,8 @@ def names_of(values: Any) -> list[str]:
 
 
 def entry(
-    column: int | str, *, names: list[str], shape: tuple[int, ...]) -> str:
+  column: int | str, *, names: list[str], shape: tuple[int, ...]
+) -> str:
   """Returns what a column of the observations is called in a log.
 
   Args:
@@ -72,16 +76,21 @@ def entry(
   if isinstance(column, str):
     if column not in names:
       raise ValueError(
-          f'{column!r} should be categorical, but the observations have '
-          + (f'only the columns {", ".join(map(str, names[:40]))}.' if names
-             else 'no names. Give the number of the column.'))
+        f'{column!r} should be categorical, but the observations have '
+        + (
+          f'only the columns {", ".join(map(str, names[:40]))}.'
+          if names
+          else 'no names. Give the number of the column.'
+        )
+      )
     column = names.index(column)
   if len(shape) == 1 and column == 0:
     return source.OBSERVATION
   if not 0 <= column < int(np.prod(shape[1:])):
     raise ValueError(
-        f'Column {column} should be categorical, but the observations have '
-        f'columns 0 to {int(np.prod(shape[1:])) - 1}.')
+      f'Column {column} should be categorical, but the observations have '
+      f'columns 0 to {int(np.prod(shape[1:])) - 1}.'
+    )
   return f'{source.OBSERVATION}[{column}]'
 
 
@@ -93,11 +102,15 @@ def ends(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
       flags = np.asarray(arrays[name])
       if flags.ndim > 1 and flags.size == len(flags):
         flags = flags.reshape(-1)
-      if flags.ndim > 1 or flags.dtype.kind not in 'biuf' or not np.isin(
-          flags, (0, 1)).all():
+      if (
+        flags.ndim > 1
+        or flags.dtype.kind not in 'biuf'
+        or not np.isin(flags, (0, 1)).all()
+      ):
         raise ValueError(
-            f'{name} should be true or false (1 or 0) in each step, got '
-            f'shape {flags.shape} of type {flags.dtype}.')
+          f'{name} should be true or false (1 or 0) in each step, got '
+          f'shape {flags.shape} of type {flags.dtype}.'
+        )
       result |= flags.astype(bool)
   return result
 
@@ -110,12 +123,14 @@ def episode_ids(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 def check_ends(arrays: Mapping[str, np.ndarray]) -> None:
   """Refuses an episode that never ends."""
   last = np.append(
-      arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True)
+    arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True
+  )
   never = np.flatnonzero(last & ~ends(arrays))
   if never.size:
     raise ValueError(
-        f'The episode of step {never[0]} never ends: no terminal or truncation '
-        'is true in its last step. Set truncations there if it was cut off.')
+      f'The episode of step {never[0]} never ends: no terminal or truncation '
+      'is true in its last step. Set truncations there if it was cut off.'
+    )
 
 
 def are_vectors(actions: np.ndarray) -> bool:
@@ -123,14 +138,18 @@ def are_vectors(actions: np.ndarray) -> bool:
   if actions.ndim > 1 and actions.shape[1:] != (1,):
     return True
   if actions.dtype == object:  # Such as pandas' own types.
-    return any(isinstance(each, float) and not each.is_integer()
-               and np.isfinite(each) for each in actions.reshape(-1))
+    return any(
+      isinstance(each, float) and not each.is_integer() and np.isfinite(each)
+      for each in actions.reshape(-1)
+    )
   return actions.dtype.kind == 'f' and bool(
-      np.any(np.isfinite(actions) & (actions != np.floor(actions))))
+    np.any(np.isfinite(actions) & (actions != np.floor(actions)))
+  )
 
 
 def action_labels(
-    actions: np.ndarray, num_actions: int | None) -> list[str] | None:
+  actions: np.ndarray, num_actions: int | None
+) -> list[str] | None:
   """Returns the labels of numbered actions; None if they have labels.
 
   Raises:
@@ -139,30 +158,35 @@ def action_labels(
   if actions.dtype.kind not in 'fiu':
     if num_actions is not None:
       raise ValueError(
-          'num_actions goes with actions that are numbers, but these are '
-          f'labels (type {actions.dtype}). Leave it out.')
+        'num_actions goes with actions that are numbers, but these are '
+        f'labels (type {actions.dtype}). Leave it out.'
+      )
     return None
   wrong = np.flatnonzero(
-      ~(np.isfinite(actions) & (actions == np.floor(actions))
-        & (actions >= 0)).reshape(len(actions), -1).all(axis=1))
+    ~(np.isfinite(actions) & (actions == np.floor(actions)) & (actions >= 0))
+    .reshape(len(actions), -1)
+    .all(axis=1)
+  )
   if wrong.size:
     value = np.ravel(actions[wrong[0]])[0]
     raise ValueError(
-        f'The action of step {wrong[0]} is {value:g}, but actions are whole '
-        'numbers from 0, or labels. If they are amounts, pass '
-        'continuous=True.')
+      f'The action of step {wrong[0]} is {value:g}, but actions are whole '
+      'numbers from 0, or labels. If they are amounts, pass '
+      'continuous=True.'
+    )
   largest = int(actions.max())
   if num_actions is None:
     num_actions = max(largest + 1, 2)
   if largest >= num_actions:
     raise ValueError(
-        f'The log has action {largest}, but num_actions is {num_actions} '
-        f'(actions 0 to {num_actions - 1}).')
+      f'The log has action {largest}, but num_actions is {num_actions} '
+      f'(actions 0 to {num_actions - 1}).'
+    )
   return list(map(str, range(num_actions)))
 
 
 def with_final(
-    arrays: Mapping[str, np.ndarray], rows: np.ndarray,
+  arrays: Mapping[str, np.ndarray], rows: np.ndarray
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
   """Adds the final observations of episodes as rows of their own.
 
@@ -173,21 +197,27 @@ def with_final(
   later, now = arrays.pop('next_observation'), arrays[source.OBSERVATION]
   if later.shape != now.shape:
     raise ValueError(
-        f'next_observations have shape {later.shape}, observations '
-        f'{now.shape}. They must be the same.')
+      f'next_observations have shape {later.shape}, observations '
+      f'{now.shape}. They must be the same.'
+    )
   last = np.append(
-      arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True)
-  differs = ~last[:-1] & (later[:-1] != now[1:]).reshape(
-      len(now) - 1, -1).any(axis=1)
+    arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True
+  )
+  differs = ~last[:-1] & (later[:-1] != now[1:]).reshape(len(now) - 1, -1).any(
+    axis=1
+  )
   if differs.any():
     step = int(np.argmax(differs))
     raise ValueError(
-        f'The next observation of step {step} is not the observation of step '
-        f'{step + 1}, though no episode ends between them. Steps must follow '
-        'each other in time; set truncations where the log has a gap.')
+      f'The next observation of step {step} is not the observation of step '
+      f'{step + 1}, though no episode ends between them. Steps must follow '
+      'each other in time; set truncations where the log has a gap.'
+    )
   places = np.flatnonzero(last) + 1
-  final = {source.OBSERVATION: later[last],
-           source.EPISODE: arrays[source.EPISODE][last]}
+  final = {
+    source.OBSERVATION: later[last],
+    source.EPISODE: arrays[source.EPISODE][last],
+  }
   for name, values in arrays.items():
     if name in final:
       added = final[name]

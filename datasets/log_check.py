@@ -24,6 +24,7 @@ class Report:
     notes: what columns cannot tell and what would be dropped.
     verdict: the last sentence.
   """
+
   path: pathlib.Path
   kind: str
   summary: summary.Summary | None
@@ -40,33 +41,39 @@ class Report:
   def record(self) -> dict[str, Any]:
     """Returns it for programs."""
     return {
-        'path': str(self.path), 'sound': self.sound,
-        'findings': self.findings,
-        'summary': self.summary.record() if self.summary else {},
-        'notes': self.notes}
+      'path': str(self.path),
+      'sound': self.sound,
+      'findings': self.findings,
+      'summary': self.summary.record() if self.summary else {},
+      'notes': self.notes,
+    }
 
 
 def check_log(
-    path: pathlib.Path, reader: logs.LogReader, *,
-    progress: stages.Progress = stages.silent,
+  path: pathlib.Path,
+  reader: logs.LogReader,
+  *,
+  progress: stages.Progress = stages.silent,
 ) -> Report:
   """Reads a log and gathers everything that is wrong.
 
   Raises:
     ValueError: there is nothing in it, or no row can be read.
   """
-  with progress('Looking for the actions', 1.) as update:
+  with progress('Looking for the actions', 1.0) as update:
     actions = reader.find_actions(update)
   found: list[findings.Finding] = []
   counted: summary.Summary | None = None
   stopped = ''
   try:
-    with progress('Reading', 1.) as update:
+    with progress('Reading', 1.0) as update:
       for block in reader.blocks(report=found.append, progress=update):
         if counted is None:
           counted = summary.Summary(
-              action_labels=actions.labels, annotations=reader.annotations,
-              continuous=actions.continuous)
+            action_labels=actions.labels,
+            annotations=reader.annotations,
+            continuous=actions.continuous,
+          )
         counted.add(block.steps, block.annotations)
   except ValueError as error:
     if not found:
@@ -83,28 +90,45 @@ def check_log(
   episodes = f'{reader.unsound:,} episode{"s" if reader.unsound != 1 else ""}'
   things = '1 thing is' if len(listed) == 1 else f'{len(listed)} things are'
   return Report(
-      path=path, kind='Log', summary=counted, findings=listed,
-      sentences=sentences, notes=reader.notes(), verdict=(
-          f'{path} is not sound: {things} wrong with it, in {episodes}, which '
-          'no figure counts.' if listed or counted is None else
-          f'{path} is sound: {counted.transitions:,} transitions can be '
-          'imported.'))
+    path=path,
+    kind='Log',
+    summary=counted,
+    findings=listed,
+    sentences=sentences,
+    notes=reader.notes(),
+    verdict=(
+      f'{path} is not sound: {things} wrong with it, in {episodes}, which '
+      'no figure counts.'
+      if listed or counted is None
+      else f'{path} is sound: {counted.transitions:,} transitions can be '
+      'imported.'
+    ),
+  )
 
 
 def unreadable(path: pathlib.Path, words: str) -> Report:
   """Returns the report of what cannot be read at all."""
   return Report(
-      path=path, kind='', summary=None, sentences=[words], notes=[],
-      findings=[{'sentence': words, 'rows': [], 'count': 1}], verdict=words)
+    path=path,
+    kind='',
+    summary=None,
+    sentences=[words],
+    notes=[],
+    findings=[{'sentence': words, 'rows': [], 'count': 1}],
+    verdict=words,
+  )
 
 
 def _listed(found: findings.Finding) -> dict[str, Any]:
-  return {'sentence': found.words, 'rows': found.rows[:_ROWS].tolist(),
-          'count': len(found.rows)}
+  return {
+    'sentence': found.words,
+    'rows': found.rows[:_ROWS].tolist(),
+    'count': len(found.rows),
+  }
 
 
 def check_dataset(
-    path: pathlib.Path, *, progress: stages.Progress = stages.silent,
+  path: pathlib.Path, *, progress: stages.Progress = stages.silent
 ) -> Report:
   """Reads a dataset and computes anew what its record says.
 
@@ -117,14 +141,24 @@ def check_dataset(
   metadata = dataset.metadata
   if wrong:
     return Report(
-        path=path, kind='Dataset', summary=None, sentences=[], notes=[],
-        findings=[{'sentence': each, 'rows': [], 'count': 1}
-                  for each in wrong],
-        verdict=f'{path} is not sound. ' + ' '.join(wrong))
+      path=path,
+      kind='Dataset',
+      summary=None,
+      sentences=[],
+      notes=[],
+      findings=[{'sentence': each, 'rows': [], 'count': 1} for each in wrong],
+      verdict=f'{path} is not sound. ' + ' '.join(wrong),
+    )
   return Report(
-      path=path, kind='Dataset', summary=checks.summarise(dataset),
-      findings=[], sentences=[],
-      notes=checks.column_profile(dataset).sentences(), verdict=(
-          f'{path} is sound: {metadata.transitions:,} transitions in '
-          f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '
-          f'{len(metadata.files)} files as written.'))
+    path=path,
+    kind='Dataset',
+    summary=checks.summarise(dataset),
+    findings=[],
+    sentences=[],
+    notes=checks.column_profile(dataset).sentences(),
+    verdict=(
+      f'{path} is sound: {metadata.transitions:,} transitions in '
+      f'{metadata.episodes:,} episodes, digest {metadata.digest[:12]}..., '
+      f'{len(metadata.files)} files as written.'
+    ),
+  )

@@ -24,8 +24,9 @@ from dfiv_ope.ope import log_notes
 # Called as progress(share of the file that was read).
 Progress = Callable[[float], None]
 Report = Callable[[findings.Finding], None]
-_CHECK = ('Correct the log; `dfiv-ope dataset check` lists everything that is '
-          'wrong.')
+_CHECK = (
+  'Correct the log; `dfiv-ope dataset check` lists everything that is wrong.'
+)
 
 
 class LogReader:
@@ -37,9 +38,13 @@ class LogReader:
   """
 
   def __init__(
-      self, log: pathlib.Path | source.Source, *,
-      columns: columns_lib.Columns, format_name: str | None = None,
-      advice: str = _CHECK):
+    self,
+    log: pathlib.Path | source.Source,
+    *,
+    columns: columns_lib.Columns,
+    format_name: str | None = None,
+    advice: str = _CHECK,
+  ):
     """Opens a log and finds its columns.
 
     Args:
@@ -58,7 +63,8 @@ class LogReader:
       self.file = log.name
       self.format = format_name or formats.detect(log)
       self._source: source.Source = formats.open_log(
-          log, format_name=self.format)
+        log, format_name=self.format
+      )
     else:
       self.file = self.format = format_name or 'log'
       self._source = log
@@ -66,11 +72,15 @@ class LogReader:
       self._source = one_step.OneStep(self._source)
     if columns.transitions:
       self._source = transition_logs.Transitions(
-          self._source, file=self.file, observations=columns.observations,
-          terminated=columns.terminated or source.TERMINATED)
+        self._source,
+        file=self.file,
+        observations=columns.observations,
+        terminated=columns.terminated or source.TERMINATED,
+      )
     self._advice = advice
     self._layout = layout_lib.resolve(
-        columns, self._source.columns, file=self.file)
+      columns, self._source.columns, file=self.file
+    )
     self._actions = self._known_actions(columns.actions)
     self._categories: dict[str, categories_lib.Labels] | None = None
     self._profile: column_notes.Profile | None = None
@@ -82,17 +92,23 @@ class LogReader:
     return self._layout.record()
 
   def _known_actions(
-      self, asked: Sequence[str] | None,
+    self, asked: Sequence[str] | None
   ) -> labels.Actions | vectors.Entries | None:
     """Returns the actions if the mapping or the file says which they are."""
     layout, source_ = self._layout, self._source
-    if source_.continuous is not None and asked is None and (
+    if (
+      source_.continuous is not None
+      and asked is None
+      and (
         layout.action == layout_lib.usual_action(source_.columns)
-        and not layout.categorical_actions):
+        and not layout.categorical_actions
+      )
+    ):
       if layout.target_probabilities:
         raise columns_lib.discrete_only('target_probabilities')
-      return vectors.Entries(vectors.with_bounds(
-          source_.continuous, layout.bounds, file=self.file))
+      return vectors.Entries(
+        vectors.with_bounds(source_.continuous, layout.bounds, file=self.file)
+      )
     if layout.continuous:
       return None
     for known in (asked, source_.actions):
@@ -103,7 +119,8 @@ class LogReader:
     return None
 
   def find_actions(
-      self, progress: Progress) -> labels.Actions | vectors.Entries:
+    self, progress: Progress
+  ) -> labels.Actions | vectors.Entries:
     """Returns the actions; reads through the log unless it is said.
 
     Raises:
@@ -113,19 +130,26 @@ class LogReader:
       columns = self._layout.action
       found: labels.Collection | vectors.Collection | None = None
       for chunk in self._source.chunks(
-          columns, text=[
-              name for name in columns if not self._layout.continuous
-              or name in self._layout.categorical_actions]):
+        columns,
+        text=[
+          name
+          for name in columns
+          if not self._layout.continuous
+          or name in self._layout.categorical_actions
+        ],
+      ):
         if found is None:
           found = self._collection(chunk)
         found.add(chunk)
         progress(chunk.share)
       self._actions = (
-          found or labels.Collection(columns[0], file=self.file)).actions()
+        found or labels.Collection(columns[0], file=self.file)
+      ).actions()
     return self._actions
 
   def _collection(
-      self, chunk: source.Chunk) -> labels.Collection | vectors.Collection:
+    self, chunk: source.Chunk
+  ) -> labels.Collection | vectors.Collection:
     """Returns what gathers the actions of the log that starts like this."""
     columns = self._layout.action
     shape = chunk.columns[columns[0]].shape[1:]
@@ -134,7 +158,8 @@ class LogReader:
     return labels.Collection(columns[0], file=self.file)
 
   def find_categories(
-      self, progress: Progress) -> dict[str, categories_lib.Labels]:
+    self, progress: Progress
+  ) -> dict[str, categories_lib.Labels]:
     """Returns labels of the categorical entries; reads through the log.
 
     Raises:
@@ -142,14 +167,19 @@ class LogReader:
     """
     if self._categories is None:
       self._categories = {
-          entry: tuple(labels)
-          for entry, labels in self._source.categories.items()
-          if entry.split('[')[0] in self._layout.observations and labels}
+        entry: tuple(labels)
+        for entry, labels in self._source.categories.items()
+        if entry.split('[')[0] in self._layout.observations and labels
+      }
       if self._layout.time_feature and (
-          columns_lib.TIME in self._layout.categorical):
+        columns_lib.TIME in self._layout.categorical
+      ):
         self._categories[columns_lib.TIME] = self._steps()
-      named = [name for name in self._layout.categorical
-               if not categories_lib.of(list(self._categories), name)]
+      named = [
+        name
+        for name in self._layout.categorical
+        if not categories_lib.of(list(self._categories), name)
+      ]
       found = categories_lib.Collection(named, file=self.file)
       if named:
         for chunk in self._source.chunks(found.columns, text=found.columns):
@@ -163,8 +193,9 @@ class LogReader:
     horizon = self._layout.horizon
     if horizon is None or horizon >= categories_lib.MOST:
       raise ValueError(
-          f'{columns_lib.TIME} can be categorical with a horizon of less than '
-          f'{categories_lib.MOST:,} steps, got {horizon}.')
+        f'{columns_lib.TIME} can be categorical with a horizon of less than '
+        f'{categories_lib.MOST:,} steps, got {horizon}.'
+      )
     return tuple(range(horizon + 1))
 
   @property
@@ -173,7 +204,7 @@ class LogReader:
     return self._assembler.observation_names if self._assembler else ()
 
   def blocks(
-      self, *, report: Report | None = None, progress: Progress
+    self, *, report: Report | None = None, progress: Progress
   ) -> Iterator[assembly.Block]:
     """Yields all episodes in the order of the file.
 
@@ -191,11 +222,16 @@ class LogReader:
     self._profile = None
     found: list[findings.Finding] = []
     self._assembler = assembly.Assembler(
-        self._layout, actions, file=self.file, categories=categories,
-        report=report or found.append)
+      self._layout,
+      actions,
+      file=self.file,
+      categories=categories,
+      report=report or found.append,
+    )
     for chunk in self._source.chunks(
-        self._layout.names,
-        text=[*self._layout.text, *actions.text(self._layout.action)]):
+      self._layout.names,
+      text=[*self._layout.text, *actions.text(self._layout.action)],
+    ):
       block = self._assembler.add(chunk)
       if block is not None and not found:
         yield self._noted(block)
@@ -210,9 +246,14 @@ class LogReader:
     """Looks at the columns of a block."""
     if self._profile is None:
       names = self.observation_names
-      self._profile = column_notes.Profile(names, categorical=[
-          index for index, name in enumerate(names)
-          if name in self.find_categories(lambda _: None)])
+      self._profile = column_notes.Profile(
+        names,
+        categorical=[
+          index
+          for index, name in enumerate(names)
+          if name in self.find_categories(lambda _: None)
+        ],
+      )
     self._profile.add(block.steps)
     return block
 
@@ -236,11 +277,11 @@ class LogReader:
     if self._layout.transitions and self._assembler:
       result.append(log_notes.Note(kind=log_notes.TRANSITIONS))
     for kind, count in (
-        (log_notes.CUT, self._assembler.cut if self._assembler else 0),
-        (log_notes.EMPTY, self._assembler.empty if self._assembler else 0)):
+      (log_notes.CUT, self._assembler.cut if self._assembler else 0),
+      (log_notes.EMPTY, self._assembler.empty if self._assembler else 0),
+    ):
       if count:
-        result.append(
-            log_notes.Note(kind=kind, numbers={'episodes': count}))
+        result.append(log_notes.Note(kind=kind, numbers={'episodes': count}))
     if self._profile:
       result += self._profile.notes()
     return result
@@ -249,19 +290,27 @@ class LogReader:
     """Returns the error of a log without a transition."""
     notes = ' '.join(self.notes())
     return ValueError(
-        f'{self.file} holds no transition that can be used. '
-        f'{notes or "It has no rows."} A transition needs the observation '
-        'after it, unless it terminated the episode.')
+      f'{self.file} holds no transition that can be used. '
+      f'{notes or "It has no rows."} A transition needs the observation '
+      'after it, unless it terminated the episode.'
+    )
 
 
 def open_mapped(
-    path: pathlib.Path, *, format_name: str | None = None,
-    mapping: pathlib.Path | None = None, assignments: list[str] | None = None,
-    actions: str | None = None, ends: str | None = None,
-    categorical: list[str] | None = None, bandit: bool | None = None,
-    transitions: bool | None = None,
-    time_feature: bool | None = None, horizon: int | None = None,
-    continuous: bool | None = None, bounds: str | None = None,
+  path: pathlib.Path,
+  *,
+  format_name: str | None = None,
+  mapping: pathlib.Path | None = None,
+  assignments: list[str] | None = None,
+  actions: str | None = None,
+  ends: str | None = None,
+  categorical: list[str] | None = None,
+  bandit: bool | None = None,
+  transitions: bool | None = None,
+  time_feature: bool | None = None,
+  horizon: int | None = None,
+  continuous: bool | None = None,
+  bounds: str | None = None,
 ) -> LogReader:
   """Opens a log whose columns mean what a file and some texts say.
 
@@ -295,12 +344,18 @@ def open_mapped(
     mapped.add(name.strip())
     data[name.strip()] = value
   for name, option in (
-      ('actions', actions), ('ends', ends), ('bandit', bandit),
-      ('transitions', transitions),
-      ('time_feature', time_feature), ('horizon', horizon),
-      ('continuous', continuous), ('bounds', bounds),
-      ('categorical', ','.join(categorical) if categorical else None)):
+    ('actions', actions),
+    ('ends', ends),
+    ('bandit', bandit),
+    ('transitions', transitions),
+    ('time_feature', time_feature),
+    ('horizon', horizon),
+    ('continuous', continuous),
+    ('bounds', bounds),
+    ('categorical', ','.join(categorical) if categorical else None),
+  ):
     if option is not None:
       data[name] = option
   return LogReader(
-      path, columns=columns_lib.parse(data), format_name=format_name)
+    path, columns=columns_lib.parse(data), format_name=format_name
+  )

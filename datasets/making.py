@@ -25,6 +25,7 @@ class Made(NamedTuple):
     metadata: its record.
     cpu_seconds: that its log took to be collected and written.
   """
+
   metadata: spec_lib.Metadata
   cpu_seconds: float
 
@@ -36,6 +37,7 @@ class _StateNames(NamedTuple):
     observations: names of the entries.
     categorical: values of those that are names.
   """
+
   observations: tuple[str, ...]
   categorical: dict[str, tuple[int, ...]]
 
@@ -44,20 +46,24 @@ def _state_names(sizes: rollout.Sizes) -> _StateNames:
   names = sizes.names
   if sizes.categories and not names:
     names = tuple(f'state[{i}]' for i in range(sizes.num_observations))
-  return _StateNames(names, {
+  return _StateNames(
+    names,
+    {
       names[place]: tuple(range(count))
-      for place, count in sizes.categories.items()})
+      for place, count in sizes.categories.items()
+    },
+  )
 
 
 def make(
-    out: pathlib.Path,
-    *,
-    spec: spec_lib.Spec,
-    make_environment: rollout.MakeEnvironment,
-    policy_path: pathlib.Path,
-    truth_episodes: int,
-    intermediate: pathlib.Path | None = None,
-    progress: stages.Progress = stages.silent,
+  out: pathlib.Path,
+  *,
+  spec: spec_lib.Spec,
+  make_environment: rollout.MakeEnvironment,
+  policy_path: pathlib.Path,
+  truth_episodes: int,
+  intermediate: pathlib.Path | None = None,
+  progress: stages.Progress = stages.silent,
 ) -> Made:
   """Collects the log of a policy, simulates its value, and writes all down.
 
@@ -77,22 +83,33 @@ def make(
   sizes = rollout.sizes(make_environment)
   record = trained.read_record(policy_path)
   target = trained.load(
-      policy_path, num_observations=sizes.num_observations,
-      num_actions=sizes.num_actions, actions=sizes.continuous)
+    policy_path,
+    num_observations=sizes.num_observations,
+    num_actions=sizes.num_actions,
+    actions=sizes.continuous,
+  )
   if record['task'] != spec.task:
     raise ValueError(
-        f'The policy in {policy_path} was trained on {record["task"]}, but '
-        f'{spec.task} was asked for.')
+      f'The policy in {policy_path} was trained on {record["task"]}, but '
+      f'{spec.task} was asked for.'
+    )
 
   store.clear(out)
   started = time.process_time()
   states = _state_names(sizes)
   writer = store.Writer(
-      out, num_observations=sizes.num_observations, discount=spec.discount,
-      continuous=sizes.continuous, categories=dict(
-          zip(sizes.categories, states.categorical.values(), strict=True)))
-  with contextlib.closing(writer), progress(
-      'Collecting', spec.transitions) as update:
+    out,
+    num_observations=sizes.num_observations,
+    discount=spec.discount,
+    continuous=sizes.continuous,
+    categories=dict(
+      zip(sizes.categories, states.categorical.values(), strict=True)
+    ),
+  )
+  with (
+    contextlib.closing(writer),
+    progress('Collecting', spec.transitions) as update,
+  ):
     collected = 0
     for episode in collection.collect(make_environment, target, spec):
       writer.append(episode)
@@ -103,29 +120,48 @@ def make(
 
   with progress('Simulating the true value', None) as update:
     truth = simulation.true_value(
-        make_environment, target, discount=spec.discount,
-        seed=rollout.stream(spec.seed, 'truth'), max_episodes=truth_episodes,
-        progress=lambda n: update(n, f'{n:,} episodes'))
+      make_environment,
+      target,
+      discount=spec.discount,
+      seed=rollout.stream(spec.seed, 'truth'),
+      max_episodes=truth_episodes,
+      progress=lambda n: update(n, f'{n:,} episodes'),
+    )
   store.save_policy(
-      target, out, num_observations=sizes.num_observations,
-      continuous=sizes.continuous)
+    target,
+    out,
+    num_observations=sizes.num_observations,
+    continuous=sizes.continuous,
+  )
   if intermediate is not None:
     whole_files.remove(intermediate)
   metadata = spec_lib.Metadata(
-      spec=spec, num_observations=sizes.num_observations,
-      num_actions=sizes.num_actions, continuous=sizes.continuous,
-      **states._asdict(),
-      transitions=contents.transitions, episodes=contents.episodes,
-      truncated=contents.truncated, digest=contents.digest,
-      files=store.file_record(out), truth=truth, behaviour=contents.returns,
-      policy=record, versions=versions.versions())
+    spec=spec,
+    num_observations=sizes.num_observations,
+    num_actions=sizes.num_actions,
+    continuous=sizes.continuous,
+    **states._asdict(),
+    transitions=contents.transitions,
+    episodes=contents.episodes,
+    truncated=contents.truncated,
+    digest=contents.digest,
+    files=store.file_record(out),
+    truth=truth,
+    behaviour=contents.returns,
+    policy=record,
+    versions=versions.versions(),
+  )
   whole_files.write(out / spec_lib.METADATA, metadata.to_json())
   return Made(metadata, cpu_seconds)
 
 
 def true_value(
-    path: pathlib.Path, maker: Callable[..., rollout.MakeEnvironment], *,
-    epsilon: float, max_episodes: int, trusted: bool = False,
+  path: pathlib.Path,
+  maker: Callable[..., rollout.MakeEnvironment],
+  *,
+  epsilon: float,
+  max_episodes: int,
+  trusted: bool = False,
 ) -> episode_returns.MonteCarlo:
   """Simulates the value of a made dataset's policy with more noise.
 
@@ -137,11 +173,15 @@ def true_value(
     trusted: load the policy whatever operations it holds.
   """
   metadata = spec_lib.read_metadata(path)
-  spec, own = metadata.spec, reading.load_policy(
-      path, metadata, trusted=trusted)
+  spec, own = (
+    metadata.spec,
+    reading.load_policy(path, metadata, trusted=trusted),
+  )
   assert own is not None and isinstance(spec, spec_lib.Spec)
   return simulation.true_value(
-      maker(spec.task, action_noise=spec.action_noise),
-      acting.explore(own, epsilon=epsilon), discount=spec.discount,
-      max_episodes=max_episodes,
-      seed=rollout.stream(spec.seed, f'truth {epsilon:g}'))
+    maker(spec.task, action_noise=spec.action_noise),
+    acting.explore(own, epsilon=epsilon),
+    discount=spec.discount,
+    max_episodes=max_episodes,
+    seed=rollout.stream(spec.seed, f'truth {epsilon:g}'),
+  )

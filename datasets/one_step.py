@@ -12,15 +12,17 @@ class OneStep(source.Source):
     """Takes a log without episodes."""
     self._log = log
     self.columns = [
-        *(name for name in log.columns if name != source.EPISODE),
-        source.EPISODE]
+      *(name for name in log.columns if name != source.EPISODE),
+      source.EPISODE,
+    ]
     self.actions, self.categories = log.actions, log.categories
 
   def chunks(
-      self, columns: Sequence[str], *, text: Sequence[str] = (),
+    self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[source.Chunk]:
     wanted = [name for name in columns if name != source.EPISODE]
     kept = [name for name in text if name != source.EPISODE]
     for chunk in self._log.chunks(wanted, text=kept):
-      yield chunk._replace(columns={
-          **chunk.columns, source.EPISODE: chunk.rows})
+      yield chunk._replace(
+        columns={**chunk.columns, source.EPISODE: chunk.rows}
+      )

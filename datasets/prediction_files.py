@@ -24,11 +24,13 @@ def claim(names: Sequence[str], out: pathlib.Path | None) -> None:
   """
   if COLUMN in names:
     raise ValueError(
-        f'The file has a column named {COLUMN!r} already. Rename or drop it.')
+      f'The file has a column named {COLUMN!r} already. Rename or drop it.'
+    )
   if out is not None and out.exists():
     raise FileExistsError(
-        f'{out} exists, and nothing is ever overwritten. Choose another --out '
-        'or remove it.')
+      f'{out} exists, and nothing is ever overwritten. Choose another --out '
+      'or remove it.'
+    )
 
 
 def csv_text(table: table_files.Table, values: 'np.ndarray') -> str:
@@ -37,15 +39,18 @@ def csv_text(table: table_files.Table, values: 'np.ndarray') -> str:
   writer = csv.writer(text, lineterminator='\n')
   writer.writerow([*table.order, COLUMN])
   parts = [
-      _written(table.numbers[name]) if name in table.numbers
-      else ['' if _is_missing(cell) else cell for cell in table.others[name]]
-      for name in table.order]
+    _written(table.numbers[name])
+    if name in table.numbers
+    else ['' if _is_missing(cell) else cell for cell in table.others[name]]
+    for name in table.order
+  ]
   writer.writerows(zip(*parts, values.tolist(), strict=True))
   return text.getvalue()
 
 
 def write(
-    out: pathlib.Path, table: table_files.Table, values: 'np.ndarray') -> None:
+  out: pathlib.Path, table: table_files.Table, values: 'np.ndarray'
+) -> None:
   """Writes the same as a file, whole or not at all."""
   out.parent.mkdir(parents=True, exist_ok=True)
   whole_files.write(out, csv_text(table, values))
@@ -53,7 +58,7 @@ def write(
 
 def _written(values: 'np.ndarray') -> list[float] | list[int]:
   """Returns numbers as they are written: whole ones without a point."""
-  whole = (values % 1. == 0.).all() and (abs(values) < 2. ** 53).all()
+  whole = (values % 1.0 == 0.0).all() and (abs(values) < 2.0**53).all()
   return values.astype(int).tolist() if whole else values.tolist()
 
 

@@ -33,6 +33,7 @@ class Dataset:
     annotations: further columns of the log by name, each float32 [N], one
       entry a row of `steps`.
   """
+
   path: pathlib.Path
   metadata: spec_lib.Metadata
   steps: steps_lib.Steps
@@ -47,6 +48,7 @@ class Dataset:
   def initial_observations(self) -> 'tf.Tensor':
     """First observation of every episode, [E, D]."""
     import tensorflow as tf
+
     return tf.constant(self.steps.observation[self.steps.is_first])
 
   @property
@@ -72,33 +74,42 @@ def open_dataset(path: pathlib.Path) -> Dataset:
   metadata = spec_lib.read_metadata(path)
   verify_files(path, metadata)
   arrays = {
-      name: array_files.load(
-          store.array_path(path, name), dtype=column.dtype,
-          shape=column.shape)
-      for name, column in store.array_columns(
-          metadata.num_observations, len(metadata.annotations),
-          metadata.action_entries).items()}
+    name: array_files.load(
+      store.array_path(path, name), dtype=column.dtype, shape=column.shape
+    )
+    for name, column in store.array_columns(
+      metadata.num_observations,
+      len(metadata.annotations),
+      metadata.action_entries,
+    ).items()
+  }
   lengths = {len(array) for array in arrays.values()}
   if len(lengths) > 1 or 0 in lengths:
     raise ValueError(
-        f'The arrays of {path} differ in length or are empty. Make the '
-        'dataset again.')
+      f'The arrays of {path} differ in length or are empty. Make the '
+      'dataset again.'
+    )
   annotations = arrays.pop(store.ANNOTATIONS, None)
   rows = steps_lib.Steps(**arrays)
-  found = digest(
-      rows, annotations, metadata.categories, metadata.continuous)
+  found = digest(rows, annotations, metadata.categories, metadata.continuous)
   if found != metadata.digest:
     raise ValueError(
-        f'The content of {path} has digest {found}, but its record says '
-        f'{metadata.digest}. Make the dataset again.')
+      f'The content of {path} has digest {found}, but its record says '
+      f'{metadata.digest}. Make the dataset again.'
+    )
   return Dataset(
-      path=path, metadata=metadata, steps=rows,
-      annotations={} if annotations is None else dict(zip(
-          metadata.annotations, annotations.T, strict=True)))
+    path=path,
+    metadata=metadata,
+    steps=rows,
+    annotations={}
+    if annotations is None
+    else dict(zip(metadata.annotations, annotations.T, strict=True)),
+  )
 
 
 def vectors(
-    path: pathlib.Path, metadata: spec_lib.Metadata) -> np.ndarray | None:
+  path: pathlib.Path, metadata: spec_lib.Metadata
+) -> np.ndarray | None:
   """Returns the logged actions alone, [M, d]; None if they are no vectors.
 
   Raises:
@@ -107,31 +118,37 @@ def vectors(
   if metadata.continuous is None:
     return None
   columns = store.array_columns(
-      metadata.num_observations, action_entries=metadata.action_entries)
+    metadata.num_observations, action_entries=metadata.action_entries
+  )
   action, is_last = (
-      array_files.load(
-          store.array_path(path, name), dtype=columns[name].dtype,
-          shape=columns[name].shape)
-      for name in ('action', 'is_last'))
-  return action[:len(is_last)][~is_last[:len(action)]]
+    array_files.load(
+      store.array_path(path, name),
+      dtype=columns[name].dtype,
+      shape=columns[name].shape,
+    )
+    for name in ('action', 'is_last')
+  )
+  return action[: len(is_last)][~is_last[: len(action)]]
 
 
 def digest(
-    rows: steps_lib.Steps, annotations: np.ndarray | None = None,
-    categories: Mapping[int, Sequence[object]] | None = None,
-    continuous: actions.Continuous | None = None,
+  rows: steps_lib.Steps,
+  annotations: np.ndarray | None = None,
+  categories: Mapping[int, Sequence[object]] | None = None,
+  continuous: actions.Continuous | None = None,
 ) -> str:
   """Returns the digest of rows, taken block by block as they were written."""
   result = steps_lib.Digest(categories, continuous)
   for part in store.cut(rows.is_last):
     result.update(
-        steps_lib.Steps(*(x[part] for x in rows)),
-        None if annotations is None else annotations[part])
+      steps_lib.Steps(*(x[part] for x in rows)),
+      None if annotations is None else annotations[part],
+    )
   return result.hexdigest()
 
 
 def load_policy(
-    path: pathlib.Path, metadata: spec_lib.Metadata, *, trusted: bool = False,
+  path: pathlib.Path, metadata: spec_lib.Metadata, *, trusted: bool = False
 ) -> types.Policy | types.ContinuousPolicy | None:
   """Loads the target policy of a dataset, None if it has none.
 
@@ -143,10 +160,14 @@ def load_policy(
   if metadata.policy is None:
     return None
   from dfiv_ope.policies import acting
+
   return acting.load(
-      path / store.POLICY, num_observations=metadata.num_observations,
-      num_actions=metadata.num_actions, actions=metadata.continuous,
-      trusted=trusted)
+    path / store.POLICY,
+    num_observations=metadata.num_observations,
+    num_actions=metadata.num_actions,
+    actions=metadata.continuous,
+    trusted=trusted,
+  )
 
 
 def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:
@@ -162,21 +183,26 @@ def verify_files(path: pathlib.Path, metadata: spec_lib.Metadata) -> None:
     file = path / name
     if not file.resolve().is_relative_to(root):
       raise ValueError(
-          f'{path} names the file {name}, which lies outside of it. Copy the '
-          'dataset again with all files in it.')
+        f'{path} names the file {name}, which lies outside of it. Copy the '
+        'dataset again with all files in it.'
+      )
     if not file.is_file():
       raise FileNotFoundError(
-          f'{path} is not complete: {name} is missing. Copy it again or make '
-          'the dataset again.')
+        f'{path} is not complete: {name} is missing. Copy it again or make '
+        'the dataset again.'
+      )
     size = file.stat().st_size
     if size != record['bytes'] or store.sha256(file) != record['sha256']:
       raise ValueError(
-          f'{path} is damaged: {name} has {size} bytes and is not the file of '
-          f'{record["bytes"]} bytes that was written. Copy it again or make '
-          'the dataset again.')
+        f'{path} is damaged: {name} has {size} bytes and is not the file of '
+        f'{record["bytes"]} bytes that was written. Copy it again or make '
+        'the dataset again.'
+      )
   unknown = sorted(
-      name for name in store.file_names(path) if name not in metadata.files)
+    name for name in store.file_names(path) if name not in metadata.files
+  )
   if unknown:
     raise ValueError(
-        f'{path} holds {unknown[0]}, which its record does not name. Remove '
-        'it or make the dataset again.')
+      f'{path} holds {unknown[0]}, which its record does not name. Remove '
+      'it or make the dataset again.'
+    )

@@ -23,8 +23,10 @@ _MOST_LEVELS = 20
 def dump(fields: Mapping[str, Any]) -> str:
   """Returns fields as indented JSON with their digest; nan becomes null."""
   plain = _without_nan(fields)
-  return json.dumps(
-      {**plain, DIGEST: _digest(plain)}, indent=2, allow_nan=False) + '\n'
+  return (
+    json.dumps({**plain, DIGEST: _digest(plain)}, indent=2, allow_nan=False)
+    + '\n'
+  )
 
 
 def read(source: pathlib.Path) -> str:
@@ -35,8 +37,9 @@ def read(source: pathlib.Path) -> str:
   """
   if source.stat().st_size > _MOST_BYTES:
     raise ValueError(
-        f'{source} has more than {_MOST_BYTES:,} bytes, so it is not the '
-        'record of a dataset.')
+      f'{source} has more than {_MOST_BYTES:,} bytes, so it is not the '
+      'record of a dataset.'
+    )
   try:
     return source.read_text(encoding='utf-8')
   except UnicodeDecodeError as error:
@@ -68,8 +71,8 @@ def parse(text: str, *, source: pathlib.Path) -> dict[str, Any]:
 
 def _not_a_record(source: pathlib.Path, words: object) -> ValueError:
   return ValueError(
-      f'{source} is not the record of a dataset: {words}. Make the dataset '
-      'again.')
+    f'{source} is not the record of a dataset: {words}. Make the dataset again.'
+  )
 
 
 def verify(fields: Mapping[str, Any]) -> None:
@@ -92,7 +95,8 @@ def _check(value: Any, level: int = 0) -> None:
       _check(each, level + 1)
   elif type(value) in (int, float) and not typed_json.is_number(value):
     raise ValueError(
-        f'numbers must be finite and exact, got {typed_json.shown(value)}')
+      f'numbers must be finite and exact, got {typed_json.shown(value)}'
+    )
 
 
 def _refuse_constant(text: str) -> Any:
@@ -110,5 +114,6 @@ def _without_nan(value: Any) -> Any:
 
 def _digest(fields: Mapping[str, Any]) -> str:
   text = json.dumps(
-      fields, sort_keys=True, separators=(',', ':'), allow_nan=False)
+    fields, sort_keys=True, separators=(',', ':'), allow_nan=False
+  )
   return hashlib.sha256(text.encode()).hexdigest()

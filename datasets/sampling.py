@@ -22,14 +22,14 @@ class Streaming:
   """
 
   def __init__(
-      self,
-      address: str,
-      *,
-      batch_size: int,
-      transform: Callable[[types.Transition], types.Nest] = lambda x: x,
-      part_count: int = 16,
-      shuffle_buffer: int = 50_000,
-      timeout_seconds: int = 30,
+    self,
+    address: str,
+    *,
+    batch_size: int,
+    transform: Callable[[types.Transition], types.Nest] = lambda x: x,
+    part_count: int = 16,
+    shuffle_buffer: int = 50_000,
+    timeout_seconds: int = 30,
   ):
     """Connects to a server started by `dfiv-ope dataset serve`.
 
@@ -46,21 +46,26 @@ class Streaming:
     """
     try:
       blocks = reverb.TrajectoryDataset.from_table_signature(
-          address, store.TRANSITIONS, max_in_flight_samples_per_worker=4,
-          get_signature_timeout_secs=timeout_seconds)
+        address,
+        store.TRANSITIONS,
+        max_in_flight_samples_per_worker=4,
+        get_signature_timeout_secs=timeout_seconds,
+      )
     except Exception as error:  # Reverb raises several types.
       raise TimeoutError(
-          f'No Reverb server answered at {address} within {timeout_seconds} s. '
-          'Start one with `dfiv-ope dataset serve DATASET`.') from error
+        f'No Reverb server answered at {address} within {timeout_seconds} s. '
+        'Start one with `dfiv-ope dataset serve DATASET`.'
+      ) from error
     batches = (
-        blocks
-        .map(lambda block: steps_lib.transitions(
-            steps_lib.Steps(*block.data)))
-        .unbatch()
-        .shuffle(shuffle_buffer)
-        .batch(batch_size, drop_remainder=True)
-        .map(transform)
-        .prefetch(2))
+      blocks.map(
+        lambda block: steps_lib.transitions(steps_lib.Steps(*block.data))
+      )
+      .unbatch()
+      .shuffle(shuffle_buffer)
+      .batch(batch_size, drop_remainder=True)
+      .map(transform)
+      .prefetch(2)
+    )
     self._iterator = iter(batches)
     self._part_count = part_count
 

@@ -15,9 +15,9 @@ from dfiv_ope.datasets import reading, store
 from dfiv_ope.datasets import steps as steps_lib
 
 # A healthy checkpoint restores in seconds; a broken one may never return.
-RESTORE_SECONDS = 120.
+RESTORE_SECONDS = 120.0
 # How often served tables are looked at.
-_WATCH_SECONDS = 5.
+_WATCH_SECONDS = 5.0
 
 
 def same_checkpoint(dataset: reading.Dataset) -> bool:
@@ -28,18 +28,21 @@ def same_checkpoint(dataset: reading.Dataset) -> bool:
   """
   path = dataset.path / store.CHECKPOINT / store.LOG
   blocks, initial = (
-      checkpoint_lib.blocks(path, table)
-      for table in store.tables(
-          dataset.metadata.num_observations, dataset.metadata.action_entries))
+    checkpoint_lib.blocks(path, table)
+    for table in store.tables(
+      dataset.metadata.num_observations, dataset.metadata.action_entries
+    )
+  )
   digest, expected = steps_lib.Digest(), reading.digest(dataset.steps)
   for block in blocks:
     digest.update(block)
   return digest.hexdigest() == expected and np.array_equal(
-      np.concatenate(list(initial)), dataset.initial_observations)
+    np.concatenate(list(initial)), dataset.initial_observations
+  )
 
 
 def serve(
-    path: pathlib.Path, *, port: int, everywhere: bool = False,
+  path: pathlib.Path, *, port: int, everywhere: bool = False
 ) -> tuple[reverb.Server, str]:
   """Starts a server of a dataset that is sound; returns its name as well.
 
@@ -59,19 +62,27 @@ def serve(
   metadata = dataset.metadata
   if not same_checkpoint(dataset):
     raise ValueError(
-        f'The Reverb checkpoint of {path} does not hold the rows of its '
-        'arrays. Make the dataset again.')
+      f'The Reverb checkpoint of {path} does not hold the rows of its '
+      'arrays. Make the dataset again.'
+    )
   del dataset  # The server has its rows in memory, too.
-  sizes = {'num_observations': metadata.num_observations,
-           'action_entries': metadata.action_entries}
+  sizes = {
+    'num_observations': metadata.num_observations,
+    'action_entries': metadata.action_entries,
+  }
   probe(path, **sizes)
   return restore(
-      path, port=port, everywhere=everywhere, **sizes), metadata.spec.id
+    path, port=port, everywhere=everywhere, **sizes
+  ), metadata.spec.id
 
 
 def restore(
-    path: pathlib.Path, *, num_observations: int, action_entries: int = 0,
-    port: int | None = None, everywhere: bool = False,
+  path: pathlib.Path,
+  *,
+  num_observations: int,
+  action_entries: int = 0,
+  port: int | None = None,
+  everywhere: bool = False,
 ) -> reverb.Server:
   """Starts a Reverb server with the tables of a dataset.
 
@@ -97,29 +108,37 @@ def restore(
     plain.symlink_to(checkpoint.resolve())
     try:
       server = reverb.Server(
-          [table.empty() for table in store.tables(
-              num_observations, action_entries)],
-          port=port, checkpointer=reverb.checkpointers.DefaultCheckpointer(
-              str(plain)))
+        [
+          table.empty()
+          for table in store.tables(num_observations, action_entries)
+        ],
+        port=port,
+        checkpointer=reverb.checkpointers.DefaultCheckpointer(str(plain)),
+      )
     except RuntimeError as error:
       raise ValueError(
-          f'Reverb cannot restore {checkpoint}: {error}. Make the dataset '
-          'again.') from error
+        f'Reverb cannot restore {checkpoint}: {error}. Make the dataset again.'
+      ) from error
   if not everywhere:
     try:
       loopback.confine(server.port)
     except OSError as error:
       server.stop()
       raise OSError(
-          'Reverb listens on all interfaces, and this system cannot keep it to '
-          f'the loopback interface ({error}). If all may reach it, say --host '
-          '0.0.0.0.') from error
+        'Reverb listens on all interfaces, and this system cannot keep it to '
+        f'the loopback interface ({error}). If all may reach it, say --host '
+        '0.0.0.0.'
+      ) from error
   return server
 
 
 def probe(
-    path: pathlib.Path, *, num_observations: int, action_entries: int = 0,
-    seconds: float = RESTORE_SECONDS) -> None:
+  path: pathlib.Path,
+  *,
+  num_observations: int,
+  action_entries: int = 0,
+  seconds: float = RESTORE_SECONDS,
+) -> None:
   """Restores a dataset in a process of its own, under a time limit.
 
   Args:
@@ -133,25 +152,38 @@ def probe(
     TimeoutError: Reverb did not finish in time.
   """
   code = (
-      'import pathlib, sys; from dfiv_ope.datasets import serving; '
-      'serving.restore(pathlib.Path(sys.argv[1]), '
-      'num_observations=int(sys.argv[2]), '
-      'action_entries=int(sys.argv[3])).stop()')
+    'import pathlib, sys; from dfiv_ope.datasets import serving; '
+    'serving.restore(pathlib.Path(sys.argv[1]), '
+    'num_observations=int(sys.argv[2]), '
+    'action_entries=int(sys.argv[3])).stop()'
+  )
   checkpoint = path / store.CHECKPOINT
   try:
     subprocess.run(
-        [sys.executable, '-c', code, str(path), str(num_observations),
-         str(action_entries)],
-        check=True, timeout=seconds, capture_output=True, text=True)
+      [
+        sys.executable,
+        '-c',
+        code,
+        str(path),
+        str(num_observations),
+        str(action_entries),
+      ],
+      check=True,
+      timeout=seconds,
+      capture_output=True,
+      text=True,
+    )
   except subprocess.TimeoutExpired as error:
     raise TimeoutError(
-        f'Reverb did not restore {checkpoint} within {seconds:g} s, so it is '
-        'probably broken. Make the dataset again.') from error
+      f'Reverb did not restore {checkpoint} within {seconds:g} s, so it is '
+      'probably broken. Make the dataset again.'
+    ) from error
   except subprocess.CalledProcessError as error:
     lines = error.stderr.strip().splitlines() or ['it died']
     raise ValueError(
-        f'Reverb cannot restore {checkpoint} ({lines[-1]}). Make the dataset '
-        'again.') from error
+      f'Reverb cannot restore {checkpoint} ({lines[-1]}). Make the dataset '
+      'again.'
+    ) from error
 
 
 def watch(server: reverb.Server, *, seconds: float = _WATCH_SECONDS) -> None:
@@ -163,9 +195,10 @@ def watch(server: reverb.Server, *, seconds: float = _WATCH_SECONDS) -> None:
   client = server.localhost_client()
 
   def state() -> dict[str, tuple[int, int]]:
-    return {name: (info.current_size,
-                   info.rate_limiter_info.insert_stats.completed)
-            for name, info in client.server_info().items()}
+    return {
+      name: (info.current_size, info.rate_limiter_info.insert_stats.completed)
+      for name, info in client.server_info().items()
+    }
 
   expected = state()
   while True:
@@ -174,7 +207,8 @@ def watch(server: reverb.Server, *, seconds: float = _WATCH_SECONDS) -> None:
     for name, (size, _) in expected.items():
       if found.get(name) != expected[name]:
         raise ValueError(
-            f'A client has changed the served table {name}: it had {size:,} '
-            f'blocks and has {found.get(name, (0, 0))[0]:,}, so nobody is '
-            'served any more. The files of the dataset are untouched. Serve '
-            'it again, to clients that only read.')
+          f'A client has changed the served table {name}: it had {size:,} '
+          f'blocks and has {found.get(name, (0, 0))[0]:,}, so nobody is '
+          'served any more. The files of the dataset are untouched. Serve '
+          'it again, to clients that only read.'
+        )

@@ -22,8 +22,9 @@ _CONTROL_TRANSITIONS, _OTHER_TRANSITIONS = 100_000, 50_000
 
 def usual_transitions(task: str) -> int:
   """Returns how many transitions a dataset of a task has by default."""
-  other = (_CONTROL_TRANSITIONS if task.startswith('control:')
-           else _OTHER_TRANSITIONS)
+  other = (
+    _CONTROL_TRANSITIONS if task.startswith('control:') else _OTHER_TRANSITIONS
+  )
   return _TRANSITIONS.get(task, other)
 
 
@@ -45,6 +46,7 @@ class Spec:
     transitions: at least as many are collected, in whole episodes.
     seed: of collection and simulation.
   """
+
   task: str
   action_noise: float = 0.2
   epsilon: float = 0.2
@@ -54,13 +56,15 @@ class Spec:
 
   def __post_init__(self) -> None:
     for name in ('action_noise', 'epsilon'):
-      if not 0. <= getattr(self, name) <= 1.:
+      if not 0.0 <= getattr(self, name) <= 1.0:
         raise ValueError(
-            f'{name} must lie in [0, 1], got {getattr(self, name)}.')
+          f'{name} must lie in [0, 1], got {getattr(self, name)}.'
+        )
     limits.share('discount', self.discount)
     if self.transitions < 1:
       raise ValueError(
-          f'transitions must be at least 1, got {self.transitions}.')
+        f'transitions must be at least 1, got {self.transitions}.'
+      )
     if self.seed < 0:
       raise ValueError(f'seed must not be negative, got {self.seed}.')
 
@@ -68,9 +72,10 @@ class Spec:
   def id(self) -> str:
     """A name for people and file systems; dots are written as p."""
     name = (
-        f'{self.task.replace(":", "-")}-noise-{self.action_noise:g}-'
-        f'epsilon-{self.epsilon:g}-'
-        f'discount-{self.discount:g}-{self.transitions}-seed-{self.seed}')
+      f'{self.task.replace(":", "-")}-noise-{self.action_noise:g}-'
+      f'epsilon-{self.epsilon:g}-'
+      f'discount-{self.discount:g}-{self.transitions}-seed-{self.seed}'
+    )
     return name.replace('.', 'p')
 
 
@@ -85,6 +90,7 @@ class Log:
     mapping: what its columns mean.
     discount: discount of the value that is asked for.
   """
+
   name: str
   source: str
   format: str
@@ -126,6 +132,7 @@ class Metadata:
       stored, or text in the order of the places that are stored.
     continuous: what the actions are if they are vectors, else None.
   """
+
   spec: Spec | Log
   num_observations: int
   num_actions: int
@@ -141,8 +148,9 @@ class Metadata:
   action_labels: tuple[str, ...] = ()
   annotations: tuple[str, ...] = ()
   observations: tuple[str, ...] = ()
-  categorical: Mapping[str, tuple[Any, ...]] = (
-      dataclasses.field(default_factory=dict))
+  categorical: Mapping[str, tuple[Any, ...]] = dataclasses.field(
+    default_factory=dict
+  )
   continuous: actions.Continuous | None = None
 
   @property
@@ -153,15 +161,18 @@ class Metadata:
   @property
   def categories(self) -> dict[int, tuple[Any, ...]]:
     """Labels of the categorical columns by their number."""
-    return {index: self.categorical[name]
-            for index, name in enumerate(self.observations)
-            if name in self.categorical}
+    return {
+      index: self.categorical[name]
+      for index, name in enumerate(self.observations)
+      if name in self.categorical
+    }
 
   @property
   def time_feature(self) -> bool:
     """Whether the last observation is the number of the step."""
     return isinstance(self.spec, Log) and bool(
-        self.spec.mapping.get('time_feature'))
+      self.spec.mapping.get('time_feature')
+    )
 
   @property
   def policy_digest(self) -> str:
@@ -171,8 +182,10 @@ class Metadata:
     graph differently each time.
     """
     weights = {
-        name: file['sha256'] for name, file in self.files.items()
-        if name.startswith('policy/variables/')}
+      name: file['sha256']
+      for name, file in self.files.items()
+      if name.startswith('policy/variables/')
+    }
     policy = self.policy or {}
     config = policy.get('dqn', policy.get('td3'))
     text = json.dumps([config, weights], sort_keys=True)
@@ -183,25 +196,33 @@ class Metadata:
       if name == 'num_actions' and self.continuous:
         if self.num_actions:
           raise ValueError(
-              'num_actions must be 0 where actions are vectors, got '
-              f'{self.num_actions}.')
+            'num_actions must be 0 where actions are vectors, got '
+            f'{self.num_actions}.'
+          )
       elif getattr(self, name) < 1:
         raise ValueError(
-            f'{name} must be at least 1, got {getattr(self, name)}.')
+          f'{name} must be at least 1, got {getattr(self, name)}.'
+        )
     if not 0 <= self.truncated <= self.episodes:
       raise ValueError(
-          f'truncated must lie in 0..{self.episodes}, got {self.truncated}.')
+        f'truncated must lie in 0..{self.episodes}, got {self.truncated}.'
+      )
     if self.action_labels and len(self.action_labels) != self.num_actions:
       raise ValueError(
-          f'There are {len(self.action_labels)} labels for '
-          f'{self.num_actions} actions.')
+        f'There are {len(self.action_labels)} labels for '
+        f'{self.num_actions} actions.'
+      )
     for name, file in self.files.items():
       path = pathlib.PurePosixPath(name)
       if path.is_absolute() or '..' in path.parts or not path.parts:
         raise ValueError(
-            f'files names {name!r}, which lies outside of the dataset.')
-      if set(file) != {'bytes', 'sha256'} or not isinstance(
-          file['bytes'], int) or not isinstance(file['sha256'], str):
+          f'files names {name!r}, which lies outside of the dataset.'
+        )
+      if (
+        set(file) != {'bytes', 'sha256'}
+        or not isinstance(file['bytes'], int)
+        or not isinstance(file['sha256'], str)
+      ):
         raise ValueError(f'files should say bytes and sha256 of {name!r}.')
 
   def to_json(self) -> str:
@@ -227,22 +248,28 @@ class Metadata:
     schema = fields.get('schema')
     if type(schema) is not int:
       raise ValueError(
-          f'{source} is not the record of a dataset: it has no schema version. '
-          'Make the dataset again.')
+        f'{source} is not the record of a dataset: it has no schema version. '
+        'Make the dataset again.'
+      )
     if schema != SCHEMA:
       raise ValueError(
-          f'{source} has schema version {schema}, but this program reads '
-          f'version {SCHEMA}. Make the dataset again, or use the version of '
-          'dfiv-ope that wrote it.')
-    values = {name: value for name, value in fields.items()
-              if name not in ('schema', record.DIGEST)}
+        f'{source} has schema version {schema}, but this program reads '
+        f'version {SCHEMA}. Make the dataset again, or use the version of '
+        'dfiv-ope that wrote it.'
+      )
+    values = {
+      name: value
+      for name, value in fields.items()
+      if name not in ('schema', record.DIGEST)
+    }
     try:
       result = typed_json.fields(cls, values, gaps=True)
       record.verify(fields)
     except ValueError as error:
       raise ValueError(
-          f'{source}: {str(error).rstrip(".")}. Copy the dataset or make it '
-          'again.') from error
+        f'{source}: {str(error).rstrip(".")}. Copy the dataset or make it '
+        'again.'
+      ) from error
     return result
 
 
@@ -259,7 +286,7 @@ def read_metadata(path: pathlib.Path) -> Metadata:
 
 
 def first(
-    folders: Iterable[pathlib.Path], wanted: Callable[[Metadata], bool],
+  folders: Iterable[pathlib.Path], wanted: Callable[[Metadata], bool]
 ) -> pathlib.Path | None:
   """Returns the first dataset in some folders whose record is wanted.
 
@@ -276,4 +303,5 @@ def first(
 def is_transitions(metadata: Metadata) -> bool:
   """Returns whether a dataset is of transitions without episodes."""
   return isinstance(metadata.spec, Log) and bool(
-      metadata.spec.mapping.get('transitions'))
+    metadata.spec.mapping.get('transitions')
+  )

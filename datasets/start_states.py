@@ -15,8 +15,9 @@ _ALL = 'observations'
 
 
 def read(
-    path: pathlib.Path, names: Sequence[str],
-    categories: Mapping[int, Sequence[str]],
+  path: pathlib.Path,
+  names: Sequence[str],
+  categories: Mapping[int, Sequence[str]],
 ) -> np.ndarray:
   """Returns the start states of a file, [M, D].
 
@@ -29,25 +30,32 @@ def read(
     FileNotFoundError: there is no such file.
     ValueError: it lacks a column, or has a value that is none.
   """
-  columns = (_npz(path, names) if path.name.lower().endswith('.npz')
-             else _table(path, names, categories))
+  columns = (
+    _npz(path, names)
+    if path.name.lower().endswith('.npz')
+    else _table(path, names, categories)
+  )
   for place, known in categories.items():
     columns[place] = _places(path, names[place], columns[place], known)
   return np.stack([np.asarray(each, np.float64) for each in columns], axis=1)
 
 
 def _table(
-    path: pathlib.Path, names: Sequence[str],
-    categories: Mapping[int, Sequence[str]],
+  path: pathlib.Path,
+  names: Sequence[str],
+  categories: Mapping[int, Sequence[str]],
 ) -> list[np.ndarray]:
   """Returns the columns of a CSV or Parquet file."""
   file = table_files.TableFile(path)
   file.check(names)
-  numbers = [name for place, name in enumerate(names)
-             if place not in categories]
+  numbers = [
+    name for place, name in enumerate(names) if place not in categories
+  ]
   table = file.read(numbers, keep_others=bool(categories))
-  return [table.numbers[name] if name in numbers else table.others[name]
-          for name in names]
+  return [
+    table.numbers[name] if name in numbers else table.others[name]
+    for name in names
+  ]
 
 
 def _npz(path: pathlib.Path, names: Sequence[str]) -> list[np.ndarray]:
@@ -59,19 +67,21 @@ def _npz(path: pathlib.Path, names: Sequence[str]) -> list[np.ndarray]:
       whole = found[_ALL]
       if whole.ndim != 2 or whole.shape[1] != len(names):
         raise ValueError(
-            f'{_ALL} of {path.name} has shape {whole.shape}, but start states '
-            f'have {len(names)} columns: {", ".join(names)}.')
+          f'{_ALL} of {path.name} has shape {whole.shape}, but start states '
+          f'have {len(names)} columns: {", ".join(names)}.'
+        )
       return list(whole.T)
     missing = [name for name in names if name not in found]
     if missing:
       raise ValueError(
-          f'{path.name} has no array {missing[0]!r} of the start states, and '
-          f'no {_ALL!r} with all of them. It has {", ".join(found.files)}.')
+        f'{path.name} has no array {missing[0]!r} of the start states, and '
+        f'no {_ALL!r} with all of them. It has {", ".join(found.files)}.'
+      )
     return [found[name] for name in names]
 
 
 def _places(
-    path: pathlib.Path, name: str, values: np.ndarray, known: Sequence[str],
+  path: pathlib.Path, name: str, values: np.ndarray, known: Sequence[str]
 ) -> np.ndarray:
   """Returns the places of labels among those that the log has."""
   places = {label: place for place, label in enumerate(known)}
@@ -79,8 +89,9 @@ def _places(
   unknown = [text for text in texts if text not in places]
   if unknown:
     raise ValueError(
-        f'{path.name} has {unknown[0]!r} in the column {name}, which no row of '
-        f'the log has. It has {", ".join(known[:20])}.')
+      f'{path.name} has {unknown[0]!r} in the column {name}, which no row of '
+      f'the log has. It has {", ".join(known[:20])}.'
+    )
   return np.array([places[text] for text in texts], np.float64)
 
 

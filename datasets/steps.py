@@ -28,6 +28,7 @@ class Steps(NamedTuple):
     is_terminal: bool [N], a last row that was reached by termination; a last
       row that is not terminal was cut off (truncated).
   """
+
   observation: np.ndarray
   action: np.ndarray
   reward: np.ndarray
@@ -45,6 +46,7 @@ class Places(NamedTuple):
     first: of those that episodes start with.
     after: of those that actions led to.
   """
+
   moves: np.ndarray | slice
   first: np.ndarray | slice
   after: np.ndarray | slice
@@ -57,6 +59,7 @@ class Column(NamedTuple):
     dtype: of its numbers.
     shape: of a row.
   """
+
   dtype: np.dtype
   shape: tuple[int, ...] = ()
 
@@ -71,7 +74,8 @@ def places(steps: Steps) -> Places:
 
 
 def columns(
-    num_observations: int, action_entries: int = 0) -> dict[str, Column]:
+  num_observations: int, action_entries: int = 0
+) -> dict[str, Column]:
   """Returns what the columns of `Steps` hold, by name.
 
   Args:
@@ -79,23 +83,28 @@ def columns(
     action_entries: entries of an action that is a vector; 0 if it is none.
   """
   return {
-      'observation': Column(np.dtype(np.float64), (num_observations,)),
-      'action': Column(np.dtype(np.float64), (action_entries,))
-                if action_entries else Column(np.dtype(np.int32)),
-      'reward': Column(np.dtype(np.float64)),
-      'discount': Column(np.dtype(np.float32)),
-      'is_first': Column(np.dtype(bool)),
-      'is_last': Column(np.dtype(bool)),
-      'is_terminal': Column(np.dtype(bool))}
+    'observation': Column(np.dtype(np.float64), (num_observations,)),
+    'action': Column(np.dtype(np.float64), (action_entries,))
+    if action_entries
+    else Column(np.dtype(np.int32)),
+    'reward': Column(np.dtype(np.float64)),
+    'discount': Column(np.dtype(np.float32)),
+    'is_first': Column(np.dtype(bool)),
+    'is_last': Column(np.dtype(bool)),
+    'is_terminal': Column(np.dtype(bool)),
+  }
 
 
 def signature(num_observations: int, action_entries: int = 0) -> Steps:
   """Returns the tensor specs of a block of any number of rows."""
   import tensorflow as tf
-  return Steps(**{
+
+  return Steps(
+    **{
       name: tf.TensorSpec([None, *column.shape], column.dtype)
-      for name, column in columns(
-          num_observations, action_entries).items()})
+      for name, column in columns(num_observations, action_entries).items()
+    }
+  )
 
 
 def from_episode(episode: rollout.Episode) -> Steps:
@@ -103,14 +112,16 @@ def from_episode(episode: rollout.Episode) -> Steps:
   length = len(episode.actions)
   last = np.arange(length + 1) == length
   return Steps(
-      observation=episode.observations,
-      action=np.concatenate([
-          episode.actions, np.zeros_like(episode.actions[:1])]),
-      reward=np.append(episode.rewards, 0.),
-      discount=np.append(episode.discounts, np.float32(0.)),
-      is_first=np.arange(length + 1) == 0,
-      is_last=last,
-      is_terminal=last & (episode.discounts[-1] == 0.))
+    observation=episode.observations,
+    action=np.concatenate(
+      [episode.actions, np.zeros_like(episode.actions[:1])]
+    ),
+    reward=np.append(episode.rewards, 0.0),
+    discount=np.append(episode.discounts, np.float32(0.0)),
+    is_first=np.arange(length + 1) == 0,
+    is_last=last,
+    is_terminal=last & (episode.discounts[-1] == 0.0),
+  )
 
 
 def concatenate(blocks: Iterable[Steps]) -> Steps:
@@ -124,21 +135,25 @@ def transitions(steps: Steps) -> types.Transition:
   Graph code: it serves arrays in memory and blocks of a stream alike.
   """
   import tensorflow as tf
+
   starts = tf.where(~tf.convert_to_tensor(steps.is_last))[:, 0]  # [M]
   return types.Transition(
-      observation=tf.gather(steps.observation, starts),
-      action=tf.gather(steps.action, starts),
-      reward=tf.gather(steps.reward, starts),
-      discount=tf.gather(steps.discount, starts),
-      next_observation=tf.gather(steps.observation, starts + 1))
+    observation=tf.gather(steps.observation, starts),
+    action=tf.gather(steps.action, starts),
+    reward=tf.gather(steps.reward, starts),
+    discount=tf.gather(steps.discount, starts),
+    next_observation=tf.gather(steps.observation, starts + 1),
+  )
 
 
 class Digest:
   """SHA-256 of a sequence of blocks, fed one by one."""
 
   def __init__(
-      self, categories: Mapping[int, Sequence[object]] | None = None,
-      continuous: actions.Continuous | None = None) -> None:
+    self,
+    categories: Mapping[int, Sequence[object]] | None = None,
+    continuous: actions.Continuous | None = None,
+  ) -> None:
     """Begins with the labels of categorical columns and what actions are.
 
     Args:
@@ -151,11 +166,11 @@ class Digest:
     if continuous is not None:
       low, high = (each.tolist() for each in continuous.bounds)
       labelled = sorted(
-          (place, list(each)) for place, each in continuous.categories.items())
+        (place, list(each)) for place, each in continuous.categories.items()
+      )
       self._hash.update(f'actions {low} {high} {labelled}'.encode())
 
-  def update(
-      self, block: Steps, annotations: np.ndarray | None = None) -> None:
+  def update(self, block: Steps, annotations: np.ndarray | None = None) -> None:
     """Takes in the next block, and its annotations if there are any."""
     for name, array in zip(Steps._fields, block, strict=True):
       self._take(name, array)

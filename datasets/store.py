@@ -50,6 +50,7 @@ class Contents(NamedTuple):
     digest: of the content.
     returns: average discounted return of the episodes.
   """
+
   transitions: int
   episodes: int
   truncated: int
@@ -61,10 +62,15 @@ class Writer:
   """Writes episodes into a directory; complete only after `finish`."""
 
   def __init__(
-      self, path: pathlib.Path, *, num_observations: int, discount: float,
-      num_annotations: int = 0,
-      categories: Mapping[int, Sequence[object]] | None = None,
-      continuous: actions.Continuous | None = None):
+    self,
+    path: pathlib.Path,
+    *,
+    num_observations: int,
+    discount: float,
+    num_annotations: int = 0,
+    categories: Mapping[int, Sequence[object]] | None = None,
+    continuous: actions.Continuous | None = None,
+  ):
     """Begins the files.
 
     Args:
@@ -86,24 +92,29 @@ class Writer:
     self._initial: list[np.ndarray] = []
     self._returns: list[float] = []
     self._lengths: list[int] = []
-    self._truncated, self._largest = 0, 0.
+    self._truncated, self._largest = 0, 0.0
     action_entries = continuous.size if continuous else 0
     (path / ARRAYS).mkdir(parents=True)
     self._arrays = {
-        name: array_files.Appender(
-            array_path(path, name), dtype=column.dtype, shape=column.shape)
-        for name, column in array_columns(
-            num_observations, num_annotations, action_entries).items()}
+      name: array_files.Appender(
+        array_path(path, name), dtype=column.dtype, shape=column.shape
+      )
+      for name, column in array_columns(
+        num_observations, num_annotations, action_entries
+      ).items()
+    }
     from dfiv_ope.datasets import checkpoint as checkpoint_lib
+
     self._checkpoint = checkpoint_lib.Writer(
-        path / CHECKPOINT / LOG, tables(num_observations, action_entries))
+      path / CHECKPOINT / LOG, tables(num_observations, action_entries)
+    )
 
   def append(self, episode: rollout.Episode) -> None:
     """Adds a whole episode."""
     self.extend(steps_lib.from_episode(episode))
 
   def extend(
-      self, rows: steps_lib.Steps, annotations: np.ndarray | None = None,
+    self, rows: steps_lib.Steps, annotations: np.ndarray | None = None
   ) -> None:
     """Adds whole episodes; the same blocks come of it as if one by one.
 
@@ -124,8 +135,9 @@ class Writer:
     self._truncated += int(np.sum(rows.is_last & ~rows.is_terminal))
     self._largest = max(self._largest, float(np.max(rows.discount)))
     for part in cut(rows.is_last, before=self._pending_rows):
-      self._pending.append((
-          steps_lib.Steps(*(x[part] for x in rows)), annotations[part]))
+      self._pending.append(
+        (steps_lib.Steps(*(x[part] for x in rows)), annotations[part])
+      )
       self._pending_rows += part.stop - part.start
       if self._pending_rows >= _BLOCK_ROWS:
         self._flush()
@@ -140,22 +152,29 @@ class Writer:
     if not self._returns:
       raise ValueError('A dataset needs at least one episode.')
     limits.finite_value(
-        self._discount, truncated=self._truncated, largest=self._largest)
+      self._discount, truncated=self._truncated, largest=self._largest
+    )
     self._flush()
     for array in self._arrays.values():
       array.close()
     self._checkpoint.insert(
-        [INITIAL_OBSERVATIONS], np.concatenate(self._initial))
+      [INITIAL_OBSERVATIONS], np.concatenate(self._initial)
+    )
     self._checkpoint.finish()
     return Contents(
-        transitions=sum(self._lengths), episodes=len(self._returns),
-        truncated=self._truncated, digest=self._digest.hexdigest(),
-        returns=episode_returns.summarise(self._returns, self._lengths))
+      transitions=sum(self._lengths),
+      episodes=len(self._returns),
+      truncated=self._truncated,
+      digest=self._digest.hexdigest(),
+      returns=episode_returns.summarise(self._returns, self._lengths),
+    )
 
   def close(self) -> None:
     """Closes the files of a dataset that will not be finished."""
-    for close in (*(each.close for each in self._arrays.values()),
-                  self._checkpoint.close):
+    for close in (
+      *(each.close for each in self._arrays.values()),
+      self._checkpoint.close,
+    ):
       with contextlib.suppress(OSError):  # They are of no use any more.
         close()
 
@@ -194,14 +213,15 @@ def cut(is_last: np.ndarray, *, before: int = 0) -> Iterator[slice]:
     start, before = end, 0
 
 
-def discounted_returns(
-    rows: steps_lib.Steps, discount: float) -> np.ndarray:
+def discounted_returns(rows: steps_lib.Steps, discount: float) -> np.ndarray:
   """Returns the sum of each episode's discounted rewards, [E]."""
   starts = np.flatnonzero(rows.is_first)
   # A last row earns nothing, whatever it counts.
   weights = episode_returns.weights_of_all(
-      discount, np.where(np.append(rows.is_last[1:], True), 1., rows.discount),
-      starts)
+    discount,
+    np.where(np.append(rows.is_last[1:], True), 1.0, rows.discount),
+    starts,
+  )
   return np.add.reduceat(weights * rows.reward, starts)
 
 
@@ -214,27 +234,34 @@ def clear(path: pathlib.Path) -> None:
 def file_names(path: pathlib.Path) -> list[str]:
   """Returns the names of all data files below a dataset, relative to it."""
   return sorted(
-      file.relative_to(path).as_posix() for part in _PARTS
-      for file in (path / part).rglob('*')
-      if file.is_symlink() or not file.is_dir())
+    file.relative_to(path).as_posix()
+    for part in _PARTS
+    for file in (path / part).rglob('*')
+    if file.is_symlink() or not file.is_dir()
+  )
 
 
 def file_record(path: pathlib.Path) -> dict[str, dict[str, Any]]:
   """Returns size and SHA-256 of every data file below a dataset."""
   return {
-      name: {'bytes': (path / name).stat().st_size,
-             'sha256': sha256(path / name)}
-      for name in file_names(path)}
+    name: {'bytes': (path / name).stat().st_size, 'sha256': sha256(path / name)}
+    for name in file_names(path)
+  }
 
 
 def save_policy(
-    policy: types.Policy | types.ContinuousPolicy, path: pathlib.Path, *,
-    num_observations: int, continuous: actions.Continuous | None = None,
+  policy: types.Policy | types.ContinuousPolicy,
+  path: pathlib.Path,
+  *,
+  num_observations: int,
+  continuous: actions.Continuous | None = None,
 ) -> None:
   """Writes the target policy into a dataset's directory."""
   from dfiv_ope.policies import acting
-  acting.save(policy, path / POLICY, num_observations=num_observations,
-              actions=continuous)
+
+  acting.save(
+    policy, path / POLICY, num_observations=num_observations, actions=continuous
+  )
 
 
 def array_path(path: pathlib.Path, name: str) -> pathlib.Path:
@@ -243,25 +270,28 @@ def array_path(path: pathlib.Path, name: str) -> pathlib.Path:
 
 
 def array_columns(
-    num_observations: int, num_annotations: int = 0, action_entries: int = 0,
+  num_observations: int, num_annotations: int = 0, action_entries: int = 0
 ) -> dict[str, steps_lib.Column]:
   """Returns what the files of arrays hold, by column."""
   result = steps_lib.columns(num_observations, action_entries)
   if num_annotations:
     result[ANNOTATIONS] = steps_lib.Column(
-        np.dtype(np.float32), (num_annotations,))
+      np.dtype(np.float32), (num_annotations,)
+    )
   return result
 
 
 def tables(
-    num_observations: int, action_entries: int = 0,
+  num_observations: int, action_entries: int = 0
 ) -> list['checkpoint_lib.Table']:
   """Returns the tables of a dataset."""
   from dfiv_ope.datasets import checkpoint as checkpoint_lib
+
   block = steps_lib.signature(num_observations, action_entries)
   return [
-      checkpoint_lib.Table(TRANSITIONS, block, at_random=True),
-      checkpoint_lib.Table(INITIAL_OBSERVATIONS, block.observation)]
+    checkpoint_lib.Table(TRANSITIONS, block, at_random=True),
+    checkpoint_lib.Table(INITIAL_OBSERVATIONS, block.observation),
+  ]
 
 
 def sha256(file: pathlib.Path) -> str:

@@ -1,8 +1,8 @@
 """Columns of numbers from a CSV or Parquet file, by name.
 
-    file = table_files.TableFile(path)     # reads the header only
-    file.check(['price', 'sales'])
-    file.read(['price', 'sales']).numbers['price']      # float64 [n]
+file = table_files.TableFile(path)     # reads the header only
+file.check(['price', 'sales'])
+file.read(['price', 'sales']).numbers['price']      # float64 [n]
 """
 
 from collections.abc import Callable, Sequence
@@ -31,6 +31,7 @@ class Table(NamedTuple):
     others: all others, as the file has them, [n]; empty if not asked for.
     order: names of both, in the order of the file.
   """
+
   numbers: dict[str, 'np.ndarray']
   others: dict[str, 'np.ndarray']
   order: list[str]
@@ -62,6 +63,7 @@ class TableFile:
     name = path.name.lower()
     if name.endswith(_PARQUET):
       from dfiv_ope.datasets.formats import parquet_file
+
       self._parquet: Any = parquet_file.ParquetFile(path)
       self.columns = list(self._parquet.columns)
     elif name.endswith(_CSV):
@@ -69,8 +71,9 @@ class TableFile:
       self.columns = csv_text.header(path)
     else:
       raise ValueError(
-          f'{path} is neither CSV nor Parquet by its name. The name should end '
-          f'in {", ".join((*_CSV, *_PARQUET))}.')
+        f'{path} is neither CSV nor Parquet by its name. The name should end '
+        f'in {", ".join((*_CSV, *_PARQUET))}.'
+      )
 
   def check(self, names: Sequence[str]) -> None:
     """Refuses names that the file does not have, or has twice.
@@ -81,18 +84,23 @@ class TableFile:
     missing = [name for name in names if name not in self.columns]
     if missing:
       raise ValueError(
-          f'{self.path.name} has no column '
-          f'{", ".join(map(repr, missing))}.{self._hint(missing[0])} Its '
-          f'columns are: {_listed(self.columns)}.')
+        f'{self.path.name} has no column '
+        f'{", ".join(map(repr, missing))}.{self._hint(missing[0])} Its '
+        f'columns are: {_listed(self.columns)}.'
+      )
     twice = [name for name in names if self.columns.count(name) > 1]
     if twice:
       raise ValueError(
-          f'{self.path.name} has {self.columns.count(twice[0])} columns named '
-          f'{twice[0]!r}, so it is not clear which one is meant. Rename them.')
+        f'{self.path.name} has {self.columns.count(twice[0])} columns named '
+        f'{twice[0]!r}, so it is not clear which one is meant. Rename them.'
+      )
 
   def read(
-      self, names: Sequence[str], *, keep_others: bool = False,
-      progress: Callable[[float], None] | None = None,
+    self,
+    names: Sequence[str],
+    *,
+    keep_others: bool = False,
+    progress: Callable[[float], None] | None = None,
   ) -> Table:
     """Reads columns of numbers.
 
@@ -106,6 +114,7 @@ class TableFile:
         names its row, as an editor counts those of a CSV, from 1 in Parquet.
     """
     import numpy as np
+
     self.check(names)
     others = [name for name in self.columns if name not in names]
     if keep_others:
@@ -116,15 +125,16 @@ class TableFile:
     source = self._parquet
     if source is None:
       from dfiv_ope.datasets.formats import csv_file
+
       source = csv_file.CSVFile(self.path)
-    for chunk in source.chunks(wanted, text=wanted[len(names):]):
+    for chunk in source.chunks(wanted, text=wanted[len(names) :]):
       for name in names:
         numbers = self._numbers(name, chunk.columns[name], chunk.rows)
         empty = np.isnan(numbers)
         if empty.any():
           gaps.setdefault(name, []).extend(chunk.rows[empty].tolist())
         parts[name].append(numbers)
-      for name in wanted[len(names):]:
+      for name in wanted[len(names) :]:
         parts[name].append(np.asarray(chunk.columns[name], object))
       if progress is not None:
         progress(chunk.share)
@@ -133,20 +143,24 @@ class TableFile:
       raise ValueError(f'{self.path.name} has no rows below its header.')
     whole = {name: np.concatenate(each) for name, each in parts.items()}
     return Table(
-        {name: whole[name] for name in names},
-        {name: whole[name] for name in wanted[len(names):]},
-        [name for name in self.columns if name in whole])
+      {name: whole[name] for name in names},
+      {name: whole[name] for name in wanted[len(names) :]},
+      [name for name in self.columns if name in whole],
+    )
 
   def _numbers(
-      self, name: str, values: Any, rows: 'np.ndarray') -> 'np.ndarray':
+    self, name: str, values: Any, rows: 'np.ndarray'
+  ) -> 'np.ndarray':
     """Returns a column as float64 [n], nan where cells are missing."""
     import numpy as np
+
     values = np.asarray(values)
     if values.ndim != 1 or values.dtype.kind not in 'biufO':
       raise ValueError(
-          f'{self.path.name}: {name} holds values of type {values.dtype}'
-          f'{" with several numbers a row" * (values.ndim > 1)}, not numbers. '
-          'Make numbers of it first.')
+        f'{self.path.name}: {name} holds values of type {values.dtype}'
+        f'{" with several numbers a row" * (values.ndim > 1)}, not numbers. '
+        'Make numbers of it first.'
+      )
     if values.dtype.kind != 'O':
       numbers = values.astype(np.float64)
     else:
@@ -156,8 +170,9 @@ class TableFile:
     if np.isinf(numbers).any():
       place = int(np.argmax(np.isinf(numbers)))
       raise ValueError(
-          f'{self.path.name}, row {rows[place]}: {name} is infinite. Correct '
-          'or drop this row.')
+        f'{self.path.name}, row {rows[place]}: {name} is infinite. Correct '
+        'or drop this row.'
+      )
     return numbers
 
   def _number(self, name: str, value: Any, row: int) -> float:
@@ -171,9 +186,10 @@ class TableFile:
     except (TypeError, ValueError):
       pass
     raise ValueError(
-        f'{self.path.name}, row {row}: {name} is {str(value)[:_LONGEST]!r}, '
-        'which is not a number. Correct it, or encode categories as numbers '
-        'first, such as a column of 0 and 1 for each.')
+      f'{self.path.name}, row {row}: {name} is {str(value)[:_LONGEST]!r}, '
+      'which is not a number. Correct it, or encode categories as numbers '
+      'first, such as a column of 0 and 1 for each.'
+    )
 
   def _refuse_gaps(self, gaps: dict[str, list[int]]) -> None:
     """Refuses missing values, with how many there are of each column."""
@@ -182,15 +198,17 @@ class TableFile:
     rows = sorted({row for each in gaps.values() for row in each})
     counts = ', '.join(f'{name}: {len(each)}' for name, each in gaps.items())
     raise ValueError(
-        f'{self.path.name} has missing values in {len(rows):,} '
-        f'{"row" if len(rows) == 1 else "rows"} ({counts}; the first in row '
-        f'{rows[0]}). Drop these rows or fill the cells; nothing is dropped '
-        'silently.')
+      f'{self.path.name} has missing values in {len(rows):,} '
+      f'{"row" if len(rows) == 1 else "rows"} ({counts}; the first in row '
+      f'{rows[0]}). Drop these rows or fill the cells; nothing is dropped '
+      'silently.'
+    )
 
   def _hint(self, name: str) -> str:
     """Says which column may be meant."""
     if len(self.columns) == 1 and any(
-        mark in self.columns[0] for mark in ';\t|'):
+      mark in self.columns[0] for mark in ';\t|'
+    ):
       return ' Its cells should be separated by commas.'
     lower = {each.lower().strip(): each for each in reversed(self.columns)}
     near = difflib.get_close_matches(name.lower().strip(), lower, n=1)

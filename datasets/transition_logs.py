@@ -19,8 +19,9 @@ _TRUE, _FALSE = ('1', '1.0', 'true'), ('0', '0.0', 'false')
 
 
 def piece_ends(
-    observations: Sequence[np.ndarray], following: Sequence[np.ndarray],
-    terminated: np.ndarray,
+  observations: Sequence[np.ndarray],
+  following: Sequence[np.ndarray],
+  terminated: np.ndarray,
 ) -> np.ndarray:
   """Returns whether a piece of rows that chain ends after each row, [N].
 
@@ -50,20 +51,28 @@ def as_episodes(given: Mapping[str, Any]) -> dict[str, Any]:
   now, later = arrays[source.OBSERVATION], arrays['next_observation']
   if now.shape != later.shape:
     raise ValueError(
-        f'next_observations have shape {later.shape}, observations '
-        f'{now.shape}. They must be the same.')
+      f'next_observations have shape {later.shape}, observations '
+      f'{now.shape}. They must be the same.'
+    )
   terminated = log_arrays.ends(arrays)
   ends = piece_ends([now], [later], terminated)
-  return {'truncations': ends & ~terminated,
-          'episode_ids': np.cumsum(np.append(False, ends[:-1]))}
+  return {
+    'truncations': ends & ~terminated,
+    'episode_ids': np.cumsum(np.append(False, ends[:-1])),
+  }
 
 
 class Transitions(source.Source):
   """Adds to a log of transitions which rows chain, and where pieces end."""
 
   def __init__(
-      self, log: source.Source, *, terminated: str, file: str,
-      observations: Sequence[str]):
+    self,
+    log: source.Source,
+    *,
+    terminated: str,
+    file: str,
+    observations: Sequence[str],
+  ):
     """Takes a log whose rows have next observations.
 
     Args:
@@ -75,44 +84,55 @@ class Transitions(source.Source):
     Raises:
       ValueError: a column is missing, or there are episodes.
     """
-    wanted = [name for name in log.columns if any(
+    wanted = [
+      name
+      for name in log.columns
+      if any(
         name == each or each.endswith('*') and name.startswith(each[:-1])
-        for each in observations)]
+        for each in observations
+      )
+    ]
     missing = [name for name in wanted if NEXT + name not in log.columns]
     if missing or not wanted:
       first = (missing or list(observations))[0]
       raise ValueError(
-          f'{file} has no column {NEXT + first!r}. A log of transitions '
-          'has the next observation in columns of the same names with '
-          f'{NEXT} before them.')
+        f'{file} has no column {NEXT + first!r}. A log of transitions '
+        'has the next observation in columns of the same names with '
+        f'{NEXT} before them.'
+      )
     if terminated not in log.columns:
       raise ValueError(
-          f'{file} has no column {terminated!r}. A log of transitions says '
-          'whether each ended its episode; name the column with --map '
-          'terminated=COLUMN.')
+        f'{file} has no column {terminated!r}. A log of transitions says '
+        'whether each ended its episode; name the column with --map '
+        'terminated=COLUMN.'
+      )
     if source.EPISODE in log.columns:
       raise ValueError(
-          f'{file} has the column {source.EPISODE!r}, so its rows belong to '
-          'episodes. Leave out --transitions: intervals are better with them.')
+        f'{file} has the column {source.EPISODE!r}, so its rows belong to '
+        'episodes. Leave out --transitions: intervals are better with them.'
+      )
     self._log, self._observations, self._terminated = log, wanted, terminated
     self._file = file
     self._last: np.ndarray | None = None
     hidden = {source.TRUNCATED, *(NEXT + name for name in wanted)}
     self.columns = [
-        *(name for name in log.columns if name not in hidden),
-        source.EPISODE, source.TRUNCATED]
+      *(name for name in log.columns if name not in hidden),
+      source.EPISODE,
+      source.TRUNCATED,
+    ]
     self.actions, self.categories = log.actions, log.categories
     self.continuous = log.continuous
 
   def chunks(
-      self, columns: Sequence[str], *, text: Sequence[str] = (),
+    self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[source.Chunk]:
     added = (source.EPISODE, source.TRUNCATED)
     own = [name for name in columns if name not in added]
     kept = [name for name in text if name not in added]
     later = [NEXT + name for name in own if name in self._observations]
     found, rows = self._read(
-        [*own, *later], [*kept, *(NEXT + name for name in kept)])
+      [*own, *later], [*kept, *(NEXT + name for name in kept)]
+    )
     last, flags = self._ends()
     places = np.flatnonzero(last) + 1
     whole: dict[str, Any] = {}
@@ -122,8 +142,7 @@ class Transitions(source.Source):
         values = found[name]
       else:
         values = source.with_empty_end(found[name])
-        values, final = values[:-1], np.repeat(
-            values[-1:], len(places), axis=0)
+        values, final = values[:-1], np.repeat(values[-1:], len(places), axis=0)
       whole[name] = np.insert(values, places, final, axis=0)
     pieces = np.cumsum(np.append(False, last[:-1]))
     whole[source.EPISODE] = np.insert(pieces, places, pieces[last])
@@ -133,8 +152,10 @@ class Transitions(source.Source):
     for start in range(0, len(numbers), source.CHUNK_ROWS):
       part = slice(start, start + source.CHUNK_ROWS)
       yield source.Chunk(
-          {name: whole[name][part] for name in columns}, numbers[part],
-          min(1., part.stop / len(numbers)))
+        {name: whole[name][part] for name in columns},
+        numbers[part],
+        min(1.0, part.stop / len(numbers)),
+      )
 
   def _ends(self) -> tuple[np.ndarray, np.ndarray]:
     """Returns where pieces end, and which rows terminated, [N]."""
@@ -143,8 +164,10 @@ class Transitions(source.Source):
     flags = self._flags(found[self._terminated], rows)
     if self._last is None:
       self._last = piece_ends(
-          [found[name] for name in self._observations],
-          [found[NEXT + name] for name in self._observations], flags)
+        [found[name] for name in self._observations],
+        [found[NEXT + name] for name in self._observations],
+        flags,
+      )
     return self._last, flags
 
   def _flags(self, cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -153,19 +176,28 @@ class Transitions(source.Source):
     if not known.all():
       place = int(np.argmin(known))
       raise ValueError(
-          f'Row {rows[place]} of {self._file} has {texts[place]!r} in '
-          f'{self._terminated}, but 1 or 0, true or false is wanted.')
+        f'Row {rows[place]} of {self._file} has {texts[place]!r} in '
+        f'{self._terminated}, but 1 or 0, true or false is wanted.'
+      )
     return np.isin(texts, _TRUE)
 
   def _read(
-      self, columns: Sequence[str], text: Sequence[str],
+    self, columns: Sequence[str], text: Sequence[str]
   ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Returns whole columns and the numbers of rows."""
-    chunks = list(self._log.chunks(columns, text=[
-        name for name in text if name in columns]))
-    return ({name: np.concatenate([
-        np.asarray(chunk.columns[name]) for chunk in chunks])
-             for name in columns} if chunks else {
-                 name: np.zeros(0) for name in columns},
-            np.concatenate([chunk.rows for chunk in chunks]) if chunks
-            else np.zeros(0, np.int64))
+    chunks = list(
+      self._log.chunks(columns, text=[name for name in text if name in columns])
+    )
+    return (
+      {
+        name: np.concatenate(
+          [np.asarray(chunk.columns[name]) for chunk in chunks]
+        )
+        for name in columns
+      }
+      if chunks
+      else {name: np.zeros(0) for name in columns},
+      np.concatenate([chunk.rows for chunk in chunks])
+      if chunks
+      else np.zeros(0, np.int64),
+    )

@@ -25,6 +25,7 @@ class Entries:
     labels: of discrete actions, so there are none.
     recorded: as `labels`.
   """
+
   labels: tuple[str, ...] = ()
   recorded: tuple[str, ...] = ()
 
@@ -39,7 +40,8 @@ class Entries:
     return [columns[place] for place in self.continuous.categories]
 
   def encode_name(
-      self, values: source.Raw, entry: int, *, place: str) -> np.ndarray:
+    self, values: source.Raw, entry: int, *, place: str
+  ) -> np.ndarray:
     """Returns places of labels, float64 [N]; nan where there is none.
 
     Args:
@@ -48,10 +50,13 @@ class Entries:
       place: file and name of the column, for messages.
     """
     codes, names = labels_lib.read(values, place=place)
-    known = {label: float(index) for index, label in enumerate(
-        self.continuous.categories[entry])}
-    return np.array(
-        [known.get(name, np.nan) for name in names] + [np.nan])[codes]
+    known = {
+      label: float(index)
+      for index, label in enumerate(self.continuous.categories[entry])
+    }
+    return np.array([known.get(name, np.nan) for name in names] + [np.nan])[
+      codes
+    ]
 
 
 class Collection:
@@ -79,8 +84,10 @@ class Collection:
         names.
     """
     entries = [
-        each for column in self._layout.action
-        for each in categories_lib.entries(column, chunk.columns[column])]
+      each
+      for column in self._layout.action
+      for each in categories_lib.entries(column, chunk.columns[column])
+    ]
     self._entries = [entry for entry, _ in entries]
     for entry, values in entries:
       if categories_lib.of(self._layout.categorical_actions, entry):
@@ -104,32 +111,48 @@ class Collection:
     for name in self._layout.categorical_actions:
       if not any(categories_lib.of([name], entry) for entry in self._entries):
         raise ValueError(
-            f'{name!r} should be a name, but it is no entry of the actions of '
-            f'{self._file}, which are: {", ".join(self._entries[:40])}.')
-    names = {entry: tuple(map(str, each))
-             for entry, each in self._labels.labels().items()}
-    empty = [entry for entry in self._entries
-             if entry not in names and entry not in self._numbers]
+          f'{name!r} should be a name, but it is no entry of the actions of '
+          f'{self._file}, which are: {", ".join(self._entries[:40])}.'
+        )
+    names = {
+      entry: tuple(map(str, each))
+      for entry, each in self._labels.labels().items()
+    }
+    empty = [
+      entry
+      for entry in self._entries
+      if entry not in names and entry not in self._numbers
+    ]
     if empty or not self._entries:
       raise ValueError(
-          f'{self._file} holds no action in any row'
-          + (f': {empty[0]} is empty.' if empty else '.'))
+        f'{self._file} holds no action in any row'
+        + (f': {empty[0]} is empty.' if empty else '.')
+      )
     for entry, each in names.items():
       if len(each) < 2:
         raise ValueError(
-            f'{self._file}: {entry} is {each[0]!r} in all rows, so it is no '
-            'choice. Leave it out of the action.')
+          f'{self._file}: {entry} is {each[0]!r} in all rows, so it is no '
+          'choice. Leave it out of the action.'
+        )
     if len(self._entries) == len(names) == 1:
       raise ValueError(
-          f'{self._file}: {self._entries[0]} is a name in all rows, so actions '
-          'are no vectors. Leave out --continuous.')
+        f'{self._file}: {self._entries[0]} is a name in all rows, so actions '
+        'are no vectors. Leave out --continuous.'
+      )
     nothing = (None,) * len(self._entries)
     continuous = actions_lib.Continuous(
-        low=nothing, high=nothing, names=tuple(self._entries), categories={
-            place: names[entry] for place, entry in enumerate(self._entries)
-            if entry in names})
+      low=nothing,
+      high=nothing,
+      names=tuple(self._entries),
+      categories={
+        place: names[entry]
+        for place, entry in enumerate(self._entries)
+        if entry in names
+      },
+    )
     return Entries(
-        with_bounds(continuous, self._layout.bounds, file=self._file))
+      with_bounds(continuous, self._layout.bounds, file=self._file)
+    )
 
   def _look(self, entry: str, values: source.Raw, rows: np.ndarray) -> None:
     """Tells whether text is numbers or names."""
@@ -146,17 +169,22 @@ class Collection:
     """Refuses an entry that is a number here and a name there."""
     if entry in self._numbers and entry in self._texts:
       (number_row, number), (text_row, text) = (
-          self._numbers[entry], self._texts[entry])
+        self._numbers[entry],
+        self._texts[entry],
+      )
       raise ValueError(
-          f'{self._file}: {entry} is {text!r} in row {text_row} and the number '
-          f'{number} in row {number_row}, but an entry of the action is a '
-          'number in all rows or a name in all. Correct it, or say --map '
-          f'categorical_actions={entry} if it is a name in all.')
+        f'{self._file}: {entry} is {text!r} in row {text_row} and the number '
+        f'{number} in row {number_row}, but an entry of the action is a '
+        'number in all rows or a name in all. Correct it, or say --map '
+        f'categorical_actions={entry} if it is a name in all.'
+      )
 
 
 def with_bounds(
-    continuous: actions_lib.Continuous,
-    pairs: Sequence[bounds_lib.Pair] | None, *, file: str,
+  continuous: actions_lib.Continuous,
+  pairs: Sequence[bounds_lib.Pair] | None,
+  *,
+  file: str,
 ) -> actions_lib.Continuous:
   """Returns actions with the bounds that were asked for, if any were.
 
@@ -173,17 +201,21 @@ def with_bounds(
   names = list(map(continuous.entry, range(continuous.size)))
   if len(pairs) != len(names):
     raise ValueError(
-        f'The actions of {file} have {len(names)} entries '
-        f'({", ".join(names[:20])}), but there are bounds for {len(pairs)}. '
-        f'Give {bounds_lib.SYNTAX}.')
+      f'The actions of {file} have {len(names)} entries '
+      f'({", ".join(names[:20])}), but there are bounds for {len(pairs)}. '
+      f'Give {bounds_lib.SYNTAX}.'
+    )
   for place in continuous.categories:
     if pairs[place] != (None, None):
       raise ValueError(
-          f'{file}: {names[place]} is a name, which has no bounds. Write a '
-          'colon alone for it.')
+        f'{file}: {names[place]} is a name, which has no bounds. Write a '
+        'colon alone for it.'
+      )
   return dataclasses.replace(
-      continuous, low=tuple(low for low, _ in pairs),
-      high=tuple(high for _, high in pairs))
+    continuous,
+    low=tuple(low for low, _ in pairs),
+    high=tuple(high for _, high in pairs),
+  )
 
 
 def _is_number(name: str) -> bool:

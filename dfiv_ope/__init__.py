@@ -25,21 +25,26 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 def _is_no_chatter(record: logging.LogRecord) -> bool:
   """Drops what TensorFlow says of graphs that are made for each learner."""
-  return not any(words in record.getMessage() for words in (
-      'triggered tf.function retracing', 'AutoGraph could not transform'))
+  return not any(
+    words in record.getMessage()
+    for words in (
+      'triggered tf.function retracing',
+      'AutoGraph could not transform',
+    )
+  )
 
 
 logging.getLogger('tensorflow').addFilter(_is_no_chatter)
 
 # Name -> module it lives in; and modules that users import from here.
 _NAMES = {
-    'Log': 'dfiv_ope.datasets.log',
-    'evaluate': 'dfiv_ope.front.evaluating',
-    'compare': 'dfiv_ope.front.comparing',
+  'Log': 'dfiv_ope.datasets.log',
+  'evaluate': 'dfiv_ope.front.evaluating',
+  'compare': 'dfiv_ope.front.comparing',
 }
 _MODULES = {
-    'estimators': 'dfiv_ope.iv.estimators',
-    'regressors': 'dfiv_ope.iv.regressors',
+  'estimators': 'dfiv_ope.iv.estimators',
+  'regressors': 'dfiv_ope.iv.regressors',
 }
 
 

@@ -22,7 +22,7 @@ _LOCK = '.lock'
 
 @contextlib.contextmanager
 def building(
-    out: pathlib.Path, *, record: str, request: Mapping[str, Any]
+  out: pathlib.Path, *, record: str, request: Mapping[str, Any]
 ) -> Iterator[pathlib.Path]:
   """Gives a job its output directory.
 
@@ -65,7 +65,8 @@ def name(readable: str, content: Any) -> str:
 
 
 def _claim(
-    out: pathlib.Path, *, record: str, request: Mapping[str, Any]) -> None:
+  out: pathlib.Path, *, record: str, request: Mapping[str, Any]
+) -> None:
   """Makes the directory, or recognises it as left over from the request."""
   marker = out / _MARKER
   wanted = json.dumps(request, sort_keys=True)
@@ -85,13 +86,15 @@ def _claim(
     marker.unlink(missing_ok=True)
   if not marker.is_file():
     raise FileExistsError(
-        f'{out} exists, and nothing is ever overwritten. Choose another --out '
-        'or remove it.')
+      f'{out} exists, and nothing is ever overwritten. Choose another --out '
+      'or remove it.'
+    )
   if marker.read_text() != wanted:
     raise FileExistsError(
-        f'{out} holds an unfinished job with other settings '
-        f'({marker.read_text()}). Run that command again to finish it, choose '
-        'another --out, or remove it.')
+      f'{out} holds an unfinished job with other settings '
+      f'({marker.read_text()}). Run that command again to finish it, choose '
+      'another --out, or remove it.'
+    )
 
 
 @contextlib.contextmanager
@@ -113,5 +116,6 @@ def _lock(file: IO[str], out: pathlib.Path) -> None:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
   except BlockingIOError as error:
     raise FileExistsError(
-        f'Another process is working in {out}. Wait for it, or choose '
-        'another --out.') from error
+      f'Another process is working in {out}. Wait for it, or choose '
+      'another --out.'
+    ) from error

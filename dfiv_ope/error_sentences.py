@@ -17,15 +17,22 @@ def of(error: Exception, *, program: str) -> str | None:
     context = getattr(error, 'ctx', None)
     path = context.command_path if context else program
     return f'{error.format_message().rstrip(".")}. See: {path} --help'
-  if (isinstance(error, OSError) and error.errno in _FULL
-      or 'No space left on device' in words):
+  if (
+    isinstance(error, OSError)
+    and error.errno in _FULL
+    or 'No space left on device' in words
+  ):
     return (
-        f'The disk is full ({words}). Result rows and datasets that were '
-        'complete are kept; make room and give the same command again.')
+      f'The disk is full ({words}). Result rows and datasets that were '
+      'complete are kept; make room and give the same command again.'
+    )
   if isinstance(error, MemoryError) or (
-      type(error).__name__ == 'ResourceExhaustedError'):  # TensorFlow's
-    return (f'There is not enough memory: {words}. Ask for less at once: '
-            'fewer rows, features or units.')
+    type(error).__name__ == 'ResourceExhaustedError'
+  ):  # TensorFlow's
+    return (
+      f'There is not enough memory: {words}. Ask for less at once: '
+      'fewer rows, features or units.'
+    )
   if isinstance(error, RecursionError):
     return f'A file or an argument is nested too deeply to be read: {words}.'
   if isinstance(error, UnicodeDecodeError):

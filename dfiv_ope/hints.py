@@ -15,7 +15,8 @@ def near(name: str, known: Iterable[str]) -> str | None:
   """
   folded = {each.casefold(): each for each in known}
   nearest = difflib.get_close_matches(
-      name.casefold(), folded, n=1, cutoff=_CUTOFF)
+    name.casefold(), folded, n=1, cutoff=_CUTOFF
+  )
   return folded[nearest[0]] if nearest else None
 
 

@@ -18,7 +18,7 @@ ACTIONS = 10_000
 # Numbers of a made-up log, or of a batch of it: 2 GB in float32.
 ENTRIES = 500_000_000
 # Seeds of generators fit into 64 bits.
-SEED = 2 ** 63 - 1
+SEED = 2**63 - 1
 
 
 def count(name: str, number: int, *, least: int = 1, most: int) -> None:
@@ -35,7 +35,8 @@ def count(name: str, number: int, *, least: int = 1, most: int) -> None:
   """
   if number < least:
     raise ValueError(
-        f'{name} must be at least {least:,}, got {_shown(number)}.')
+      f'{name} must be at least {least:,}, got {_shown(number)}.'
+    )
   if number > most:
     raise ValueError(f'{name} must be at most {most:,}, got {_shown(number)}.')
 
@@ -51,15 +52,16 @@ def share(name: str, number: float, *, open_ends: bool = False) -> None:
   Raises:
     ValueError: the number is out of range, or not a number.
   """
-  low = number > 0. if open_ends else number >= 0.
-  high = number < 1. if open_ends else number <= 1.
+  low = number > 0.0 if open_ends else number >= 0.0
+  high = number < 1.0 if open_ends else number <= 1.0
   if not (low and high):  # nor is nan
     ends = '(0, 1)' if open_ends else '[0, 1]'
     raise ValueError(f'{name} must lie in {ends}, got {number:g}.')
 
 
 def finite_value(
-    discount: float, *, truncated: int, largest: float = 1.) -> None:
+  discount: float, *, truncated: int, largest: float = 1.0
+) -> None:
   """Refuses a discount of 1 where the value may have no end.
 
   Args:
@@ -70,18 +72,19 @@ def finite_value(
   Raises:
     ValueError: rewards that no one saw would count in full, without an end.
   """
-  if truncated and discount * largest >= 1.:
+  if truncated and discount * largest >= 1.0:
     were = '1 episode was' if truncated == 1 else f'{truncated:,} episodes were'
     raise ValueError(
-        f'Discount 1 needs episodes that all terminate, but {were} truncated. '
-        'Choose a discount below 1; or, if episodes end at a fixed number of '
-        'steps, say so with horizon and time_feature (--horizon, '
-        '--time-feature).')
+      f'Discount 1 needs episodes that all terminate, but {were} truncated. '
+      'Choose a discount below 1; or, if episodes end at a fixed number of '
+      'steps, say so with horizon and time_feature (--horizon, '
+      '--time-feature).'
+    )
 
 
 def _shown(number: int) -> str:
   """Returns a number as it was written, or its size if that is a long one."""
-  if abs(number) < 10 ** 30:
+  if abs(number) < 10**30:
     return f'{number:,}'
   # The text of a huge number takes minutes, and Python refuses to make it.
   return f'a number of about {math.floor(math.log10(abs(number)))} digits'
@@ -101,7 +104,7 @@ def not_empty(arguments: Sequence[str]) -> None:
     if not argument:
       before = f' after {arguments[place - 1]}' if place else ''
       raise ValueError(
-          f'The argument{before} is empty. Is a variable of the shell not set?')
+        f'The argument{before} is empty. Is a variable of the shell not set?'
+      )
     if name.startswith('--') and equals and not value:
-      raise ValueError(
-          f'{name} is empty. Is a variable of the shell not set?')
+      raise ValueError(f'{name} is empty. Is a variable of the shell not set?')

@@ -26,8 +26,10 @@ def confine(port: int) -> None:
     with listener:
       if listener.getsockname()[1] == port:
         listener.setsockopt(
-            socket.SOL_SOCKET, socket.SO_BINDTODEVICE,
-            socket.if_indextoname(_LOOPBACK).encode() + b'\0')
+          socket.SOL_SOCKET,
+          socket.SO_BINDTODEVICE,
+          socket.if_indextoname(_LOOPBACK).encode() + b'\0',
+        )
         found += 1
   if not found:
     raise OSError(f'This process does not listen on port {port}.')
@@ -41,7 +43,8 @@ def _listeners() -> Iterator[socket.socket]:
         continue
       each = socket.socket(fileno=os.dup(int(link.name)))
       if each.family in (socket.AF_INET, socket.AF_INET6) and each.getsockopt(
-          socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        socket.SOL_SOCKET, socket.SO_ACCEPTCONN
+      ):
         yield each
       else:
         each.close()

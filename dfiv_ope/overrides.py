@@ -21,12 +21,15 @@ _LONGEST = 1_000
 _TRAINING = ('updates', 'batch_size', 'checks')
 
 # What `--help` says of changes within `--method`.
-SYNTAX = ('name:setting=value,... changes its config, so that several configs '
-          'may stand side by side')
+SYNTAX = (
+  'name:setting=value,... changes its config, so that several configs '
+  'may stand side by side'
+)
 
 
 class Wanted(NamedTuple):
   """A method with changes of its config, each name=value."""
+
   method: str
   settings: tuple[str, ...]
 
@@ -43,13 +46,12 @@ def apply(config: Config, settings: Iterable[str]) -> Config:
     ValueError: a text has no '=', names no field or one that means nothing
       here, comes twice, or its value is of another type than the field.
   """
-  fields = {
-      field.name: field
-      for field in dataclasses.fields(config)}  # type: ignore[arg-type]
+  fields = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
   closed = 'updates' in fields and getattr(config, 'updates', 1) == 0
   if closed:
-    fields = {name: field for name, field in fields.items()
-              if name not in _TRAINING}
+    fields = {
+      name: field for name, field in fields.items() if name not in _TRAINING
+    }
   changes: dict[str, Any] = {}
   for setting in settings:
     name, equals, text = setting.partition('=')
@@ -57,14 +59,16 @@ def apply(config: Config, settings: Iterable[str]) -> Config:
       raise ValueError(f'{setting!r} should have the form name=value.')
     if closed and name in _TRAINING:
       raise ValueError(
-          f'{name} means nothing here: the method is a closed form, which is '
-          f'not trained. The settings are: {", ".join(sorted(fields))}.')
+        f'{name} means nothing here: the method is a closed form, which is '
+        f'not trained. The settings are: {", ".join(sorted(fields))}.'
+      )
     if name in changes:
       raise ValueError(f'{name} is set twice. Leave one of them out.')
     if name not in fields:
       raise ValueError(hints.unknown('setting', name, sorted(fields)))
     changes[name] = _convert(
-        text, fields[name].type, name=name, current=getattr(config, name))
+      text, fields[name].type, name=name, current=getattr(config, name)
+    )
   return dataclasses.replace(config, **changes)  # type: ignore[type-var]
 
 
@@ -78,13 +82,13 @@ def _convert(text: str, annotation: Any, *, name: str, current: Any) -> Any:
     value = _fit(value, annotation)
   except TypeError as error:
     raise ValueError(
-        f'{name} is of type {_named(annotation)} (now {current!r}), got '
-        f'{text!r}.') from error
+      f'{name} is of type {_named(annotation)} (now {current!r}), got {text!r}.'
+    ) from error
   for number in value if isinstance(value, tuple) else (value,):
     if isinstance(number, int | float) and not abs(number) <= _LARGEST:
       raise ValueError(
-          f'{name} must lie within -{_LARGEST:g} and {_LARGEST:g}, got '
-          f'{text!r}.')
+        f'{name} must lie within -{_LARGEST:g} and {_LARGEST:g}, got {text!r}.'
+      )
   return value
 
 
@@ -100,8 +104,7 @@ def _fit(value: Any, annotation: Any) -> Any:
         return _fit(value, each)
   elif typing.get_origin(annotation) is tuple:
     if type(value) is tuple:
-      return tuple(
-          _fit(each, typing.get_args(annotation)[0]) for each in value)
+      return tuple(_fit(each, typing.get_args(annotation)[0]) for each in value)
   elif annotation is float and type(value) is int:
     return float(value) if abs(value) <= _LARGEST else math.inf
   elif type(value) is annotation:
@@ -119,7 +122,7 @@ def _named(annotation: Any) -> str:
 
 
 def methods(
-    wanted: Iterable[str], known: Sequence[str], settings: Sequence[str],
+  wanted: Iterable[str], known: Sequence[str], settings: Sequence[str]
 ) -> list[Wanted]:
   """Returns the methods asked for, each once.
 
@@ -139,20 +142,23 @@ def methods(
       raise ValueError(hints.unknown('method', name, [*known, 'all']))
     if colon and not changes:
       raise ValueError(
-          f'{text!r} ends where settings should be. Write '
-          f'{name}:setting=value, or {name} alone.')
+        f'{text!r} ends where settings should be. Write '
+        f'{name}:setting=value, or {name} alone.'
+      )
     # A comma within a tuple is followed by no name.
     found += [
-        Wanted(each, tuple(re.split(r',(?=\w+=)', changes)) if colon else ())
-        for each in (known if text == 'all' else [name])]
+      Wanted(each, tuple(re.split(r',(?=\w+=)', changes)) if colon else ())
+      for each in (known if text == 'all' else [name])
+    ]
   found = list(dict.fromkeys(found))
   if not settings:
     return found
   if len(found) > 1:
     raise ValueError(
-        f'--set changes the config of one method, got {len(found)}. Write '
-        'settings beside each name, as in --method '
-        f'{found[0].method}:{",".join(settings)}.')
+      f'--set changes the config of one method, got {len(found)}. Write '
+      'settings beside each name, as in --method '
+      f'{found[0].method}:{",".join(settings)}.'
+    )
   return [Wanted(each.method, (*each.settings, *settings)) for each in found]
 
 

@@ -23,10 +23,18 @@ IMPORTANCE_SAMPLING = 'importance sampling'
 DOUBLY_ROBUST = 'doubly robust'
 MODEL = 'model'
 # Of a run whose entry says nothing else.
-_FIXED_SECONDS = 8.
+_FIXED_SECONDS = 8.0
 # The order in which reports have them.
-FAMILIES = (CLOSED_FORM, 'neural IV', 'FQE', IMPORTANCE_SAMPLING,
-            DOUBLY_ROBUST, MODEL, 'other', 'naive')
+FAMILIES = (
+  CLOSED_FORM,
+  'neural IV',
+  'FQE',
+  IMPORTANCE_SAMPLING,
+  DOUBLY_ROBUST,
+  MODEL,
+  'other',
+  'naive',
+)
 # Of methods that make no updates.
 _UNTRAINED = (CLOSED_FORM, IMPORTANCE_SAMPLING, DOUBLY_ROBUST, MODEL)
 
@@ -41,6 +49,7 @@ class Style:
     color: of its lines, as #rrggbb.
     marker: of its points, in matplotlib's letters.
   """
+
   label: str
   family: str
   color: str
@@ -72,6 +81,7 @@ class Entry:
     direct: whether it weighs the log to a value at once, and has no Q-function
       that others could look at (`agents.direct`).
   """
+
   version: int
   style: Style
   when: str
@@ -80,7 +90,8 @@ class Entry:
   tiny: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   cost: Mapping[str, float] = dataclasses.field(default_factory=dict)
   variants: Mapping[str, Mapping[str, str]] = dataclasses.field(
-      default_factory=dict)
+    default_factory=dict
+  )
   direct: bool = False
 
   @property
@@ -91,15 +102,20 @@ class Entry:
   def seconds(self, config: Any) -> float:
     """Returns the CPU seconds that a run takes, roughly."""
     return self.cost.get('fixed', _FIXED_SECONDS) + sum(
-        each * (getattr(config, name, 0) or 0)
-        for name, each in self.cost.items() if name != 'fixed')
+      each * (getattr(config, name, 0) or 0)
+      for name, each in self.cost.items()
+      if name != 'fixed'
+    )
 
   @property
   def labels(self) -> tuple[str, ...]:
     """All labels that it may have."""
-    return (self.style.label, *(
-        label for labels in self.variants.values()
-        for label in labels.values()))
+    return (
+      self.style.label,
+      *(
+        label for labels in self.variants.values() for label in labels.values()
+      ),
+    )
 
   def label(self, config: Mapping[str, Any]) -> str:
     """Returns the label of an encoded config."""
@@ -109,14 +125,18 @@ class Entry:
 
   def told(self, config: Mapping[str, Any]) -> list[str]:
     """Returns the fields of an encoded config whose value has a label."""
-    return [name for name, labels in self.variants.items()
-            if name in config and str(config[name]) in labels]
+    return [
+      name
+      for name, labels in self.variants.items()
+      if name in config and str(config[name]) in labels
+    ]
 
 
 def collect(modules: Iterable[types.ModuleType]) -> dict[str, Entry]:
   """Returns the entries of modules by the modules' own names, in order."""
-  return {module.__name__.rpartition('.')[2]: module.ENTRY
-          for module in modules}
+  return {
+    module.__name__.rpartition('.')[2]: module.ENTRY for module in modules
+  }
 
 
 def find(name: str, entries: Mapping[str, Entry]) -> Entry:
@@ -131,7 +151,7 @@ def find(name: str, entries: Mapping[str, Entry]) -> Entry:
 
 
 def load(
-    name: str, entries: Mapping[str, Entry], package: str,
+  name: str, entries: Mapping[str, Entry], package: str
 ) -> types.ModuleType:
   """Returns the module of a method.
 

@@ -19,8 +19,12 @@ class Observations(specs.Array):
   """
 
   def __init__(
-      self, size: int, *, names: Sequence[str] = (),
-      categories: Mapping[int, int] | None = None):
+    self,
+    size: int,
+    *,
+    names: Sequence[str] = (),
+    categories: Mapping[int, int] | None = None,
+  ):
     super().__init__((size,), np.float64, 'observation')
     self.names = tuple(names)
     self.categories = dict(categories or {})
@@ -33,6 +37,7 @@ class Actions(NamedTuple):
     num_actions: how many there are; 0 for vectors.
     continuous: what the vectors are; None if there are finitely many actions.
   """
+
   num_actions: int
   continuous: actions_lib.Continuous | None = None
 
@@ -46,12 +51,20 @@ def actions(spec: specs.Array) -> Actions:
   if isinstance(spec, specs.DiscreteArray):
     return Actions(int(spec.num_values))
   if isinstance(spec, specs.BoundedArray) and np.issubdtype(
-      spec.dtype, np.floating):
-    low, high = (np.broadcast_to(bound, spec.shape).ravel().astype(float)
-                 for bound in (spec.minimum, spec.maximum))
+    spec.dtype, np.floating
+  ):
+    low, high = (
+      np.broadcast_to(bound, spec.shape).ravel().astype(float)
+      for bound in (spec.minimum, spec.maximum)
+    )
     if low.size and np.isfinite([low, high]).all():
-      return Actions(0, actions_lib.Continuous(
-          low=tuple(low.tolist()), high=tuple(high.tolist())))
+      return Actions(
+        0,
+        actions_lib.Continuous(
+          low=tuple(low.tolist()), high=tuple(high.tolist())
+        ),
+      )
   raise ValueError(
-      f'The actions are {spec}, but they should be a DiscreteArray, or a '
-      'BoundedArray of floating-point numbers with finite bounds.')
+    f'The actions are {spec}, but they should be a DiscreteArray, or a '
+    'BoundedArray of floating-point numbers with finite bounds.'
+  )

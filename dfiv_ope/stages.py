@@ -14,11 +14,12 @@ import contextlib
 Update = Callable[..., None]
 # Called with the title of a stage and its amount of work; None if unknown.
 Progress = Callable[
-    [str, float | None], contextlib.AbstractContextManager[Update]]
+  [str, float | None], contextlib.AbstractContextManager[Update]
+]
 
 
 def silent(
-    title: str, total: float | None = None,
+  title: str, total: float | None = None
 ) -> contextlib.AbstractContextManager[Update]:
   """Tells nobody."""
   del title, total

@@ -11,8 +11,7 @@ from typing import Any
 _LARGEST = 2**53  # beyond it JSON's numbers are not exact everywhere
 
 
-def build(
-    kind: Any, value: Any, *, name: str = '', gaps: bool = False) -> Any:
+def build(kind: Any, value: Any, *, name: str = '', gaps: bool = False) -> Any:
   """Returns JSON data as what a type annotation says.
 
   Args:
@@ -39,18 +38,27 @@ def build(
     return fields(kind, value, name=name, gaps=gaps)
   if origin is tuple and isinstance(value, list):
     return tuple(
-        build(parts[0], each, name=f'{name}[{index}]', gaps=gaps)
-        for index, each in enumerate(value))
-  if origin is not None and issubclass(origin, Mapping) and isinstance(
-      value, dict):
+      build(parts[0], each, name=f'{name}[{index}]', gaps=gaps)
+      for index, each in enumerate(value)
+    )
+  if (
+    origin is not None
+    and issubclass(origin, Mapping)
+    and isinstance(value, dict)
+  ):
     return {
-        _key(parts[0], key, name): build(
-            parts[1], each, name=f'{name}.{key}', gaps=gaps)
-        for key, each in value.items()}
+      _key(parts[0], key, name): build(
+        parts[1], each, name=f'{name}.{key}', gaps=gaps
+      )
+      for key, each in value.items()
+    }
   if kind is float and value is None and gaps:
     return math.nan
-  if isinstance(kind, type) and type(value) is kind and (
-      kind not in (int, float) or is_number(value)):
+  if (
+    isinstance(kind, type)
+    and type(value) is kind
+    and (kind not in (int, float) or is_number(value))
+  ):
     return value
   wanted = getattr(kind, '__name__', str(kind))
   raise ValueError(f'{name} should be of type {wanted}, got {shown(value)}')
@@ -74,8 +82,11 @@ def check_numbers(value: Any, name: str) -> None:
   if isinstance(value, list):
     for each in value:
       check_numbers(each, name)
-  elif isinstance(value, int | float) and not isinstance(
-      value, bool) and not is_number(value):
+  elif (
+    isinstance(value, int | float)
+    and not isinstance(value, bool)
+    and not is_number(value)
+  ):
     raise ValueError(f'{name} should be finite, got {shown(value)}')
 
 
@@ -85,8 +96,7 @@ def shown(value: Any) -> str:
   return text if len(text) <= 40 else f'{text[:40]}...'
 
 
-def fields(
-    kind: Any, value: Any, *, name: str = '', gaps: bool = False) -> Any:
+def fields(kind: Any, value: Any, *, name: str = '', gaps: bool = False) -> Any:
   """Returns a dataclass of JSON data, each field as `build` does.
 
   Raises:
@@ -97,16 +107,24 @@ def fields(
   hints = _hints(kind)
   known = {field.name: field for field in dataclasses.fields(kind)}
   unknown = [key for key in value if key not in known]
-  missing = [key for key, field in known.items() if key not in value
-             and field.default is dataclasses.MISSING
-             and field.default_factory is dataclasses.MISSING]
+  missing = [
+    key
+    for key, field in known.items()
+    if key not in value
+    and field.default is dataclasses.MISSING
+    and field.default_factory is dataclasses.MISSING
+  ]
   if unknown or missing:
     raise ValueError(
-        f'{name or "it"} misses a field or has one too many: '
-        f'{", ".join(map(shown, [*missing, *unknown][:5]))}')
-  return kind(**{
+      f'{name or "it"} misses a field or has one too many: '
+      f'{", ".join(map(shown, [*missing, *unknown][:5]))}'
+    )
+  return kind(
+    **{
       key: build(hints[key], each, name=f'{name}.{key}'.lstrip('.'), gaps=gaps)
-      for key, each in value.items()})
+      for key, each in value.items()
+    }
+  )
 
 
 _hints = functools.cache(typing.get_type_hints)
@@ -134,5 +152,5 @@ def _key(kind: Any, key: str, name: str) -> Any:
     return int(key)
   except ValueError as error:
     raise ValueError(
-        f'{name} should have whole numbers as keys, got {shown(key)}'
+      f'{name} should have whole numbers as keys, got {shown(key)}'
     ) from error

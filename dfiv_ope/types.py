@@ -27,6 +27,7 @@ class IVBatch(NamedTuple):
     outcome: what is to be explained, [B, 1].
     covariate: observed confounders (Algorithm 2), [B, ...], or None.
   """
+
   treatment: Nest
   instrument: Nest
   outcome: tf.Tensor
@@ -41,6 +42,7 @@ class Sizes(NamedTuple):
     instrument: of the instrument, covariates among them.
     covariate: of the covariate; 0 for none.
   """
+
   treatment: int
   instrument: int
   covariate: int = 0
@@ -58,6 +60,7 @@ class Transition(NamedTuple):
       terminated, 1 elsewhere. The evaluation's discount is not in it.
     next_observation: s', float64 [B, D].
   """
+
   observation: tf.Tensor
   action: tf.Tensor
   reward: tf.Tensor

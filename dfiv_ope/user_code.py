@@ -20,7 +20,7 @@ PATTERN = r'\w+(\.\w+)*:\w+'
 
 
 def function(
-    name: str, *, choices: str, accepts: Callable[[Any], bool] = callable,
+  name: str, *, choices: str, accepts: Callable[[Any], bool] = callable
 ) -> Any:
   """Returns the function that package.module:function names.
 
@@ -41,15 +41,23 @@ def function(
   except BaseException as error:
     let_interrupts_pass(error)
     raise ValueError(
-        f'{module_name} cannot be imported: {line(error)}. It is looked for '
-        f'in {here} and among installed packages.') from error
+      f'{module_name} cannot be imported: {line(error)}. It is looked for '
+      f'in {here} and among installed packages.'
+    ) from error
   found = getattr(module, attribute, None)
   if not accepts(found):
-    near = hints.near(attribute, (each for each, value in vars(module).items()
-                                  if inspect.isfunction(value)))
+    near = hints.near(
+      attribute,
+      (
+        each
+        for each, value in vars(module).items()
+        if inspect.isfunction(value)
+      ),
+    )
     hint = f' Did you mean {module_name}:{near}?' if near else ''
     raise ValueError(
-        f'{module_name} has no function {attribute}.{hint} {choices}')
+      f'{module_name} has no function {attribute}.{hint} {choices}'
+    )
   return found
 
 
@@ -65,11 +73,20 @@ def line(error: BaseException) -> str:
     words = ' '.join(str(error).split())
   except Exception:  # its text is foreign code, too
     words = ''
-  own = (sysconfig.get_paths()['stdlib'], '<frozen',
-         str(pathlib.Path(__file__).parent))
-  frames = [each for each in traceback.extract_tb(error.__traceback__)
-            if not each.filename.startswith(own)
-            and 'site-packages' not in each.filename]
-  place = (f' ({pathlib.Path(frames[-1].filename).name}, line '
-           f'{frames[-1].lineno})' if frames else '')
+  own = (
+    sysconfig.get_paths()['stdlib'],
+    '<frozen',
+    str(pathlib.Path(__file__).parent),
+  )
+  frames = [
+    each
+    for each in traceback.extract_tb(error.__traceback__)
+    if not each.filename.startswith(own)
+    and 'site-packages' not in each.filename
+  ]
+  place = (
+    f' ({pathlib.Path(frames[-1].filename).name}, line {frames[-1].lineno})'
+    if frames
+    else ''
+  )
   return f'{type(error).__name__}{": " if words else ""}{words}{place}'

@@ -4,8 +4,15 @@ import functools
 import platform
 
 _PACKAGES = (
-    'dfiv-ope', 'numpy', 'scipy', 'tensorflow', 'dm-sonnet', 'dm-acme',
-    'dm-reverb', 'bsuite')
+  'dfiv-ope',
+  'numpy',
+  'scipy',
+  'tensorflow',
+  'dm-sonnet',
+  'dm-acme',
+  'dm-reverb',
+  'bsuite',
+)
 
 
 def versions() -> dict[str, str]:
@@ -16,6 +23,8 @@ def versions() -> dict[str, str]:
 @functools.lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
   from importlib import metadata  # only where they are written down
+
   return {
-      'python': platform.python_version(),
-      **{name: metadata.version(name) for name in _PACKAGES}}
+    'python': platform.python_version(),
+    **{name: metadata.version(name) for name in _PACKAGES},
+  }

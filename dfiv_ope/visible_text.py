@@ -6,8 +6,9 @@ import re
 _LONGEST = 2_000
 # C0, C1, ends of lines, what turns the direction of text, lone surrogates.
 _CONTROL = re.compile(
-    '[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069'
-    '\ud800-\udfff]')
+  '[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069'
+  '\ud800-\udfff]'
+)
 
 
 def line(text: object) -> str:
@@ -19,15 +20,18 @@ def line(text: object) -> str:
   words = str(text)
   if len(words) > _LONGEST:
     half = _LONGEST // 2
-    words = (f'{words[:half]} [... {len(words) - 2 * half:,} characters ...] '
-             f'{words[-half:]}')
+    words = (
+      f'{words[:half]} [... {len(words) - 2 * half:,} characters ...] '
+      f'{words[-half:]}'
+    )
   return _CONTROL.sub(_escape, words)
 
 
 def lines(text: str) -> str:
   """Returns a whole file's text with its lines, else as `line` does."""
   return _CONTROL.sub(
-      lambda found: found[0] if found[0] in '\n\t' else _escape(found), text)
+    lambda found: found[0] if found[0] in '\n\t' else _escape(found), text
+  )
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -7,8 +7,7 @@ import shutil
 def write(path: pathlib.Path, content: str | bytes) -> None:
   """Writes a file so that it is there whole or not at all; text as UTF-8."""
   partial = path.with_name(f'{path.name}.partial')
-  partial.write_bytes(
-      content.encode() if isinstance(content, str) else content)
+  partial.write_bytes(content.encode() if isinstance(content, str) else content)
   partial.replace(path)
 
 

@@ -20,8 +20,8 @@ class _Loader(yaml.SafeLoader):
       raise _refusal('aliases (*name) are not allowed', self.peek_event())
     if self._level >= _MOST_LEVELS:
       raise _refusal(
-          f'more than {_MOST_LEVELS} levels are not allowed',
-          self.peek_event())
+        f'more than {_MOST_LEVELS} levels are not allowed', self.peek_event()
+      )
     self._level += 1
     node = super().compose_node(parent, index)
     self._level -= 1
@@ -54,24 +54,28 @@ def read(path: pathlib.Path) -> dict[str, Any]:
     content = file.read(_MOST_BYTES + 1)
   if len(content) > _MOST_BYTES:
     raise ValueError(
-        f'{path} has more than {_MOST_BYTES:,} bytes, which is too much for a '
-        'file of options. Name another file.')
+      f'{path} has more than {_MOST_BYTES:,} bytes, which is too much for a '
+      'file of options. Name another file.'
+    )
   try:
     data = yaml.load(content.decode('utf-8'), _Loader)
   except UnicodeDecodeError as error:
     raise ValueError(f'{path} is not YAML: not UTF-8 ({error}).') from error
   except Exception as error:  # odd tags make it raise several types
     words = ' '.join(str(error).split()).replace(
-        'in "<unicode string>", ', 'at ')
+      'in "<unicode string>", ', 'at '
+    )
     raise ValueError(f'{path} is not YAML as wanted here: {words}.') from error
   if data is None:
     return {}
   if not isinstance(data, dict):
     raise ValueError(
-        f'{path} should hold names and values, got {str(data)[:100]!r}.')
+      f'{path} should hold names and values, got {str(data)[:100]!r}.'
+    )
   for name in data:
     if not isinstance(name, str):
       raise ValueError(
-          f'{path} has the key {name!r}, which YAML reads as '
-          f'{type(name).__name__}. Keys are names; write it in quotes.')
+        f'{path} has the key {name!r}, which YAML reads as '
+        f'{type(name).__name__}. Keys are names; write it in quotes.'
+      )
   return data

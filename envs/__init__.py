@@ -22,17 +22,29 @@ if TYPE_CHECKING:
   )
 
 __all__ = [
-    'CONTROL', 'OFFERED', 'TASKS', 'DoublePrecision', 'GaussianAction',
-    'RandomAction', 'is_continuous', 'make', 'maker', 'require']
+  'CONTROL',
+  'OFFERED',
+  'TASKS',
+  'DoublePrecision',
+  'GaussianAction',
+  'RandomAction',
+  'is_continuous',
+  'make',
+  'maker',
+  'require',
+]
 
 _LAZY = {
-    'DoublePrecision': 'wrappers', 'GaussianAction': 'wrappers',
-    'RandomAction': 'wrappers', 'is_continuous': 'tasks',
-    'make': 'tasks', 'maker': 'tasks'}
+  'DoublePrecision': 'wrappers',
+  'GaussianAction': 'wrappers',
+  'RandomAction': 'wrappers',
+  'is_continuous': 'tasks',
+  'make': 'tasks',
+  'maker': 'tasks',
+}
 
 
 def __getattr__(name: str) -> Any:
   if name in _LAZY:
-    return getattr(
-        importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)
+    return getattr(importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)
   raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -17,7 +17,8 @@ from dfiv_ope.envs import names, wrappers
 
 # Closed environments with their random states, by task and limit.
 _free: dict[tuple[str, bool], list[tuple[Any, np.random.RandomState]]] = (
-    collections.defaultdict(list))
+  collections.defaultdict(list)
+)
 
 
 class Control(wrappers.Wrapper):
@@ -59,17 +60,18 @@ class Control(wrappers.Wrapper):
 
 
 def _load(
-    task: str, random: np.random.RandomState, limited: bool,
+  task: str, random: np.random.RandomState, limited: bool
 ) -> dm_env.Environment:
   os.environ.setdefault('MUJOCO_GL', 'disable')  # Nothing is drawn.
   try:
     from dm_control import suite
   except ImportError as error:
     raise ValueError(
-        f"{task} needs DM Control: pip install 'dfiv-ope[control]'."
+      f"{task} needs DM Control: pip install 'dfiv-ope[control]'."
     ) from error
-  known = [f'{names.CONTROL_PREFIX}{domain}-{name}'
-           for domain, name in suite.ALL_TASKS]
+  known = [
+    f'{names.CONTROL_PREFIX}{domain}-{name}' for domain, name in suite.ALL_TASKS
+  ]
   if task not in known:
     raise ValueError(hints.unknown('task', task, known))
   domain, _, name = task.removeprefix(names.CONTROL_PREFIX).partition('-')

@@ -35,9 +35,11 @@ class Gymnasium(dm_env.Environment):
     self._seed: int | None = seed
     self._ended = True
     self._observations = _observation_spec(
-        task, self._environment.observation_space)
+      task, self._environment.observation_space
+    )
     self._actions, self._first_action = _action_spec(
-        task, self._environment.action_space)
+      task, self._environment.action_space
+    )
 
   def reset(self) -> dm_env.TimeStep:
     observation, _ = self._environment.reset(seed=self._seed)
@@ -49,14 +51,15 @@ class Gymnasium(dm_env.Environment):
     if self._ended:
       return self.reset()
     observation, reward, terminated, truncated, _ = self._environment.step(
-        action + self._first_action)
+      action + self._first_action
+    )
     self._ended = terminated or truncated
     observation, reward = self._observed(observation), float(reward)
     if terminated:
       return dm_env.termination(reward, observation)
     if truncated:
-      return dm_env.truncation(reward, observation, discount=1.)
-    return dm_env.transition(reward, observation, discount=1.)
+      return dm_env.truncation(reward, observation, discount=1.0)
+    return dm_env.transition(reward, observation, discount=1.0)
 
   def observation_spec(self) -> specs.Array:
     return self._observations
@@ -79,7 +82,8 @@ def _load(task: str, limited: bool) -> Any:
     import gymnasium
   except ImportError as error:
     raise ValueError(
-        f"{task} needs Gymnasium: pip install 'dfiv-ope[gym]'.") from error
+      f"{task} needs Gymnasium: pip install 'dfiv-ope[gym]'."
+    ) from error
   name = task.removeprefix(names.GYM_PREFIX)
   limit = {} if limited else {'max_episode_steps': _NO_LIMIT}
   try:
@@ -89,37 +93,43 @@ def _load(task: str, limited: bool) -> Any:
   except gymnasium.error.UnregisteredEnv as error:
     near = hints.near(name, gymnasium.registry)
     hint = f': did you mean {names.GYM_PREFIX}{near}?' if near else '.'
-    raise ValueError(
-        f'Gymnasium has no environment {name!r}{hint}') from error
+    raise ValueError(f'Gymnasium has no environment {name!r}{hint}') from error
   except Exception as error:  # Of packages that it needs, or its own.
     raise ValueError(
-        f'{task} cannot be made: {user_code.line(error)}.') from error
+      f'{task} cannot be made: {user_code.line(error)}.'
+    ) from error
   found = environment.spec.id if environment.spec else name
   if found != name.rpartition(':')[2]:  # It takes the latest version.
     raise ValueError(
-        f'{task} has no version. Name it as {names.GYM_PREFIX}{found}.')
+      f'{task} has no version. Name it as {names.GYM_PREFIX}{found}.'
+    )
   return environment
 
 
 def _observation_spec(task: str, space: Any) -> specs.Array:
   from gymnasium import spaces
+
   if isinstance(space, spaces.Discrete):
     return specs.DiscreteArray(int(space.n), name='state')
   if isinstance(space, spaces.Box):
     return specs.Array(space.shape, space.dtype, 'observation')
   raise ValueError(
-      f'The observations of {task} are {type(space).__name__}, but only '
-      'Discrete and Box can be used. Wrap it, and name it as module:function.')
+    f'The observations of {task} are {type(space).__name__}, but only '
+    'Discrete and Box can be used. Wrap it, and name it as module:function.'
+  )
 
 
 def _action_spec(task: str, space: Any) -> tuple[specs.BoundedArray, int]:
   """Returns the spec, and the number of the first action."""
   from gymnasium import spaces
+
   if isinstance(space, spaces.Discrete):
     return specs.DiscreteArray(int(space.n), name='action'), int(space.start)
   if isinstance(space, spaces.Box):
     return specs.BoundedArray(
-        space.shape, space.dtype, space.low, space.high, 'action'), 0
+      space.shape, space.dtype, space.low, space.high, 'action'
+    ), 0
   raise ValueError(
-      f'The actions of {task} are {type(space).__name__}, but only Discrete '
-      'and Box can be used. Wrap it, and name it as module:function.')
+    f'The actions of {task} are {type(space).__name__}, but only Discrete '
+    'and Box can be used. Wrap it, and name it as module:function.'
+  )

@@ -11,7 +11,7 @@ from dfiv_ope.envs import control, gymnasium_tasks, names, user, wrappers
 
 
 def make(
-    task: str, *, action_noise: float = 0., seed: int, limited: bool = True,
+  task: str, *, action_noise: float = 0.0, seed: int, limited: bool = True
 ) -> dm_env.Environment:
   """Builds a task with float64 flat observations.
 
@@ -35,28 +35,33 @@ def make(
       another kind, or the noise lies outside of [0, 1].
   """
   task_seed, noise_seed = map(
-      int, np.random.SeedSequence(seed).generate_state(2))
+    int, np.random.SeedSequence(seed).generate_state(2)
+  )
   plain = _plain(task, task_seed, limited)
   try:
     environment = wrappers.DoublePrecision(plain)
   except ValueError as error:
     raise ValueError(f'{task} cannot be used: {error}') from error
-  noisy = (wrappers.RandomAction
-           if isinstance(environment.action_spec(), specs.DiscreteArray)
-           else wrappers.GaussianAction)
+  noisy = (
+    wrappers.RandomAction
+    if isinstance(environment.action_spec(), specs.DiscreteArray)
+    else wrappers.GaussianAction
+  )
   return noisy(environment, action_noise=action_noise, seed=noise_seed)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Maker:
   """Builds a task from a seed, see `make`."""
+
   task: str
   action_noise: float
   limited: bool = True
 
   def __call__(self, seed: int) -> dm_env.Environment:
-    return make(self.task, action_noise=self.action_noise, seed=seed,
-                limited=self.limited)
+    return make(
+      self.task, action_noise=self.action_noise, seed=seed, limited=self.limited
+    )
 
   @property
   def endless(self) -> 'Maker | None':
@@ -97,11 +102,14 @@ def _plain(task: str, seed: int, limited: bool) -> dm_env.Environment:
   # Ids of bsuite carry no seed; we pass one.
   if task == 'catch':
     from bsuite.environments import catch
+
     return catch.Catch(seed=seed)
   if task == 'mountain_car':
     from bsuite.environments import mountain_car
+
     return mountain_car.MountainCar(max_steps=1000, seed=seed)
   if task == 'cartpole':
     from bsuite.environments import cartpole
+
     return cartpole.Cartpole(seed=seed)
   return user.make(task, seed=seed)

@@ -5,8 +5,8 @@ import dm_env
 from dfiv_ope import user_code
 
 _WANTED = (
-    'An environment is a function of a seed that returns a '
-    'dm_env.Environment.')
+  'An environment is a function of a seed that returns a dm_env.Environment.'
+)
 
 
 def make(task: str, *, seed: int) -> dm_env.Environment:
@@ -25,8 +25,8 @@ def make(task: str, *, seed: int) -> dm_env.Environment:
   except BaseException as error:
     user_code.let_interrupts_pass(error)
     raise ValueError(
-        f'{task} failed: {user_code.line(error)}. {_WANTED}') from error
+      f'{task} failed: {user_code.line(error)}. {_WANTED}'
+    ) from error
   if not isinstance(environment, dm_env.Environment):
-    raise ValueError(
-        f'{task} returned {type(environment).__name__}. {_WANTED}')
+    raise ValueError(f'{task} returned {type(environment).__name__}. {_WANTED}')
   return environment

@@ -57,10 +57,12 @@ class DoublePrecision(Wrapper):
     inner = environment.action_spec()
     found = spaces.actions(inner)
     self._actions: specs.BoundedArray = (
-        specs.DiscreteArray(found.num_actions, np.int32, 'action')
-        if found.continuous is None else specs.BoundedArray(
-            (found.continuous.size,), np.float64, *found.continuous.bounds,
-            'action'))
+      specs.DiscreteArray(found.num_actions, np.int32, 'action')
+      if found.continuous is None
+      else specs.BoundedArray(
+        (found.continuous.size,), np.float64, *found.continuous.bounds, 'action'
+      )
+    )
     self._inner_shape = None if found.continuous is None else inner.shape
     self._inner_dtype = inner.dtype
 
@@ -68,8 +70,11 @@ class DoublePrecision(Wrapper):
     return self._convert(self._environment.reset())
 
   def step(self, action: Any) -> dm_env.TimeStep:
-    given = int(action) if self._inner_shape is None else np.asarray(
-        action, self._inner_dtype).reshape(self._inner_shape)
+    given = (
+      int(action)
+      if self._inner_shape is None
+      else np.asarray(action, self._inner_dtype).reshape(self._inner_shape)
+    )
     return self._convert(self._environment.step(given))
 
   def observation_spec(self) -> spaces.Observations:
@@ -82,14 +87,15 @@ class DoublePrecision(Wrapper):
     return specs.Array((), np.float64, 'reward')
 
   def discount_spec(self) -> specs.BoundedArray:
-    return specs.BoundedArray((), np.float32, 0., 1., 'discount')
+    return specs.BoundedArray((), np.float32, 0.0, 1.0, 'discount')
 
   def _convert(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
     first = timestep.first()
     return timestep._replace(
-        reward=None if first else np.float64(timestep.reward),
-        discount=None if first else np.float32(timestep.discount),
-        observation=_flat(timestep.observation))
+      reward=None if first else np.float64(timestep.reward),
+      discount=None if first else np.float32(timestep.discount),
+      observation=_flat(timestep.observation),
+    )
 
 
 def _flat(observation: Any) -> np.ndarray:
@@ -106,22 +112,26 @@ def _flat_spec(spec: Any) -> spaces.Observations:
   """
   if isinstance(spec, specs.DiscreteArray):
     return spaces.Observations(
-        1, names=[spec.name or 'state'], categories={0: int(spec.num_values)})
+      1, names=[spec.name or 'state'], categories={0: int(spec.num_values)}
+    )
   parts = spec if isinstance(spec, Mapping) else {'': spec}
   names: list[str] = []
   categories: dict[int, int] = {}
   for name, each in parts.items():
     if not isinstance(each, specs.Array) or each.dtype.kind not in 'fiub':
       raise ValueError(
-          f'The observations are {spec}, but they should be an array of '
-          'numbers, or a mapping of such arrays.')
+        f'The observations are {spec}, but they should be an array of '
+        'numbers, or a mapping of such arrays.'
+      )
     if isinstance(each, specs.DiscreteArray):
       categories[len(names)] = int(each.num_values)
     size = int(np.prod(each.shape))
     names += [f'{name}[{i}]' for i in range(size)] if each.shape else [name]
   return spaces.Observations(
-      len(names), names=names if isinstance(spec, Mapping) else (),
-      categories=categories)
+    len(names),
+    names=names if isinstance(spec, Mapping) else (),
+    categories=categories,
+  )
 
 
 class RandomAction(Wrapper):
@@ -132,7 +142,8 @@ class RandomAction(Wrapper):
   """
 
   def __init__(
-      self, environment: dm_env.Environment, *, action_noise: float, seed: int):
+    self, environment: dm_env.Environment, *, action_noise: float, seed: int
+  ):
     """Wraps an environment.
 
     Args:
@@ -162,7 +173,8 @@ class GaussianAction(Wrapper):
   """
 
   def __init__(
-      self, environment: dm_env.Environment, *, action_noise: float, seed: int):
+    self, environment: dm_env.Environment, *, action_noise: float, seed: int
+  ):
     """Wraps an environment.
 
     Args:
@@ -178,15 +190,16 @@ class GaussianAction(Wrapper):
     super().__init__(environment)
     spec = environment.action_spec()
     self._low, self._high = spec.minimum, spec.maximum
-    self._deviation = action_noise * (self._high - self._low) / 2.  # [d]
+    self._deviation = action_noise * (self._high - self._low) / 2.0  # [d]
     self._generator = np.random.default_rng(seed)
 
   def step(self, action: np.ndarray) -> dm_env.TimeStep:
     noise = self._generator.standard_normal(len(self._deviation))
-    return self._environment.step(np.clip(
-        action + self._deviation * noise, self._low, self._high))
+    return self._environment.step(
+      np.clip(action + self._deviation * noise, self._low, self._high)
+    )
 
 
 def _check_noise(action_noise: float) -> None:
-  if not 0. <= action_noise <= 1.:
+  if not 0.0 <= action_noise <= 1.0:
     raise ValueError(f'action_noise must lie in [0, 1], got {action_noise}.')

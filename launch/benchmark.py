@@ -11,8 +11,9 @@ from dfiv_ope.launch import completion, console, options, runtime
 
 
 def invariance(
-    rows: Annotated[int, typer.Option(
-        help='Rows of the made-up data.', min=40)] = 600,
+  rows: Annotated[
+    int, typer.Option(help='Rows of the made-up data.', min=40)
+  ] = 600,
 ) -> None:
   """Print how much units and offsets change the answer of each method.
 
@@ -22,24 +23,31 @@ def invariance(
   """
   runtime.start()
   from dfiv_ope.evaluation import invariance as invariance_lib
+
   for line in invariance_lib.table(rows, progress=console.progress):
     console.say(line)
 
 
 def learners(
-    method: Annotated[list[str] | None, typer.Option(
-        help=f'{", ".join(agents.LEARNERS)}; may be repeated.  '
-             '[default: all]',
-        autocompletion=completion.among(agents.LEARNERS))] = None,
-    updates: Annotated[int, typer.Option(
-        help='Updates of each measurement.')] = 300,
-    batch_size: Annotated[int, typer.Option(help='Rows of a batch.')] = 1024,
-    observations: Annotated[int, typer.Option(
-        help='Entries of an observation; catch has 50.')] = 50,
-    actions: Annotated[int, typer.Option(help='Number of actions.')] = 3,
-    rows: Annotated[int, typer.Option(
-        help='Transitions of the made-up log.')] = 20_000,
-    as_json: options.Json = False,
+  method: Annotated[
+    list[str] | None,
+    typer.Option(
+      help=f'{", ".join(agents.LEARNERS)}; may be repeated.  [default: all]',
+      autocompletion=completion.among(agents.LEARNERS),
+    ),
+  ] = None,
+  updates: Annotated[
+    int, typer.Option(help='Updates of each measurement.')
+  ] = 300,
+  batch_size: Annotated[int, typer.Option(help='Rows of a batch.')] = 1024,
+  observations: Annotated[
+    int, typer.Option(help='Entries of an observation; catch has 50.')
+  ] = 50,
+  actions: Annotated[int, typer.Option(help='Number of actions.')] = 3,
+  rows: Annotated[
+    int, typer.Option(help='Transitions of the made-up log.')
+  ] = 20_000,
+  as_json: options.Json = False,
 ) -> None:
   """Measures the CPU time of an update of each learner, in three ways.
 
@@ -53,22 +61,34 @@ def learners(
   limits.count('--actions', actions, least=2, most=limits.ACTIONS)
   limits.count('--observations', observations, most=limits.OBSERVATIONS)
   for name, value, least in (
-      ('--batch-size', batch_size, 1), ('--rows', rows, 2)):
+    ('--batch-size', batch_size, 1),
+    ('--rows', rows, 2),
+  ):
     limits.count(
-        name, value, least=least,
-        most=limits.ENTRIES // max(observations, actions))
+      name,
+      value,
+      least=least,
+      most=limits.ENTRIES // max(observations, actions),
+    )
   wanted = method or list(agents.LEARNERS)
   for name in wanted:
     hints.require('method', name, agents.LEARNERS)
   runtime.start()
   from dfiv_ope.agents import costs as costs_lib
+
   log = costs_lib.make_log(rows, observations, actions)
   measured = costs_lib.measure_all(
-      wanted, log, updates=updates, batch_size=batch_size,
-      progress=console.progress)
+    wanted,
+    log,
+    updates=updates,
+    batch_size=batch_size,
+    progress=console.progress,
+  )
   if as_json:
-    console.say_json(json.dumps(
-        [dataclasses.asdict(cost) for cost in measured], indent=2))
+    console.say_json(
+      json.dumps([dataclasses.asdict(cost) for cost in measured], indent=2)
+    )
   else:
     from dfiv_ope.launch.reporting import cost_table
+
     cost_table.show(measured, batch_size)

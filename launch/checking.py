@@ -11,14 +11,20 @@ from dfiv_ope.launch import completion, console, options, runtime
 
 
 def check(
-    path: Annotated[pathlib.Path, typer.Argument(
-        help='Directory of a dataset, or a log to be imported.')],
-    policy: Annotated[str | None, typer.Option(
-        help='Also say how far a dataset overlaps with this policy, as '
-             '`evaluate` takes it.',
-        autocompletion=completion.policy)] = None,
-    columns: options.OfLog = options.OF_LOG,
-    as_json: options.Json = False,
+  path: Annotated[
+    pathlib.Path,
+    typer.Argument(help='Directory of a dataset, or a log to be imported.'),
+  ],
+  policy: Annotated[
+    str | None,
+    typer.Option(
+      help='Also say how far a dataset overlaps with this policy, as '
+      '`evaluate` takes it.',
+      autocompletion=completion.policy,
+    ),
+  ] = None,
+  columns: options.OfLog = options.OF_LOG,
+  as_json: options.Json = False,
 ) -> None:
   """Say what a dataset or a log holds, and whether it is sound.
 
@@ -32,20 +38,23 @@ def check(
     finding.require(path)
   if is_log and policy is not None:
     raise ValueError(
-        f'{path} is a log. Import it first; a policy is compared with a '
-        'dataset.')
+      f'{path} is a log. Import it first; a policy is compared with a dataset.'
+    )
   if not is_log and columns.given:
     raise ValueError(
-        f'{path} is a dataset, whose columns are known. The options are for '
-        'logs.')
+      f'{path} is a dataset, whose columns are known. The options are for logs.'
+    )
   runtime.start()
   from dfiv_ope.datasets import log_check, logs
   from dfiv_ope.launch.reporting import check_answer
+
   reader = logs.open_mapped(path, **columns.given) if is_log else None
   try:
     report = (
-        log_check.check_log(path, reader, progress=console.progress) if reader
-        else log_check.check_dataset(path, progress=console.progress))
+      log_check.check_log(path, reader, progress=console.progress)
+      if reader
+      else log_check.check_dataset(path, progress=console.progress)
+    )
   except (ValueError, OSError) as error:
     if not as_json:
       raise
@@ -67,5 +76,6 @@ def _overlap(path: pathlib.Path, policy: str) -> dict[str, Any]:
   """Returns how far the log tells what the policy would do."""
   from dfiv_ope.datasets import log as log_lib
   from dfiv_ope.evaluation import policy_overlap
+
   with console.progress('Comparing the policy with the log'):
     return policy_overlap.describe(log_lib.Log.open(path), policy)

@@ -6,18 +6,18 @@ from dfiv_ope.launch import console, options, runtime
 
 
 def compare(
-    dataset: options.Dataset,
-    policy: options.Policies = None,
-    out: options.Out = options.DEFAULT_OUT,
-    method: options.Methods = None,
-    seeds: options.Seeds = 3,
-    config: options.Preset = 'default',
-    settings: options.Settings = None,
-    truth: options.Truths = None,
-    initial: options.Initial = None,
-    trust_policy: options.TrustPolicy = False,
-    level: options.Level = 0.95,
-    as_json: options.Json = False,
+  dataset: options.Dataset,
+  policy: options.Policies = None,
+  out: options.Out = options.DEFAULT_OUT,
+  method: options.Methods = None,
+  seeds: options.Seeds = 3,
+  config: options.Preset = 'default',
+  settings: options.Settings = None,
+  truth: options.Truths = None,
+  initial: options.Initial = None,
+  trust_policy: options.TrustPolicy = False,
+  level: options.Level = 0.95,
+  as_json: options.Json = False,
 ) -> None:
   """Rank several policies by their values on one log.
 
@@ -31,12 +31,14 @@ def compare(
   methods = overrides.methods(method or ['lstd'], agents.NAMES, settings or [])
   from dfiv_ope.datasets import finding
   from dfiv_ope.policies import naming
+
   policies = naming.several(policy or [])
   truths = naming.truths(truth or [], list(policies))
   finding.require(dataset)
   naming.check(*policies.values())
-  wanted = [configured.configure(each.method, config, each.settings)
-            for each in methods]
+  wanted = [
+    configured.configure(each.method, config, each.settings) for each in methods
+  ]
   runtime.start(runtime.CORES)
   from dfiv_ope.datasets import spec as spec_lib
   from dfiv_ope.evaluation import comparison, interval_settings
@@ -44,14 +46,27 @@ def compare(
   from dfiv_ope.launch.experiments import plan as plan_lib
   from dfiv_ope.launch.experiments import store as store_lib
   from dfiv_ope.launch.reporting import policy_comparison
+
   metadata = spec_lib.read_metadata(dataset)
-  interval_settings.require([each.config for each in wanted],
-                            metadata.num_actions, rows=metadata.transitions)
-  asked = dict(zip(policies, inputs.on_log(
-      dataset, policies, trust_policy=trust_policy, initial=initial),
-      strict=True))
-  plan = [job for problem in asked.values()
-          for job in plan_lib.evaluation(problem, wanted, seeds=seeds)]
+  interval_settings.require(
+    [each.config for each in wanted],
+    metadata.num_actions,
+    rows=metadata.transitions,
+  )
+  asked = dict(
+    zip(
+      policies,
+      inputs.on_log(
+        dataset, policies, trust_policy=trust_policy, initial=initial
+      ),
+      strict=True,
+    )
+  )
+  plan = [
+    job
+    for problem in asked.values()
+    for job in plan_lib.evaluation(problem, wanted, seeds=seeds)
+  ]
   have = store_lib.Store(store_lib.Places(out))
   with have.exclusive():
     have.refuse_others(plan)
@@ -59,13 +74,18 @@ def compare(
     names = [name for name, problem in asked.items() if problem in todo]
     if names:
       with console.progress(
-          'Comparing', seeds * len(wanted) * len(names)) as update:
+        'Comparing', seeds * len(wanted) * len(names)
+      ) as update:
         for row in comparison.rows(
-            inputs.open_log(dataset, initial),
-            {name: ope_run.target(asked[name]) for name in names}, wanted,
-            seeds=seeds, progress=update,
-            command=lambda name, method, seed: command_line.remake(
-                jobs.of_method(asked[name], method, seed), have.places)):
+          inputs.open_log(dataset, initial),
+          {name: ope_run.target(asked[name]) for name in names},
+          wanted,
+          seeds=seeds,
+          progress=update,
+          command=lambda name, method, seed: command_line.remake(
+            jobs.of_method(asked[name], method, seed), have.places
+          ),
+        ):
           have.add(row)
     rows = have.told(plan, asked, truths)
   policy_comparison.answer(rows, out, level=level, as_json=as_json)

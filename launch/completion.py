@@ -22,11 +22,15 @@ def among(names: Iterable[str], *, commas: bool = False) -> Complete:
   names = tuple(names)
 
   def complete(incomplete: str) -> list[str]:
-    before, comma, last = incomplete.rpartition(',') if commas else (
-        '', '', incomplete)
+    before, comma, last = (
+      incomplete.rpartition(',') if commas else ('', '', incomplete)
+    )
     taken = before.split(',')
-    return [f'{before}{comma}{name}' for name in names
-            if name.startswith(last) and name not in taken]
+    return [
+      f'{before}{comma}{name}'
+      for name in names
+      if name.startswith(last) and name not in taken
+    ]
 
   return complete
 
@@ -51,6 +55,9 @@ def _paths(start: str) -> Sequence[str]:
     entries = sorted(folder.iterdir())
   except OSError:
     return []
-  paths = (f'{before}{slash}{each.name}{"/" if each.is_dir() else ""}'
-           for each in entries if not each.name.startswith('.'))
+  paths = (
+    f'{before}{slash}{each.name}{"/" if each.is_dir() else ""}'
+    for each in entries
+    if not each.name.startswith('.')
+  )
   return [path for path in paths if path.startswith(start)]

@@ -42,6 +42,7 @@ def _output() -> 'rich_console.Console':
   global _OUTPUT
   if _OUTPUT is None:
     from rich import console as rich_console
+
     _OUTPUT = rich_console.Console()
   return _OUTPUT
 
@@ -50,6 +51,7 @@ def _notes() -> 'rich_console.Console':
   global _NOTES
   if _NOTES is None:
     from rich import console as rich_console
+
     _NOTES = rich_console.Console(stderr=True)
   return _NOTES
 
@@ -73,17 +75,21 @@ def note(text: object) -> None:
 
 
 def _print(
-    console: 'rich_console.Console', *parts: 'str | tuple[str, str]') -> None:
+  console: 'rich_console.Console', *parts: 'str | tuple[str, str]'
+) -> None:
   """Prints a line of texts, and of texts with their styles."""
   from rich import text as rich_text
+
   console.print(
-      rich_text.Text.assemble(*parts), highlight=False, soft_wrap=True)
+    rich_text.Text.assemble(*parts), highlight=False, soft_wrap=True
+  )
 
 
 def say_json(text: str) -> None:
   """Prints JSON in ASCII, whole, so that programs can read it."""
   ascii_only = re.sub(
-      '[^\n -\x7f]', lambda found: json.dumps(found[0])[1:-1], text)
+    '[^\n -\x7f]', lambda found: json.dumps(found[0])[1:-1], text
+  )
   _print(_output(), ascii_only.replace('\x7f', r'\u007f').rstrip('\n'))
 
 
@@ -106,8 +112,7 @@ def fail(sentence: object, *, details: Iterable[object] = ()) -> None:
 class Table:
   """A table whose title, names and cells are texts."""
 
-  def __init__(
-      self, title: str = '', *, caption: str = '', boxed: bool = True):
+  def __init__(self, title: str = '', *, caption: str = '', boxed: bool = True):
     """Makes an empty table.
 
     Args:
@@ -117,28 +122,49 @@ class Table:
     """
     from rich import box
     from rich import table as rich_table
-    style = {} if boxed else {
-        'box': box.SIMPLE, 'padding': (0, 1, 0, 0), 'title_justify': 'left',
-        'caption_justify': 'left'}
+
+    style = (
+      {}
+      if boxed
+      else {
+        'box': box.SIMPLE,
+        'padding': (0, 1, 0, 0),
+        'title_justify': 'left',
+        'caption_justify': 'left',
+      }
+    )
     self._table = rich_table.Table(
-        title=_lines(title, 'table.title'),
-        caption=_lines(caption, 'table.caption'), **style)  # type: ignore[arg-type]
+      title=_lines(title, 'table.title'),
+      caption=_lines(caption, 'table.caption'),
+      **style,
+    )  # type: ignore[arg-type]
 
   def add_column(
-      self, name: str, *, justify: Literal['left', 'right'] = 'left',
-      no_wrap: bool = False, min_width: int | None = None) -> None:
+    self,
+    name: str,
+    *,
+    justify: Literal['left', 'right'] = 'left',
+    no_wrap: bool = False,
+    min_width: int | None = None,
+  ) -> None:
     """Adds a column."""
     from rich import text as rich_text
+
     self._table.add_column(
-        rich_text.Text(visible_text.line(name)), justify=justify,
-        no_wrap=no_wrap, min_width=min_width,
-        overflow='fold')  # half of a number is another number
+      rich_text.Text(visible_text.line(name)),
+      justify=justify,
+      no_wrap=no_wrap,
+      min_width=min_width,
+      overflow='fold',
+    )  # half of a number is another number
 
   def add_row(self, *cells: str) -> None:
     """Adds a row, a cell for each column."""
     from rich import text as rich_text
-    self._table.add_row(*(
-        rich_text.Text(visible_text.line(cell)) for cell in cells))
+
+    self._table.add_row(
+      *(rich_text.Text(visible_text.line(cell)) for cell in cells)
+    )
 
   def show(self) -> None:
     """Prints the table as a result."""
@@ -150,28 +176,36 @@ def _lines(text: str, style: str) -> 'rich_text.Text | None':
   if not text:
     return None
   from rich import text as rich_text
+
   return rich_text.Text(
-      '\n'.join(map(visible_text.line, text.split('\n'))), style=style)
+    '\n'.join(map(visible_text.line, text.split('\n'))), style=style
+  )
 
 
 def card(title: str, rows: list[tuple[str, str]]) -> None:
   """Prints names and values below a title."""
   from rich import table as rich_table
   from rich import text as rich_text
+
   table = rich_table.Table(
-      title=_lines(title, 'table.title'), title_justify='left',
-      show_header=False, box=None, padding=(0, 2, 0, 0))
+    title=_lines(title, 'table.title'),
+    title_justify='left',
+    show_header=False,
+    box=None,
+    padding=(0, 2, 0, 0),
+  )
   table.add_column(style='bold', no_wrap=True)
   table.add_column(overflow='fold')
   for name, value in rows:
-    table.add_row(*(
-        rich_text.Text(visible_text.line(each)) for each in (name, value)))
+    table.add_row(
+      *(rich_text.Text(visible_text.line(each)) for each in (name, value))
+    )
   _output().print(table, highlight=False)
 
 
 @contextlib.contextmanager
 def progress(
-    title: str, total: float | None = None
+  title: str, total: float | None = None
 ) -> Iterator[Callable[..., None]]:
   """Shows a progress bar on a terminal and a few log lines elsewhere.
 
@@ -191,17 +225,20 @@ def progress(
     yield _log_lines(title, total)
     return
   from rich import progress as rich_progress
+
   with rich_progress.Progress(
-      rich_progress.TextColumn(
-          '{task.description}', style='bold', markup=False),
-      rich_progress.BarColumn(), rich_progress.TaskProgressColumn(),
-      rich_progress.TimeRemainingColumn(),
-      rich_progress.TextColumn('{task.fields[note]}', markup=False),
-      console=_notes()) as bar:
+    rich_progress.TextColumn('{task.description}', style='bold', markup=False),
+    rich_progress.BarColumn(),
+    rich_progress.TaskProgressColumn(),
+    rich_progress.TimeRemainingColumn(),
+    rich_progress.TextColumn('{task.fields[note]}', markup=False),
+    console=_notes(),
+  ) as bar:
     task = bar.add_task(visible_text.line(title), total=total, note='')
     yield lambda done, note='': bar.update(
-        task, completed=done, note=visible_text.line(note))
-    bar.update(task, total=total or 1., completed=total or 1.)
+      task, completed=done, note=visible_text.line(note)
+    )
+    bar.update(task, total=total or 1.0, completed=total or 1.0)
 
 
 def _log_lines(title: str, total: float | None) -> Callable[..., None]:
@@ -209,7 +246,7 @@ def _log_lines(title: str, total: float | None) -> Callable[..., None]:
 
   def update(done: float, words: str = '') -> None:
     nonlocal shown
-    share = min(done / total, 1.) if total else 0.
+    share = min(done / total, 1.0) if total else 0.0
     if int(_LOG_LINES * share) > shown:
       shown = int(_LOG_LINES * share)
       note(f'{title}: {100 * share:.0f} % {words}'.rstrip())

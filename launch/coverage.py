@@ -11,16 +11,20 @@ from dfiv_ope.launch import options
 
 
 def coverage(
-    dataset: Annotated[pathlib.Path, typer.Argument(
-        help='A dataset of `dataset make`: new logs are made as it was.',
-        metavar='DATASET')],
-    out: options.Out,
-    method: options.Methods = None,
-    logs: Annotated[int, typer.Option(help='New logs to draw.', min=1)] = 40,
-    seeds: options.Seeds = 3,
-    level: options.Level = 0.95,
-    settings: options.Settings = None,
-    running: options.Running = options.RUNNING,
+  dataset: Annotated[
+    pathlib.Path,
+    typer.Argument(
+      help='A dataset of `dataset make`: new logs are made as it was.',
+      metavar='DATASET',
+    ),
+  ],
+  out: options.Out,
+  method: options.Methods = None,
+  logs: Annotated[int, typer.Option(help='New logs to draw.', min=1)] = 40,
+  seeds: options.Seeds = 3,
+  level: options.Level = 0.95,
+  settings: options.Settings = None,
+  running: options.Running = options.RUNNING,
 ) -> None:
   """Counts how often the intervals of `evaluate` hold the true value.
 
@@ -34,16 +38,27 @@ def coverage(
   asked = overrides.methods(method or ['lstd'], agents.NAMES, settings or [])
   limits.count('--logs', logs, most=limits.LOGS)
   from dfiv_ope.datasets import finding
+
   finding.require(dataset)
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan
   from dfiv_ope.launch.reporting import coverage as coverage_table
+
   where = runner.executor(running.workers or 1, running.ray)
   planned = plan.coverage(
-      dataset.resolve() if running.ray else dataset,
-      [configured.configure(each.method, settings=each.settings)
-       for each in asked], logs=logs, seeds=seeds, level=level)
+    dataset.resolve() if running.ray else dataset,
+    [
+      configured.configure(each.method, settings=each.settings)
+      for each in asked
+    ],
+    logs=logs,
+    seeds=seeds,
+    level=level,
+  )
   runner.answer(
-      runner.carry_out(planned, out, where, title='Logs'), out,
-      show=coverage_table.show, data=coverage_table.data,
-      as_json=running.as_json)
+    runner.carry_out(planned, out, where, title='Logs'),
+    out,
+    show=coverage_table.show,
+    data=coverage_table.data,
+    as_json=running.as_json,
+  )

@@ -22,29 +22,45 @@ _CANDIDATES = tuple(name for name in agents.LEARNERS if name != 'deepiv')
 
 
 def evaluate(
-    dataset: options.Dataset,
-    out: options.Out = options.DEFAULT_OUT,
-    method: options.Methods = None,
-    seeds: options.Seeds = 3,
-    config: options.Preset = 'default',
-    settings: options.Settings = None,
-    policy: options.Policies = None,
-    truth: options.Truths = None,
-    initial: options.Initial = None,
-    trust_policy: options.TrustPolicy = False,
-    all_columns: Annotated[bool, typer.Option(
-        '--all-columns', help='Keep observations that neither the policy nor '
-        'the steps of the log depend on; they are left out otherwise, and the '
-        'answer says which.')] = False,
-    level: options.Level = 0.95,
-    target_epsilon: Annotated[float, typer.Option(
-        help='Evaluate the policy of the dataset with this probability of a '
-             'uniform action. The epsilon of the dataset gives the behaviour '
-             'policy.', min=0., max=1.)] = 0.,
-    truth_episodes: Annotated[int, typer.Option(
-        help='With --target-epsilon, simulate at most as many episodes for '
-             'the true value.', min=2)] = 40_000,
-    running: options.Running = options.RUNNING,
+  dataset: options.Dataset,
+  out: options.Out = options.DEFAULT_OUT,
+  method: options.Methods = None,
+  seeds: options.Seeds = 3,
+  config: options.Preset = 'default',
+  settings: options.Settings = None,
+  policy: options.Policies = None,
+  truth: options.Truths = None,
+  initial: options.Initial = None,
+  trust_policy: options.TrustPolicy = False,
+  all_columns: Annotated[
+    bool,
+    typer.Option(
+      '--all-columns',
+      help='Keep observations that neither the policy nor '
+      'the steps of the log depend on; they are left out otherwise, and the '
+      'answer says which.',
+    ),
+  ] = False,
+  level: options.Level = 0.95,
+  target_epsilon: Annotated[
+    float,
+    typer.Option(
+      help='Evaluate the policy of the dataset with this probability of a '
+      'uniform action. The epsilon of the dataset gives the behaviour '
+      'policy.',
+      min=0.0,
+      max=1.0,
+    ),
+  ] = 0.0,
+  truth_episodes: Annotated[
+    int,
+    typer.Option(
+      help='With --target-epsilon, simulate at most as many episodes for '
+      'the true value.',
+      min=2,
+    ),
+  ] = 40_000,
+  running: options.Running = options.RUNNING,
 ) -> None:
   """Estimate the value of a policy from a log, with a confidence interval.
 
@@ -64,38 +80,50 @@ def evaluate(
   """
   limits.share('--target-epsilon', target_epsilon)
   limits.count(
-      '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES)
+    '--truth-episodes', truth_episodes, least=2, most=limits.TRUTH_EPISODES
+  )
   asked = _methods(method or [], settings or [])
   from dfiv_ope.datasets import finding
   from dfiv_ope.policies import naming
+
   policies = naming.named(policy or [])
   truths = naming.truths(truth or [], list(policies))
   if policies and target_epsilon:
-    raise ValueError('--target-epsilon changes the policy of a dataset, so it '
-                     'cannot go with --policy.')
+    raise ValueError(
+      '--target-epsilon changes the policy of a dataset, so it '
+      'cannot go with --policy.'
+    )
   if initial and not policies:
     raise ValueError('--initial goes with --policy: name the target policy.')
   finding.require(dataset)
   naming.check(*policies.values())
-  wanted = [configured.configure(each.method, config, each.settings)
-            for each in asked]
+  wanted = [
+    configured.configure(each.method, config, each.settings) for each in asked
+  ]
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.launch.experiments import plan as plan_lib
   from dfiv_ope.launch.experiments import store as store_lib
   from dfiv_ope.launch.reporting import summary_table
+
   where = runner.executor(running.workers or 1, running.ray)
   if not method:
     console.note(
-        f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
-        f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
-        'all, or auto to select one.')
+      f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
+      f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
+      'all, or auto to select one.'
+    )
   auto = options.AUTO in (method or [])
   problems = _problems(
-      dataset.resolve() if running.ray else dataset, policies, wanted,
-      trust_policy=trust_policy, all_columns=all_columns,
-      target_epsilon=target_epsilon, truth_episodes=truth_episodes,
-      initial=initial)
+    dataset.resolve() if running.ray else dataset,
+    policies,
+    wanted,
+    trust_policy=trust_policy,
+    all_columns=all_columns,
+    target_epsilon=target_epsilon,
+    truth_episodes=truth_episodes,
+    initial=initial,
+  )
   have = store_lib.Store(store_lib.Places(out))
   with have.exclusive():
     planned, choices = [], []
@@ -108,18 +136,30 @@ def evaluate(
         choices.append(scores)
       planned += plan_lib.evaluation(problem, chosen, seeds=seeds)
     finished = runner.run(planned, have, where, title='Evaluating')
-    finished = dataclasses.replace(finished, rows=have.told(planned, {
-        name: each for name, each in zip(policies, problems, strict=False)
-        if isinstance(each, inputs.OnLog)}, truths))
+    finished = dataclasses.replace(
+      finished,
+      rows=have.told(
+        planned,
+        {
+          name: each
+          for name, each in zip(policies, problems, strict=False)
+          if isinstance(each, inputs.OnLog)
+        },
+        truths,
+      ),
+    )
   runner.answer(
-      finished, out, show=lambda found: summary_table.print_table(
-          found, level=level, choices=choices),
-      data=lambda found: summary_table.data(
-          found, level=level, choices=choices), as_json=running.as_json)
+    finished,
+    out,
+    show=lambda found: summary_table.print_table(
+      found, level=level, choices=choices
+    ),
+    data=lambda found: summary_table.data(found, level=level, choices=choices),
+    as_json=running.as_json,
+  )
 
 
-def _methods(
-    method: list[str], settings: list[str]) -> list[overrides.Wanted]:
+def _methods(method: list[str], settings: list[str]) -> list[overrides.Wanted]:
   """Returns the methods that are asked for, with their changes.
 
   Raises:
@@ -128,19 +168,26 @@ def _methods(
   auto = options.AUTO in method
   named = [name for name in method if name != options.AUTO]
   asked = overrides.methods(
-      named or (_CANDIDATES if auto else _DEFAULT), agents.NAMES, settings)
+    named or (_CANDIDATES if auto else _DEFAULT), agents.NAMES, settings
+  )
   if auto and len(asked) == 1:
     raise ValueError(
-        'auto chooses between methods. Name at least two others beside it, '
-        'such as --method auto --method lstd --method kiv, or none.')
+      'auto chooses between methods. Name at least two others beside it, '
+      'such as --method auto --method lstd --method kiv, or none.'
+    )
   return asked
 
 
 def _problems(
-    dataset: pathlib.Path, policies: dict[str, str],
-    wanted: list[configured.Configured], *, trust_policy: bool,
-    all_columns: bool, target_epsilon: float, truth_episodes: int,
-    initial: pathlib.Path | None,
+  dataset: pathlib.Path,
+  policies: dict[str, str],
+  wanted: list[configured.Configured],
+  *,
+  trust_policy: bool,
+  all_columns: bool,
+  target_epsilon: float,
+  truth_episodes: int,
+  initial: pathlib.Path | None,
 ) -> list['inputs.Simulated | inputs.OnLog']:
   """Returns what is asked of the dataset.
 
@@ -152,28 +199,44 @@ def _problems(
   from dfiv_ope.evaluation import interval_settings
   from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.policies import naming
+
   metadata = spec_lib.read_metadata(dataset)
   interval_settings.require(
-      [each.config for each in wanted], metadata.num_actions,
-      rows=metadata.transitions)
+    [each.config for each in wanted],
+    metadata.num_actions,
+    rows=metadata.transitions,
+  )
   if policies:
-    return list(inputs.on_log(
-        dataset, policies, trust_policy=trust_policy, initial=initial,
-        all_columns=all_columns))
+    return list(
+      inputs.on_log(
+        dataset,
+        policies,
+        trust_policy=trust_policy,
+        initial=initial,
+        all_columns=all_columns,
+      )
+    )
   if metadata.policy is None or metadata.truth is None:
     raise ValueError(
-        f'{dataset} is an imported log without a target policy. Name one '
-        f'with --policy. {naming.CHOICES}')
-  return [inputs.Simulated(
-      dataset=dataset, target_epsilon=target_epsilon,
-      truth_episodes=truth_episodes, trust_policy=trust_policy,
-      all_columns=all_columns)]
+      f'{dataset} is an imported log without a target policy. Name one '
+      f'with --policy. {naming.CHOICES}'
+    )
+  return [
+    inputs.Simulated(
+      dataset=dataset,
+      target_epsilon=target_epsilon,
+      truth_episodes=truth_episodes,
+      trust_policy=trust_policy,
+      all_columns=all_columns,
+    )
+  ]
 
 
 def _tournament(
-    problem: 'inputs.Simulated | inputs.OnLog',
-    wanted: list[configured.Configured],
-    have: 'store.Store', where: 'runner.Executor',
+  problem: 'inputs.Simulated | inputs.OnLog',
+  wanted: list[configured.Configured],
+  have: 'store.Store',
+  where: 'runner.Executor',
 ) -> tuple[list[configured.Configured], list['rows.Row']]:
   """Returns the candidate that the tournament prefers, and the scores of all.
 
@@ -182,17 +245,20 @@ def _tournament(
   """
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan as plan_lib
+
   finished = runner.run(
-      [plan_lib.choice(problem, wanted)], have, where, title='Choosing')
+    [plan_lib.choice(problem, wanted)], have, where, title='Choosing'
+  )
   if finished.summary.failed:
     raise ValueError(next(iter(finished.summary.failed.values())))
   return _chosen(wanted, finished.rows), finished.rows
 
 
 def _least_error(
-    problem: 'inputs.Simulated | inputs.OnLog',
-    wanted: list[configured.Configured],
-    have: 'store.Store', where: 'runner.Executor',
+  problem: 'inputs.Simulated | inputs.OnLog',
+  wanted: list[configured.Configured],
+  have: 'store.Store',
+  where: 'runner.Executor',
 ) -> tuple[list[configured.Configured], list['rows.Row']]:
   """Returns the candidate of the least estimated error, and that of all.
 
@@ -202,19 +268,24 @@ def _least_error(
   from dfiv_ope.evaluation import error_selection, result_rows
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan as plan_lib
+
   finished = runner.run(
-      plan_lib.evaluation(problem, wanted, seeds=1), have, where,
-      title='Choosing')
+    plan_lib.evaluation(problem, wanted, seeds=1), have, where, title='Choosing'
+  )
   runner.refuse_failures(finished.summary)
   scores = error_selection.judge(
-      [row for row in finished.rows if row.method != result_rows.LOG])
+    [row for row in finished.rows if row.method != result_rows.LOG]
+  )
   return _chosen(wanted, scores), scores
 
 
 def _chosen(
-    wanted: list[configured.Configured], scores: list['rows.Row'],
+  wanted: list[configured.Configured], scores: list['rows.Row']
 ) -> list[configured.Configured]:
   """Returns the candidate whose row says that it was chosen."""
   best = next(row for row in scores if row.metrics.get('chosen'))
-  return [each for each in wanted if (best.method, best.config) == (
-      each.method, each.encoded)]
+  return [
+    each
+    for each in wanted
+    if (best.method, best.config) == (each.method, each.encoded)
+  ]

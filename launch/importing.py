@@ -10,14 +10,21 @@ from dfiv_ope.launch import completion, console, options, runtime
 
 
 def import_log(
-    log: Annotated[pathlib.Path, typer.Argument(
-        help='A log file, or a directory for Minari and RLDS.',
-        metavar='LOG')],
-    out: Annotated[pathlib.Path, typer.Option(help='A new directory.')],
-    columns: options.OfLog = options.OF_LOG,
-    discount: Annotated[float, typer.Option(
-        help='Discount of the value that is asked for; 1 if all episodes '
-        'terminate.')] = 0.99,
+  log: Annotated[
+    pathlib.Path,
+    typer.Argument(
+      help='A log file, or a directory for Minari and RLDS.', metavar='LOG'
+    ),
+  ],
+  out: Annotated[pathlib.Path, typer.Option(help='A new directory.')],
+  columns: options.OfLog = options.OF_LOG,
+  discount: Annotated[
+    float,
+    typer.Option(
+      help='Discount of the value that is asked for; 1 if all episodes '
+      'terminate.'
+    ),
+  ] = 0.99,
 ) -> None:
   """Make a dataset of your own log: CSV, Parquet, npz, Minari, RLDS.
 
@@ -29,23 +36,34 @@ def import_log(
   """
   runtime.start()
   from dfiv_ope.datasets import card, importing, logs
+
   reader = logs.open_mapped(log, **columns.given)
   importing.build(
-      reader, out, discount=discount, progress=console.progress,
-      request={'log': str(log), 'actions': columns.actions})
+    reader,
+    out,
+    discount=discount,
+    progress=console.progress,
+    request={'log': str(log), 'actions': columns.actions},
+  )
   for note in reader.notes():
     console.note(note)
   console.card(f'Dataset {out}', card.of(out))
 
 
 def export_log(
-    path: options.Dataset,
-    out: Annotated[pathlib.Path, typer.Option(
-        help='A new file; a new directory for Minari.')],
-    format_name: Annotated[str | None, typer.Option(
-        '--format', help='csv, parquet, npz or minari; without it, told by the '
-        'name of --out.', autocompletion=completion.among(
-            ('csv', 'parquet', 'npz', 'minari')))] = None,
+  path: options.Dataset,
+  out: Annotated[
+    pathlib.Path, typer.Option(help='A new file; a new directory for Minari.')
+  ],
+  format_name: Annotated[
+    str | None,
+    typer.Option(
+      '--format',
+      help='csv, parquet, npz or minari; without it, told by the '
+      'name of --out.',
+      autocompletion=completion.among(('csv', 'parquet', 'npz', 'minari')),
+    ),
+  ] = None,
 ) -> None:
   """Write a dataset as CSV, Parquet, npz or for Minari.
 
@@ -56,6 +74,7 @@ def export_log(
   finding.require(path)
   runtime.start()
   from dfiv_ope.datasets import exporting, reading
+
   found = format_name or exporting.told(out)
   with console.progress('Exporting'):
     dataset = reading.open_dataset(path)

@@ -36,10 +36,11 @@ from dfiv_ope.launch import (
 _NAME = 'dfiv-ope'
 
 app = typer.Typer(
-    name=_NAME,
-    no_args_is_help=True,
-    context_settings={'help_option_names': ['-h', '--help']},
-    pretty_exceptions_enable=False)
+  name=_NAME,
+  no_args_is_help=True,
+  context_settings={'help_option_names': ['-h', '--help']},
+  pretty_exceptions_enable=False,
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -50,10 +51,16 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _start(
-    version: Annotated[bool, typer.Option(
-        '--version', help='Print the version and exit.', is_eager=True,
-        callback=_print_version)] = False,
-    quiet: once.Quiet = False,
+  version: Annotated[
+    bool,
+    typer.Option(
+      '--version',
+      help='Print the version and exit.',
+      is_eager=True,
+      callback=_print_version,
+    ),
+  ] = False,
+  quiet: once.Quiet = False,
 ) -> None:
   """Says what a policy is worth from a log alone."""
   if quiet:
@@ -61,7 +68,8 @@ def _start(
 
 
 def _add_group(
-    name: str, words: str, commands: dict[str, Callable[..., None]]) -> None:
+  name: str, words: str, commands: dict[str, Callable[..., None]]
+) -> None:
   """Adds commands of one kind, under one name."""
   group = typer.Typer(help=words, no_args_is_help=True)
   for each, function in commands.items():
@@ -75,26 +83,54 @@ app.command()(sweep.sweep)
 app.command()(methods.methods)
 app.command()(methods.guide)
 _add_group('policy', 'Train target policies.', {'train': policy.train})
-_add_group('dataset', 'Make and inspect offline datasets.', {
-    'import': importing.import_log, 'export': importing.export_log,
-    'check': checking.check, 'make': dataset.make, 'show': dataset.show,
-    'serve': dataset.serve})
 _add_group(
-    'iv',
-    'Instrumental-variable regression, on your table and on benchmarks.', {
-        'fit': iv_fit.fit, 'predict': iv_fit.predict, 'demand': iv.demand,
-        'dsprites': iv.dsprites, 'demand-mnist': iv.demand_mnist,
-        'mnist': iv.mnist, 'suite': iv.suite})
+  'dataset',
+  'Make and inspect offline datasets.',
+  {
+    'import': importing.import_log,
+    'export': importing.export_log,
+    'check': checking.check,
+    'make': dataset.make,
+    'show': dataset.show,
+    'serve': dataset.serve,
+  },
+)
+_add_group(
+  'iv',
+  'Instrumental-variable regression, on your table and on benchmarks.',
+  {
+    'fit': iv_fit.fit,
+    'predict': iv_fit.predict,
+    'demand': iv.demand,
+    'dsprites': iv.dsprites,
+    'demand-mnist': iv.demand_mnist,
+    'mnist': iv.mnist,
+    'suite': iv.suite,
+  },
+)
 app.command()(report.report)
-_add_group('reproduce', 'Run the experiments of the paper.', {
-    'ope': reproduce.ope, 'control': reproduce.control,
-    'suite': reproduce.suite, 'dsprites': reproduce.dsprites,
-    'demand-mnist': reproduce.demand_mnist, 'mnist': reproduce.mnist,
-    'instability': reproduce.instability})
 _add_group(
-    'benchmark', 'What the learners cost, and whether intervals hold.', {
-        'coverage': coverage.coverage, 'invariance': benchmark.invariance,
-        'learners': benchmark.learners})
+  'reproduce',
+  'Run the experiments of the paper.',
+  {
+    'ope': reproduce.ope,
+    'control': reproduce.control,
+    'suite': reproduce.suite,
+    'dsprites': reproduce.dsprites,
+    'demand-mnist': reproduce.demand_mnist,
+    'mnist': reproduce.mnist,
+    'instability': reproduce.instability,
+  },
+)
+_add_group(
+  'benchmark',
+  'What the learners cost, and whether intervals hold.',
+  {
+    'coverage': coverage.coverage,
+    'invariance': benchmark.invariance,
+    'learners': benchmark.learners,
+  },
+)
 once.require(app)
 
 # Set to see where an error comes from.

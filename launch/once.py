@@ -15,9 +15,15 @@ from typer import core
 
 from dfiv_ope.launch import console
 
-Quiet = Annotated[bool, typer.Option(
-    '--quiet', '-q', help='Print results and errors only: no notes about the '
-    'work, no progress bars.')]
+Quiet = Annotated[
+  bool,
+  typer.Option(
+    '--quiet',
+    '-q',
+    help='Print results and errors only: no notes about the '
+    'work, no progress bars.',
+  ),
+]
 
 
 class Command(core.TyperCommand):
@@ -31,12 +37,16 @@ class Command(core.TyperCommand):
     """
     _, _, given = self.make_parser(ctx).parse_args(args=list(args))
     for option, times in collections.Counter(given).items():
-      if times > 1 and isinstance(option, core.TyperOption) and not (
-          option.multiple or option.is_flag or ctx.resilient_parsing):
+      if (
+        times > 1
+        and isinstance(option, core.TyperOption)
+        and not (option.multiple or option.is_flag or ctx.resilient_parsing)
+      ):
         name = max(option.opts, key=len)
         raise ValueError(
-            f'{name} was given {times} times, but takes one value. Leave out '
-            'all but one, or run the command once for each.')
+          f'{name} was given {times} times, but takes one value. Leave out '
+          'all but one, or run the command once for each.'
+        )
     rest: list[str] = super().parse_args(ctx, args)
     return rest
 
@@ -62,11 +72,15 @@ def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
       console.be_quiet()
     for name, fields in groups.items():
       given[name] = function.__annotations__[name](
-          **{field: given.pop(field) for field in fields})
+        **{field: given.pop(field) for field in fields}
+      )
     return function(**given)
 
-  options.append(inspect.Parameter(
-      'quiet', inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet))
+  options.append(
+    inspect.Parameter(
+      'quiet', inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet
+    )
+  )
   run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
   run.__annotations__ = {each.name: each.annotation for each in options}
   return run

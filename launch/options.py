@@ -44,115 +44,229 @@ def _count(name: str, *, most: int) -> Callable[[Any], Any]:
 
 def one_of(kind: str, names: tuple[str, ...]) -> dict[str, Any]:
   """Returns how an option completes some names and refuses all others."""
-  return {'callback': _checked(lambda name: hints.require(kind, name, names)),
-          'autocompletion': completion.among(names)}
+  return {
+    'callback': _checked(lambda name: hints.require(kind, name, names)),
+    'autocompletion': completion.among(names),
+  }
 
 
-Out = Annotated[pathlib.Path, typer.Option(
-    '--out', help='Run directory: result rows are written here, and a run '
-    'that has its row here is not run again.', metavar='DIR')]
+Out = Annotated[
+  pathlib.Path,
+  typer.Option(
+    '--out',
+    help='Run directory: result rows are written here, and a run '
+    'that has its row here is not run again.',
+    metavar='DIR',
+  ),
+]
 
-Dataset = Annotated[pathlib.Path, typer.Argument(
-    help='Directory of a dataset.', metavar='DATASET')]
+Dataset = Annotated[
+  pathlib.Path,
+  typer.Argument(help='Directory of a dataset.', metavar='DATASET'),
+]
 
-Methods = Annotated[list[str] | None, typer.Option(
-    '--method', help=f'Estimator: {", ".join(agents.NAMES)}, or all; may be '
+Methods = Annotated[
+  list[str] | None,
+  typer.Option(
+    '--method',
+    help=f'Estimator: {", ".join(agents.NAMES)}, or all; may be '
     f'repeated. {overrides.SYNTAX}. auto selects one by held-out episodes, '
-    'among those that are named beside it.', metavar='METHOD',
-    autocompletion=completion.among((*agents.NAMES, ALL, AUTO)))]
+    'among those that are named beside it.',
+    metavar='METHOD',
+    autocompletion=completion.among((*agents.NAMES, ALL, AUTO)),
+  ),
+]
 
-IVMethods = Annotated[list[str] | None, typer.Option(
-    '--method', help=f'Estimator: {", ".join(iv_methods.NAMES)}, or all; may '
-    f'be repeated. {overrides.SYNTAX}.', metavar='METHOD',
-    autocompletion=completion.among((*iv_methods.NAMES, ALL)))]
+IVMethods = Annotated[
+  list[str] | None,
+  typer.Option(
+    '--method',
+    help=f'Estimator: {", ".join(iv_methods.NAMES)}, or all; may '
+    f'be repeated. {overrides.SYNTAX}.',
+    metavar='METHOD',
+    autocompletion=completion.among((*iv_methods.NAMES, ALL)),
+  ),
+]
 
-Seeds = Annotated[int, typer.Option(
-    '--seeds', help='Number of seeds (0, 1, 2, ...): each method is run once '
-    'per seed, and its estimates are averaged.', metavar='N',
-    callback=_count('--seeds', most=limits.SEEDS))]
+Seeds = Annotated[
+  int,
+  typer.Option(
+    '--seeds',
+    help='Number of seeds (0, 1, 2, ...): each method is run once '
+    'per seed, and its estimates are averaged.',
+    metavar='N',
+    callback=_count('--seeds', most=limits.SEEDS),
+  ),
+]
 
-Preset = Annotated[str, typer.Option(
-    '--config', help="default: tuned by held-out losses; paper: the paper's "
-    'networks and hyper-parameters.', metavar='|'.join(PRESETS),
-    **one_of('config', PRESETS))]
+Preset = Annotated[
+  str,
+  typer.Option(
+    '--config',
+    help="default: tuned by held-out losses; paper: the paper's "
+    'networks and hyper-parameters.',
+    metavar='|'.join(PRESETS),
+    **one_of('config', PRESETS),
+  ),
+]
 
-Settings = Annotated[list[str] | None, typer.Option(
-    '--set', help="Changes one hyper-parameter of the method's config; may be "
+Settings = Annotated[
+  list[str] | None,
+  typer.Option(
+    '--set',
+    help="Changes one hyper-parameter of the method's config; may be "
     'repeated. A wrong name answers with all there are.',
-    metavar='NAME=VALUE')]
+    metavar='NAME=VALUE',
+  ),
+]
 
-Policies = Annotated[list[str] | None, typer.Option(
-    '--policy', help='Target policy: a directory with a SavedModel, an .onnx '
+Policies = Annotated[
+  list[str] | None,
+  typer.Option(
+    '--policy',
+    help='Target policy: a directory with a SavedModel, an .onnx '
     'file, a Python function as package.module:function, uniform, '
     'behaviour-clone, or columns (target probabilities in the log). May be '
     'repeated, and NAME=SPEC says what tables call it. Without it the target '
-    'policy of the dataset.', metavar='[NAME=]SPEC',
-    autocompletion=completion.policy)]
+    'policy of the dataset.',
+    metavar='[NAME=]SPEC',
+    autocompletion=completion.policy,
+  ),
+]
 
-Truths = Annotated[list[str] | None, typer.Option(
-    '--truth', help='Known value of a policy, for errors and ranks; may be '
-    'repeated. VALUE alone is for one policy.', metavar='[NAME=]VALUE')]
+Truths = Annotated[
+  list[str] | None,
+  typer.Option(
+    '--truth',
+    help='Known value of a policy, for errors and ranks; may be '
+    'repeated. VALUE alone is for one policy.',
+    metavar='[NAME=]VALUE',
+  ),
+]
 
-Initial = Annotated[pathlib.Path | None, typer.Option(
-    '--initial', help='Start states, in a CSV, Parquet or npz with the columns '
-    'of the observations: the value is the mean over them.', metavar='FILE')]
+Initial = Annotated[
+  pathlib.Path | None,
+  typer.Option(
+    '--initial',
+    help='Start states, in a CSV, Parquet or npz with the columns '
+    'of the observations: the value is the mean over them.',
+    metavar='FILE',
+  ),
+]
 
-TrustPolicy = Annotated[bool, typer.Option(
-    '--trust-policy', help='Load a SavedModel even if its operations may do '
-    'more than compute, such as read or write files.')]
+TrustPolicy = Annotated[
+  bool,
+  typer.Option(
+    '--trust-policy',
+    help='Load a SavedModel even if its operations may do '
+    'more than compute, such as read or write files.',
+  ),
+]
 
-Workers = Annotated[int | None, typer.Option(
-    '--workers', help='Processes at the same time. Without it: one for each '
+Workers = Annotated[
+  int | None,
+  typer.Option(
+    '--workers',
+    help='Processes at the same time. Without it: one for each '
     'core in sweeps and reproductions, one elsewhere.',
-    metavar='N', callback=_count('--workers', most=limits.JOBS))]
+    metavar='N',
+    callback=_count('--workers', most=limits.JOBS),
+  ),
+]
 
-Ray = Annotated[str | None, typer.Option(
-    '--ray', help='Run on this Ray cluster, or on one of this machine with '
+Ray = Annotated[
+  str | None,
+  typer.Option(
+    '--ray',
+    help='Run on this Ray cluster, or on one of this machine with '
     'local. --out must be a directory that all nodes share.',
-    metavar='HOST:PORT')]
+    metavar='HOST:PORT',
+  ),
+]
 
-DryRun = Annotated[bool, typer.Option(
-    '--dry-run', help='Only list what would be run and what is there already.',
-)]
+DryRun = Annotated[
+  bool,
+  typer.Option(
+    '--dry-run', help='Only list what would be run and what is there already.'
+  ),
+]
 
-Json = Annotated[bool, typer.Option(
-    '--json', help='Print JSON, and nothing else, to standard output.')]
+Json = Annotated[
+  bool,
+  typer.Option(
+    '--json', help='Print JSON, and nothing else, to standard output.'
+  ),
+]
 
-Level = Annotated[float, typer.Option(
-    '--level', '--interval', help='Confidence level of the intervals: '
-    'bootstrap over episodes, plus the spread of the seeds.', metavar='SHARE',
+Level = Annotated[
+  float,
+  typer.Option(
+    '--level',
+    '--interval',
+    help='Confidence level of the intervals: '
+    'bootstrap over episodes, plus the spread of the seeds.',
+    metavar='SHARE',
     callback=_checked(
-        lambda level: limits.share('--level', level, open_ends=True)))]
+      lambda level: limits.share('--level', level, open_ends=True)
+    ),
+  ),
+]
 
-Archive = Annotated[str | None, typer.Option(
-    '--dsprites', help='The real dSprites archive (npz); without it pictures '
-    'are drawn.', metavar='FILE')]
+Archive = Annotated[
+  str | None,
+  typer.Option(
+    '--dsprites',
+    help='The real dSprites archive (npz); without it pictures are drawn.',
+    metavar='FILE',
+  ),
+]
 
-MNIST = Annotated[str | None, typer.Option(
-    '--mnist', help='Directory of the four idx files of MNIST; without it they '
-    'are downloaded through Keras.', metavar='DIR')]
+MNIST = Annotated[
+  str | None,
+  typer.Option(
+    '--mnist',
+    help='Directory of the four idx files of MNIST; without it they '
+    'are downloaded through Keras.',
+    metavar='DIR',
+  ),
+]
 
-Task = Annotated[str, typer.Argument(
+Task = Annotated[
+  str,
+  typer.Argument(
     help='catch, mountain_car or cartpole; gym:ID of Gymnasium; '
     'control:DOMAIN-TASK of DM Control; or a function of a seed that returns a '
-    'dm_env.Environment, as module:function.', metavar='TASK',
-    autocompletion=completion.among(envs.OFFERED))]
+    'dm_env.Environment, as module:function.',
+    metavar='TASK',
+    autocompletion=completion.among(envs.OFFERED),
+  ),
+]
 
-ActionNoise = Annotated[float, typer.Option(
+ActionNoise = Annotated[
+  float,
+  typer.Option(
     help='Probability that the environment replaces an action by a uniform '
     'one; of actions that are vectors, standard deviation of the Gaussian '
-    'noise it adds, as a part of half the range of the bounds.')]
+    'noise it adds, as a part of half the range of the bounds.'
+  ),
+]
 
 Seed = Annotated[int, typer.Option(help='Same seed, same result.', min=0)]
 
-PolicySettings = Annotated[list[str] | None, typer.Option(
-    '--set', help='Changes a hyper-parameter of DQN, or of TD3 where actions '
+PolicySettings = Annotated[
+  list[str] | None,
+  typer.Option(
+    '--set',
+    help='Changes a hyper-parameter of DQN, or of TD3 where actions '
     'are vectors, as name=value; '
-    'repeatable.', metavar='NAME=VALUE')]
+    'repeatable.',
+    metavar='NAME=VALUE',
+  ),
+]
 
 
 def training(
-    task: str, action_noise: float, seed: int, settings: list[str] | None,
+  task: str, action_noise: float, seed: int, settings: list[str] | None
 ) -> trainers.Training:
   """Returns the training that `Task` and the options after it ask for.
 
@@ -163,36 +277,62 @@ def training(
   envs.require(task)
   envs.make(task, action_noise=action_noise, seed=0)  # refuses what is wrong
   return trainers.training(
-      task, action_noise, seed=seed, settings=settings or [],
-      continuous=envs.is_continuous(task))
+    task,
+    action_noise,
+    seed=seed,
+    settings=settings or [],
+    continuous=envs.is_continuous(task),
+  )
 
 
 # Lists with commas, as a sweep has them.
-TaskList = Annotated[str | None, typer.Option(
-    '--tasks', help='Environments: catch, mountain_car, cartpole, all for '
+TaskList = Annotated[
+  str | None,
+  typer.Option(
+    '--tasks',
+    help='Environments: catch, mountain_car, cartpole, all for '
     'these three; gym:ID, control:DOMAIN-TASK, or module:function; with '
-    'commas.', metavar='TASKS',
-    autocompletion=completion.among((*envs.OFFERED, ALL), commas=True))]
+    'commas.',
+    metavar='TASKS',
+    autocompletion=completion.among((*envs.OFFERED, ALL), commas=True),
+  ),
+]
 
-MethodList = Annotated[str | None, typer.Option(
-    '--methods', help=f'Estimators: {", ".join(agents.NAMES)}, or all; with '
-    'commas.', metavar='METHODS',
-    autocompletion=completion.among((*agents.NAMES, ALL), commas=True))]
+MethodList = Annotated[
+  str | None,
+  typer.Option(
+    '--methods',
+    help=f'Estimators: {", ".join(agents.NAMES)}, or all; with commas.',
+    metavar='METHODS',
+    autocompletion=completion.among((*agents.NAMES, ALL), commas=True),
+  ),
+]
 
-PresetList = Annotated[str | None, typer.Option(
-    '--configs', help='default, paper, or both with a comma.',
+PresetList = Annotated[
+  str | None,
+  typer.Option(
+    '--configs',
+    help='default, paper, or both with a comma.',
     metavar='CONFIGS',
-    autocompletion=completion.among((*PRESETS, ALL), commas=True))]
+    autocompletion=completion.among((*PRESETS, ALL), commas=True),
+  ),
+]
 
-Budget = Annotated[str | None, typer.Option(
-    '--budget', help='full: train as long as the configs say; quick: for '
-    'seconds.', metavar='|'.join(BUDGETS),
-    autocompletion=completion.among(BUDGETS))]
+Budget = Annotated[
+  str | None,
+  typer.Option(
+    '--budget',
+    help='full: train as long as the configs say; quick: for seconds.',
+    metavar='|'.join(BUDGETS),
+    autocompletion=completion.among(BUDGETS),
+  ),
+]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Running:
   """Where a command runs, and how it answers."""
+
   workers: Workers = None
   ray: Ray = None
   as_json: Json = False
@@ -201,6 +341,7 @@ class Running:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweeping:
   """Where a sweep runs, and whether it only says what it would run."""
+
   workers: Workers = None
   dry_run: DryRun = False
   ray: Ray = None
@@ -209,55 +350,125 @@ class Sweeping:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OfLog:
   """What the columns of a log mean, by the names of `logs.open_mapped`."""
-  format_name: Annotated[str | None, typer.Option(
-      '--format', help='csv, parquet, npz, minari, rlds or rl_unplugged; '
+
+  format_name: Annotated[
+    str | None,
+    typer.Option(
+      '--format',
+      help='csv, parquet, npz, minari, rlds or rl_unplugged; '
       'without it, told by name and content.',
-      autocompletion=completion.among(formats.NAMES))] = None
-  mapping: Annotated[pathlib.Path | None, typer.Option(
-      '--mapping', help='A YAML file that says what the columns mean.',
-      metavar='FILE')] = None
-  assignments: Annotated[list[str] | None, typer.Option(
-      '--map', help='NAME=COLUMN; may be repeated. Names: episode, step, '
+      autocompletion=completion.among(formats.NAMES),
+    ),
+  ] = None
+  mapping: Annotated[
+    pathlib.Path | None,
+    typer.Option(
+      '--mapping',
+      help='A YAML file that says what the columns mean.',
+      metavar='FILE',
+    ),
+  ] = None
+  assignments: Annotated[
+    list[str] | None,
+    typer.Option(
+      '--map',
+      help='NAME=COLUMN; may be repeated. Names: episode, step, '
       'observations, action, reward, terminated, truncated, discount, '
       'behaviour_probability, target_probabilities, categorical_actions. Lists '
       'have commas, and a * at the end stands for all columns that start so.',
-      metavar='NAME=COLUMN')] = None
-  actions: Annotated[str | None, typer.Option(
-      '--actions', help='Number of actions or their labels in order, where the '
-      'log does not hold them all.', metavar='NUMBER|LABELS')] = None
-  ends: Annotated[str | None, typer.Option(
-      '--ends', help='terminated or truncated: how episodes end in a log '
-      'without a column that says so.', autocompletion=completion.among(
-          ('terminated', 'truncated')))] = None
-  categorical: Annotated[list[str] | None, typer.Option(
-      '--categorical', help='Observations whose values are names of states, '
-      'not amounts; with commas, may be repeated.', metavar='NAMES')] = None
-  bandit: Annotated[bool | None, typer.Option(
-      '--bandit', help='Every row is an episode of one step: a context, an '
-      'action, its reward.', show_default=False)] = None
-  transitions: Annotated[bool | None, typer.Option(
-      '--transitions', help='Rows are transitions without episodes, with '
-      'columns next_* of the next observation.', show_default=False)] = None
-  time_feature: Annotated[bool | None, typer.Option(
-      '--time-feature', help='Add the number of the step as the last '
-      'observation; policies do not see it.', show_default=False)] = None
-  horizon: Annotated[int | None, typer.Option(
-      '--horizon', help='Episodes of as many steps are complete: they '
-      'terminated.', metavar='STEPS')] = None
-  continuous: Annotated[bool | None, typer.Option(
-      '--continuous', help='The action is an amount, though it is written in '
+      metavar='NAME=COLUMN',
+    ),
+  ] = None
+  actions: Annotated[
+    str | None,
+    typer.Option(
+      '--actions',
+      help='Number of actions or their labels in order, where the '
+      'log does not hold them all.',
+      metavar='NUMBER|LABELS',
+    ),
+  ] = None
+  ends: Annotated[
+    str | None,
+    typer.Option(
+      '--ends',
+      help='terminated or truncated: how episodes end in a log '
+      'without a column that says so.',
+      autocompletion=completion.among(('terminated', 'truncated')),
+    ),
+  ] = None
+  categorical: Annotated[
+    list[str] | None,
+    typer.Option(
+      '--categorical',
+      help='Observations whose values are names of states, '
+      'not amounts; with commas, may be repeated.',
+      metavar='NAMES',
+    ),
+  ] = None
+  bandit: Annotated[
+    bool | None,
+    typer.Option(
+      '--bandit',
+      help='Every row is an episode of one step: a context, an '
+      'action, its reward.',
+      show_default=False,
+    ),
+  ] = None
+  transitions: Annotated[
+    bool | None,
+    typer.Option(
+      '--transitions',
+      help='Rows are transitions without episodes, with '
+      'columns next_* of the next observation.',
+      show_default=False,
+    ),
+  ] = None
+  time_feature: Annotated[
+    bool | None,
+    typer.Option(
+      '--time-feature',
+      help='Add the number of the step as the last '
+      'observation; policies do not see it.',
+      show_default=False,
+    ),
+  ] = None
+  horizon: Annotated[
+    int | None,
+    typer.Option(
+      '--horizon',
+      help='Episodes of as many steps are complete: they terminated.',
+      metavar='STEPS',
+    ),
+  ] = None
+  continuous: Annotated[
+    bool | None,
+    typer.Option(
+      '--continuous',
+      help='The action is an amount, though it is written in '
       'whole numbers or has fractions; several columns of actions say it '
-      'without.')] = None
-  bounds: Annotated[str | None, typer.Option(
-      '--bounds', help='Least and greatest value of each entry of a continuous '
+      'without.',
+    ),
+  ] = None
+  bounds: Annotated[
+    str | None,
+    typer.Option(
+      '--bounds',
+      help='Least and greatest value of each entry of a continuous '
       'action, with commas; either may be left out. Actions outside are '
-      'refused.', metavar='LOW:HIGH,...')] = None
+      'refused.',
+      metavar='LOW:HIGH,...',
+    ),
+  ] = None
 
   @property
   def given(self) -> dict[str, Any]:
     """What was said, without what was not."""
-    return {name: value for name, value in vars(self).items()
-            if value is not None and value is not False}
+    return {
+      name: value
+      for name, value in vars(self).items()
+      if value is not None and value is not False
+    }
 
 
 # Groups of which nothing was said.

@@ -19,26 +19,35 @@ def show(asked: Sequence[jobs.Job], have: store.Store) -> None:
   known = _known_seconds(have)
   table = console.Table(boxed=False)
   for column in ('problem', 'job', 'cached', 'to run', 'CPU min'):
-    table.add_column(column, no_wrap=True, justify=(
-        'left' if column in ('problem', 'job') else 'right'))
+    table.add_column(
+      column,
+      no_wrap=True,
+      justify=('left' if column in ('problem', 'job') else 'right'),
+    )
   for (problem, name), group in lines.items():
     run = [job for job in group if job in missing]
     table.add_row(
-        problem, name, str(len(group) - len(run)), str(len(run)),
-        f'{sum(_seconds(job, known)[0] for job in run) / 60.:.1f}')
+      problem,
+      name,
+      str(len(group) - len(run)),
+      str(len(run)),
+      f'{sum(_seconds(job, known)[0] for job in run) / 60.0:.1f}',
+    )
   table.show()
   for kind in dict.fromkeys(job.kind for job in every):
     group = [job for job in every if job.kind == kind]
     count = sum(job in missing for job in group)
     console.say(
-        f'{kind}: {count} of {len(group)} to run, {len(group) - count} cached '
-        'or not needed.')
+      f'{kind}: {count} of {len(group)} to run, {len(group) - count} cached '
+      'or not needed.'
+    )
   guesses = [_seconds(job, known) for job in todo]
   measured = sum(by_rows for _, by_rows in guesses)
   console.say(
-      f'About {sum(seconds for seconds, _ in guesses) / 3600.:.2f} CPU hours '
-      f'in all: {measured} of {len(todo)} jobs as long as the median of stored '
-      'rows of the same method and config, the others by the registry.')
+    f'About {sum(seconds for seconds, _ in guesses) / 3600.0:.2f} CPU hours '
+    f'in all: {measured} of {len(todo)} jobs as long as the median of stored '
+    'rows of the same method and config, the others by the registry.'
+  )
 
 
 def _known_seconds(have: store.Store) -> dict[str, float]:

@@ -10,11 +10,11 @@ from dfiv_ope.policies import trained
 
 
 def train(
-    task: options.Task,
-    out: Annotated[pathlib.Path, typer.Option(help='A new directory.')],
-    action_noise: options.ActionNoise = 0.2,
-    seed: options.Seed = 0,
-    settings: options.PolicySettings = None,
+  task: options.Task,
+  out: Annotated[pathlib.Path, typer.Option(help='A new directory.')],
+  action_noise: options.ActionNoise = 0.2,
+  seed: options.Seed = 0,
+  settings: options.PolicySettings = None,
 ) -> None:
   """Train a policy and save it as a SavedModel.
 
@@ -26,5 +26,6 @@ def train(
   wanted = options.training(task, action_noise, seed, settings)
   runtime.start()
   from dfiv_ope.launch.experiments import making
+
   making.policy(wanted, out, console.progress)
   console.card(f'Policy {out}', trained.card(trained.read_record(out)))

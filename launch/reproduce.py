@@ -10,24 +10,31 @@ from dfiv_ope import envs, limits, overrides
 from dfiv_ope.benchmarks import reproduction
 from dfiv_ope.launch import options
 
-Out = Annotated[pathlib.Path, typer.Option(
-    help='Run directory; its report goes into a folder of it.')]
+Out = Annotated[
+  pathlib.Path,
+  typer.Option(help='Run directory; its report goes into a folder of it.'),
+]
 
 
 def _budget(quick: str, full: str) -> Any:
   return typer.Option(
-      help=f'quick: {quick} full: {full}',
-      **options.one_of('budget', tuple(reproduction.OPE)))
+    help=f'quick: {quick} full: {full}',
+    **options.one_of('budget', tuple(reproduction.OPE)),
+  )
 
 
 def ope(
-    out: Out,
-    budget: Annotated[str, _budget(
-        'noise 0, 0.2 and 0.5, two seeds, short training; under an hour on '
-        'two cores.',
-        'six levels, five seeds, training as long as the configs say; about '
-        'ten hours.')] = 'quick',
-    sweeping: options.Sweeping = options.SWEEPING,
+  out: Out,
+  budget: Annotated[
+    str,
+    _budget(
+      'noise 0, 0.2 and 0.5, two seeds, short training; under an hour on '
+      'two cores.',
+      'six levels, five seeds, training as long as the configs say; about '
+      'ten hours.',
+    ),
+  ] = 'quick',
+  sweeping: options.Sweeping = options.SWEEPING,
 ) -> None:
   """Off-policy evaluation: errors against noise on the three tasks.
 
@@ -40,19 +47,26 @@ def ope(
   from dfiv_ope.evaluation import sweep_spec
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan
+
   spec = sweep_spec.SweepSpec(
-      configs=('default', 'paper'), budget=budget, **reproduction.OPE[budget])
+    configs=('default', 'paper'), budget=budget, **reproduction.OPE[budget]
+  )
   runner.sweep(
-      plan.sweep(spec), out, sweeping, title='Reproducing', report=True)
+    plan.sweep(spec), out, sweeping, title='Reproducing', report=True
+  )
 
 
 def control(
-    out: Out,
-    budget: Annotated[str, _budget(
-        'one seed, logs of 100,000 steps, short training.',
-        'three seeds, logs of 200,000 steps, training as long as the configs '
-        'say.')] = 'quick',
-    sweeping: options.Sweeping = options.SWEEPING,
+  out: Out,
+  budget: Annotated[
+    str,
+    _budget(
+      'one seed, logs of 100,000 steps, short training.',
+      'three seeds, logs of 200,000 steps, training as long as the configs '
+      'say.',
+    ),
+  ] = 'quick',
+  sweeping: options.Sweeping = options.SWEEPING,
 ) -> None:
   """Actions that are vectors: four DM Control tasks, three levels of noise.
 
@@ -63,23 +77,30 @@ def control(
   from dfiv_ope.evaluation import sweep_spec
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import plan
+
   envs.make(envs.CONTROL[0], seed=0)  # Refuses if DM Control is missing.
   spec = sweep_spec.SweepSpec(
-      tasks=envs.CONTROL, budget=budget, **reproduction.CONTROL[budget])
+    tasks=envs.CONTROL, budget=budget, **reproduction.CONTROL[budget]
+  )
   runner.sweep(
-      plan.sweep(spec), out, sweeping, title='Reproducing', report=True)
+    plan.sweep(spec), out, sweeping, title='Reproducing', report=True
+  )
 
 
 def suite(
-    out: Out,
-    methods: options.MethodList = None,
-    cases: Annotated[str, typer.Option(
-        help='quick: one of each half of each family; all; or how their names '
-        'begin, such as a family.')] = 'quick',
-    logs: Annotated[int, typer.Option(help='Logs of a case.', min=1)] = 1,
-    seeds: options.Seeds = 1,
-    budget: options.Budget = 'quick',
-    sweeping: options.Sweeping = options.SWEEPING,
+  out: Out,
+  methods: options.MethodList = None,
+  cases: Annotated[
+    str,
+    typer.Option(
+      help='quick: one of each half of each family; all; or how their names '
+      'begin, such as a family.'
+    ),
+  ] = 'quick',
+  logs: Annotated[int, typer.Option(help='Logs of a case.', min=1)] = 1,
+  seeds: options.Seeds = 1,
+  budget: options.Budget = 'quick',
+  sweeping: options.Sweeping = options.SWEEPING,
 ) -> None:
   """Logs whose answers are known: errors, coverage and costs of all methods.
 
@@ -93,13 +114,15 @@ def suite(
   from dfiv_ope.evaluation import sweep_spec
   from dfiv_ope.launch import console, runner
   from dfiv_ope.launch.experiments import plan
+
   spec = sweep_spec.parse({'methods': methods or 'all', 'budget': budget})
   limits.count('--logs', logs, most=limits.LOGS)
   names, notes = suite_lib.select(cases)
   for note in notes:
     console.note(note)
   planned = plan.suite(
-      names, list(spec.wanted()), logs=logs, seeds=seeds, level=0.95)
+    names, list(spec.wanted()), logs=logs, seeds=seeds, level=0.95
+  )
   runner.sweep(planned, out, sweeping, title='Suite', report=True)
 
 
@@ -114,22 +137,32 @@ def _benchmark(name: str, pictures: Any, words: str) -> Callable[..., None]:
   plans = reproduction.IV[name]
 
   def command(
-      out: Out,
-      budget: Annotated[str, _budget(
-          plans['quick'].words, plans['full'].words)] = 'quick',
-      path: str | None = None,
-      sweeping: options.Sweeping = options.SWEEPING,
+    out: Out,
+    budget: Annotated[
+      str, _budget(plans['quick'].words, plans['full'].words)
+    ] = 'quick',
+    path: str | None = None,
+    sweeping: options.Sweeping = options.SWEEPING,
   ) -> None:
     from dfiv_ope.launch import runner
     from dfiv_ope.launch.experiments import plan
+
     wanted = plans[budget]
     designs = reproduction.designs(name, budget, path)
     asked = [
-        experiment for preset, names in (
-            ('default', wanted.methods), ('paper', wanted.paper))
-        for experiment in plan.designs(
-            designs, [overrides.Wanted(each, ()) for each in names],
-            seeds=wanted.seeds, preset=preset, watch=wanted.watch)]
+      experiment
+      for preset, names in (
+        ('default', wanted.methods),
+        ('paper', wanted.paper),
+      )
+      for experiment in plan.designs(
+        designs,
+        [overrides.Wanted(each, ()) for each in names],
+        seeds=wanted.seeds,
+        preset=preset,
+        watch=wanted.watch,
+      )
+    ]
     runner.sweep(asked, out, sweeping, title='Reproducing', report=True)
 
   command.__doc__ = words
@@ -137,23 +170,39 @@ def _benchmark(name: str, pictures: Any, words: str) -> Callable[..., None]:
   return command
 
 
-dsprites = _benchmark('dsprites', options.Archive, """
+dsprites = _benchmark(
+  'dsprites',
+  options.Archive,
+  """
     Pictures as treatments: errors of all methods, for both outcomes.
 
         dfiv-ope reproduce dsprites --out runs
-    """)
-demand_mnist = _benchmark('demand-mnist', options.MNIST, """
+    """,
+)
+demand_mnist = _benchmark(
+  'demand-mnist',
+  options.MNIST,
+  """
     The demand design with a digit for the customer group.
 
         dfiv-ope reproduce demand-mnist --mnist DIR --out runs
-    """)
-mnist = _benchmark('mnist', options.MNIST, """
+    """,
+)
+mnist = _benchmark(
+  'mnist',
+  options.MNIST,
+  """
     The digits of Bennett et al.: DFIV and DeepGMM, three scenarios.
 
         dfiv-ope reproduce mnist --mnist DIR --out runs
-    """)
-instability = _benchmark('instability', options.Archive, """
+    """,
+)
+instability = _benchmark(
+  'instability',
+  options.Archive,
+  """
     The error of DeepGMM and DFIV on dSprites while they train.
 
         dfiv-ope reproduce instability --out runs
-    """)
+    """,
+)

@@ -28,6 +28,7 @@ class Finished:
     rows: of all that was asked for, as far as they exist.
     summary: of what was run.
   """
+
   rows: list[rows_lib.Row]
   summary: scheduler.Summary
 
@@ -45,16 +46,22 @@ def executor(workers: int, ray: str | None) -> Executor:
   """
   if ray is not None:
     from dfiv_ope.launch.experiments.executors import ray as ray_executor
+
     ray_executor.check(ray)
     return functools.partial(
-        ray_executor.Cluster, address=ray, processes=workers)
+      ray_executor.Cluster, address=ray, processes=workers
+    )
   from dfiv_ope.launch.experiments.executors import local
-  return local.Here if workers == 1 else functools.partial(
-      local.Pool, processes=workers)
+
+  return (
+    local.Here
+    if workers == 1
+    else functools.partial(local.Pool, processes=workers)
+  )
 
 
 def run(
-    plan: Sequence[jobs.Job], have: store.Store, where: Executor, *, title: str,
+  plan: Sequence[jobs.Job], have: store.Store, where: Executor, *, title: str
 ) -> Finished:
   """Runs what has no row yet, and returns the rows of all that is asked for.
 
@@ -71,19 +78,26 @@ def run(
   todo = have.missing(plan)
   missing = set(todo)
   if known := sum(job not in missing for job in plan):
-    console.note(f'{known} of {len(plan)} runs have their rows in '
-                 f'{have.places.out} and are not run again.')
+    console.note(
+      f'{known} of {len(plan)} runs have their rows in '
+      f'{have.places.out} and are not run again.'
+    )
   summary = scheduler.Summary()
   if todo:
     with where(have.places) as running:
       summary = scheduler.run(
-          todo, running, have, title=title, progress=console.progress,
-          note=console.note)
+        todo,
+        running,
+        have,
+        title=title,
+        progress=console.progress,
+        note=console.note,
+      )
   return Finished(rows=have.rows_of(plan), summary=summary)
 
 
 def carry_out(
-    plan: Sequence[jobs.Job], out: pathlib.Path, where: Executor, *, title: str,
+  plan: Sequence[jobs.Job], out: pathlib.Path, where: Executor, *, title: str
 ) -> Finished:
   """Does what `run` does in a directory that no other process may use then."""
   have = store.Store(store.Places(out))
@@ -92,8 +106,13 @@ def carry_out(
 
 
 def sweep(
-    plan: Sequence[jobs.Job], out: pathlib.Path, sweeping: options.Sweeping, *,
-    title: str, datasets: Sequence[pathlib.Path] = (), report: bool = False,
+  plan: Sequence[jobs.Job],
+  out: pathlib.Path,
+  sweeping: options.Sweeping,
+  *,
+  title: str,
+  datasets: Sequence[pathlib.Path] = (),
+  report: bool = False,
 ) -> None:
   """Runs many experiments and says what to do next.
 
@@ -116,21 +135,29 @@ def sweep(
   with have.exclusive():
     finished = run(plan, have, where, title=title)
   from dfiv_ope.launch.reporting import finished_work
+
   finished_work.show_sweep(
-      finished.rows, finished.summary, _failures(finished.summary, out) if (
-          finished.summary.failed) else '', out)
+    finished.rows,
+    finished.summary,
+    _failures(finished.summary, out) if (finished.summary.failed) else '',
+    out,
+  )
   tell_failures(finished.summary)
   if report:
     from dfiv_ope.launch.reporting import publish
+
     console.say(publish.publish(have.all_rows(), str(out), out / 'report'))
   if finished.summary.failed:
     raise typer.Exit(1)
 
 
 def answer(
-    finished: Finished, out: pathlib.Path, *,
-    show: Callable[[list[rows_lib.Row]], None],
-    data: Callable[[list[rows_lib.Row]], Any], as_json: bool,
+  finished: Finished,
+  out: pathlib.Path,
+  *,
+  show: Callable[[list[rows_lib.Row]], None],
+  data: Callable[[list[rows_lib.Row]], Any],
+  as_json: bool,
 ) -> None:
   """Prints what came of a command, where its time went, and what failed.
 
@@ -148,18 +175,24 @@ def answer(
   failed = finished.summary.failed
   refuse_failures(finished.summary)
   from dfiv_ope.launch.reporting import finished_work
+
   if as_json:
     console.say_json(json.dumps(data(finished.rows), indent=2))
   else:
     show(finished.rows)
   if finished.summary.wall:
-    console.note(finished_work.cpu_time(
-        finished.summary.job_seconds, finished.summary.fit_seconds))
+    console.note(
+      finished_work.cpu_time(
+        finished.summary.job_seconds, finished.summary.fit_seconds
+      )
+    )
   if failed:
     console.note(_failures(finished.summary, out))
   if failed or any(
-      row.failed for row in finished.rows
-      if isinstance(row.problem, problems.OnDataset)):
+    row.failed
+    for row in finished.rows
+    if isinstance(row.problem, problems.OnDataset)
+  ):
     raise typer.Exit(1)
 
 
@@ -169,8 +202,11 @@ def refuse_failures(summary: scheduler.Summary) -> None:
   Raises:
     ValueError: there was one; the rows of other calls are as they were.
   """
-  errors = {words for words in summary.failed.values()
-            if not words.startswith(scheduler.SKIPPED)}
+  errors = {
+    words
+    for words in summary.failed.values()
+    if not words.startswith(scheduler.SKIPPED)
+  }
   if len(errors) == 1 and not summary.done:
     kind, _, sentence = errors.pop().partition(': ')
     if kind in _INPUT_ERRORS:
@@ -187,6 +223,7 @@ def tell_failures(summary: scheduler.Summary) -> None:
 def _failures(summary: scheduler.Summary, out: pathlib.Path) -> str:
   """Says how many jobs failed and where to read why."""
   return (
-      f'{len(summary.failed)} jobs failed or were skipped; '
-      f'{out / scheduler.FAILURES} says why. The same command tries them '
-      'again.')
+    f'{len(summary.failed)} jobs failed or were skipped; '
+    f'{out / scheduler.FAILURES} says why. The same command tries them '
+    'again.'
+  )

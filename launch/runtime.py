@@ -23,6 +23,7 @@ def start(threads: int = 1) -> None:
   if _UNSAID:
     os.environ['OMP_NUM_THREADS'] = str(threads)
   import tensorflow as tf
+
   tf.config.threading.set_intra_op_parallelism_threads(threads)
   tf.config.threading.set_inter_op_parallelism_threads(1)
   # It warns of tracing a function for each of several learners, as it should.
@@ -42,8 +43,7 @@ def mute() -> None:
   away while Python keeps the real standard error.
   """
   if sys.stderr.fileno() == 2:
-    real = os.fdopen(
-        os.dup(2), 'w', buffering=1, errors='backslashreplace')
+    real = os.fdopen(os.dup(2), 'w', buffering=1, errors='backslashreplace')
     with open(os.devnull, 'w') as nowhere:  # noqa: PTH123
       os.dup2(nowhere.fileno(), 2)
     sys.stderr = real

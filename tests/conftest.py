@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 # Training must divide the error by at least this.
-_FACTOR = 5.
+_FACTOR = 5.0
 
 
 def _rmse(values, truth):

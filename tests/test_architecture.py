@@ -15,60 +15,101 @@ _MAPPED = ('agents', 'envs', 'datasets', 'launch')
 # Room -> rooms it may import from, besides itself. Modules of dfiv_ope that
 # belong to no room are 'top': what every room may speak of.
 _ARROWS = {
-    'top': set(),
-    'nn': {'top'},
-    'iv': {'top', 'nn'},
-    'policies': {'top', 'nn'},
-    'ope': {'top', 'nn', 'iv', 'policies'},
-    'envs': {'top'},
-    'datasets': {'top', 'nn', 'ope', 'policies'},
-    'agents': {'top', 'nn', 'iv', 'policies', 'ope'},
-    'results': {'top', 'ope'},
-    'evaluation': {'top', 'nn', 'iv', 'policies', 'ope', 'agents', 'results',
-                   'envs', 'cases'},
-    'benchmarks': {'top', 'nn', 'iv', 'results'},
-    'cases': {'top', 'policies', 'ope', 'envs'},
-    'launch': {'top', 'nn', 'iv', 'policies', 'ope', 'envs', 'datasets',
-               'agents', 'results', 'evaluation', 'benchmarks', 'cases'},
-    # The front door shows what it found as the command line does.
-    'front': {'top', 'ope', 'agents', 'results', 'evaluation', 'launch'},
+  'top': set(),
+  'nn': {'top'},
+  'iv': {'top', 'nn'},
+  'policies': {'top', 'nn'},
+  'ope': {'top', 'nn', 'iv', 'policies'},
+  'envs': {'top'},
+  'datasets': {'top', 'nn', 'ope', 'policies'},
+  'agents': {'top', 'nn', 'iv', 'policies', 'ope'},
+  'results': {'top', 'ope'},
+  'evaluation': {
+    'top',
+    'nn',
+    'iv',
+    'policies',
+    'ope',
+    'agents',
+    'results',
+    'envs',
+    'cases',
+  },
+  'benchmarks': {'top', 'nn', 'iv', 'results'},
+  'cases': {'top', 'policies', 'ope', 'envs'},
+  'launch': {
+    'top',
+    'nn',
+    'iv',
+    'policies',
+    'ope',
+    'envs',
+    'datasets',
+    'agents',
+    'results',
+    'evaluation',
+    'benchmarks',
+    'cases',
+  },
+  # The front door shows what it found as the command line does.
+  'front': {'top', 'ope', 'agents', 'results', 'evaluation', 'launch'},
 }
 
 # Neither these modules nor what they import at once may know what is heavy:
 # users of closed forms do not wait for it,
 _LIGHT = (
-    'dfiv_ope', 'dfiv_ope.iv.estimators', 'dfiv_ope.iv.regressors',
-    *(f'dfiv_ope.iv.methods.{name}' for name in (
-        'two_sls', 'sieve', 'kiv', 'agmm', 'auto')))
+  'dfiv_ope',
+  'dfiv_ope.iv.estimators',
+  'dfiv_ope.iv.regressors',
+  *(
+    f'dfiv_ope.iv.methods.{name}'
+    for name in ('two_sls', 'sieve', 'kiv', 'agmm', 'auto')
+  ),
+)
 # and a plan of an evaluation does not either.
 _PLANNING = (
-    'dfiv_ope.agents', 'dfiv_ope.iv.methods', 'dfiv_ope.benchmarks.settings',
-    'dfiv_ope.evaluation.interval_settings', 'dfiv_ope.policies.identity',
-    'dfiv_ope.datasets.spec', 'dfiv_ope.datasets.log',
-    'dfiv_ope.cases.suite', 'dfiv_ope.results.files',
-    'dfiv_ope.evaluation.result_rows', 'dfiv_ope.evaluation.sweep_spec',
-    'dfiv_ope.launch.runner', *(
-        f'dfiv_ope.launch.experiments.{name}' for name in (
-            'plan', 'store', 'inputs', 'scheduler', 'worker')),
-    'dfiv_ope.launch.reporting.summary_table')
+  'dfiv_ope.agents',
+  'dfiv_ope.iv.methods',
+  'dfiv_ope.benchmarks.settings',
+  'dfiv_ope.evaluation.interval_settings',
+  'dfiv_ope.policies.identity',
+  'dfiv_ope.datasets.spec',
+  'dfiv_ope.datasets.log',
+  'dfiv_ope.cases.suite',
+  'dfiv_ope.results.files',
+  'dfiv_ope.evaluation.result_rows',
+  'dfiv_ope.evaluation.sweep_spec',
+  'dfiv_ope.launch.runner',
+  *(
+    f'dfiv_ope.launch.experiments.{name}'
+    for name in ('plan', 'store', 'inputs', 'scheduler', 'worker')
+  ),
+  'dfiv_ope.launch.reporting.summary_table',
+)
 _HEAVY = {'tensorflow', 'sonnet', 'acme', 'reverb', 'bsuite', 'matplotlib'}
 
 # Heavy or foreign packages that a room must not know.
 _COMMAND_LINE = {'typer', 'rich', 'ray', 'jinja2'}
 _FORBIDDEN = {
-    'top': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
-    'nn': {'bsuite', 'reverb', 'acme', 'pandas', *_COMMAND_LINE},
-    'iv': {'bsuite', 'reverb', 'acme', 'typer', 'ray', 'jinja2'},
-    'policies': {'bsuite', 'reverb', *_COMMAND_LINE},
-    'ope': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
-    'results': {'bsuite', 'reverb', 'acme', 'tensorflow', 'pandas',
-                *_COMMAND_LINE},
-    'evaluation': {'bsuite', 'reverb', *_COMMAND_LINE},
-    'benchmarks': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
-    'cases': {'bsuite', 'reverb', 'acme', 'tensorflow', *_COMMAND_LINE},
-    'envs': {'tensorflow', 'reverb', 'acme', *_COMMAND_LINE},
-    'agents': {'bsuite', *_COMMAND_LINE},
-    'datasets': {'bsuite', 'acme', *_COMMAND_LINE},
+  'top': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
+  'nn': {'bsuite', 'reverb', 'acme', 'pandas', *_COMMAND_LINE},
+  'iv': {'bsuite', 'reverb', 'acme', 'typer', 'ray', 'jinja2'},
+  'policies': {'bsuite', 'reverb', *_COMMAND_LINE},
+  'ope': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
+  'results': {
+    'bsuite',
+    'reverb',
+    'acme',
+    'tensorflow',
+    'pandas',
+    *_COMMAND_LINE,
+  },
+  'evaluation': {'bsuite', 'reverb', *_COMMAND_LINE},
+  'benchmarks': {'bsuite', 'reverb', 'acme', *_COMMAND_LINE},
+  'cases': {'bsuite', 'reverb', 'acme', 'tensorflow', *_COMMAND_LINE},
+  'envs': {'tensorflow', 'reverb', 'acme', *_COMMAND_LINE},
+  'agents': {'bsuite', *_COMMAND_LINE},
+  'datasets': {'bsuite', 'acme', *_COMMAND_LINE},
 }
 
 
@@ -80,8 +121,10 @@ def _name(path):
 
 
 _FILES = {
-    _name(path): path for folder in ('dfiv_ope', *_MAPPED)
-    for path in sorted((_ROOT / folder).rglob('*.py'))}
+  _name(path): path
+  for folder in ('dfiv_ope', *_MAPPED)
+  for path in sorted((_ROOT / folder).rglob('*.py'))
+}
 
 
 def _room(name):
@@ -106,8 +149,7 @@ def _modules(name):
   for imported in _imports(_FILES[name]):
     if imported.split('.')[0] == 'dfiv_ope':
       # The name may be one inside a module.
-      found.add(imported if imported in _FILES
-                else imported.rpartition('.')[0])
+      found.add(imported if imported in _FILES else imported.rpartition('.')[0])
   return found - {name}
 
 
@@ -116,10 +158,12 @@ def test_imports_follow_the_arrows(name):
   room = _room(name)
   for imported in _modules(name):
     assert _room(imported) in _ARROWS[room] | {room}, (
-        f'{name} imports {imported}')
+      f'{name} imports {imported}'
+    )
   for imported in _imports(_FILES[name]):
     assert imported.split('.')[0] not in _FORBIDDEN.get(room, ()), (
-        f'{name} imports {imported}')
+      f'{name} imports {imported}'
+    )
 
 
 def _commands(app=main.app):
@@ -136,17 +180,20 @@ def test_commands_are_imported_by_main_only(name):
   assert not _modules(name) & _commands()
 
 
-@pytest.mark.parametrize('folder, others', [
-    ('experiments', ('reporting', 'console')), ('reporting', ('experiments',))])
+@pytest.mark.parametrize(
+  'folder, others',
+  [('experiments', ('reporting', 'console')), ('reporting', ('experiments',))],
+)
 def test_experiments_and_reports_do_not_know_each_other(folder, others):
-  names = [name for name in _FILES
-           if name.startswith(f'dfiv_ope.launch.{folder}')]
+  names = [
+    name for name in _FILES if name.startswith(f'dfiv_ope.launch.{folder}')
+  ]
   assert len(names) > 10
   for name in names:
     for imported in _modules(name):
-      assert not imported.startswith(tuple(
-          f'dfiv_ope.launch.{other}' for other in others)), (
-              f'{name} imports {imported}')
+      assert not imported.startswith(
+        tuple(f'dfiv_ope.launch.{other}' for other in others)
+      ), f'{name} imports {imported}'
 
 
 def _at_once(name):
@@ -171,8 +218,9 @@ def _imported_at_once(names):
   while waiting:
     name, way = waiting.pop()
     assert name.split('.')[0] not in _HEAVY, f'{way}: {name}'
-    packages = ['.'.join(name.split('.')[:end])
-                for end in range(1, name.count('.') + 2)]
+    packages = [
+      '.'.join(name.split('.')[:end]) for end in range(1, name.count('.') + 2)
+    ]
     for each in packages:
       if each in _FILES and each not in seen:
         seen.add(each)
@@ -182,8 +230,12 @@ def _imported_at_once(names):
 
 def test_closed_forms_do_not_wait_for_tensorflow():
   seen = _imported_at_once(_LIGHT)
-  assert {'dfiv_ope.iv.ridge', 'dfiv_ope.iv.storage', 'dfiv_ope.nn.scaling',
-          'dfiv_ope.iv.diagnostics.fitted_model'} <= seen
+  assert {
+    'dfiv_ope.iv.ridge',
+    'dfiv_ope.iv.storage',
+    'dfiv_ope.nn.scaling',
+    'dfiv_ope.iv.diagnostics.fitted_model',
+  } <= seen
   assert 'dfiv_ope.iv.differentiable' not in seen
 
 
@@ -191,8 +243,13 @@ def test_plans_do_not_wait_for_tensorflow():
   entries = {name for name in _FILES if '.entries.' in name}
   assert len(entries) > 12
   seen = _imported_at_once((*_PLANNING, *entries))
-  assert {'dfiv_ope.nn.layers', 'dfiv_ope.configs', 'dfiv_ope.ope.episodes',
-          'dfiv_ope.datasets.reading', 'dfiv_ope.policies.answers'} <= seen
+  assert {
+    'dfiv_ope.nn.layers',
+    'dfiv_ope.configs',
+    'dfiv_ope.ope.episodes',
+    'dfiv_ope.datasets.reading',
+    'dfiv_ope.policies.answers',
+  } <= seen
   assert 'dfiv_ope.agents.base' not in seen
 
 
@@ -206,9 +263,11 @@ def test_no_room_leads_back_to_itself():
 
 
 def test_every_room_has_its_arrows():
-  folders = {_name(path.parent / '__init__.py').split('.')[1]
-             for name, path in _FILES.items()
-             if path.name != '__init__.py' and name.count('.') > 1}
+  folders = {
+    _name(path.parent / '__init__.py').split('.')[1]
+    for name, path in _FILES.items()
+    if path.name != '__init__.py' and name.count('.') > 1
+  }
   assert folders == set(_ARROWS) - {'top'}
 
 

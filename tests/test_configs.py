@@ -14,15 +14,22 @@ from dfiv_ope.nn import layers as layers_lib
 
 
 def test_a_config_with_layers_and_bases_comes_back():
-  layers = (layers_lib.Dense(8), layers_lib.Dropout(0.5),
-            layers_lib.Dense(1, None))
+  layers = (
+    layers_lib.Dense(8),
+    layers_lib.Dropout(0.5),
+    layers_lib.Dense(1, None),
+  )
   text = json.dumps(configs.encode(layers))
-  assert configs.decode(
-      json.loads(text), (layers_lib.Dense, layers_lib.Dropout)) == layers
+  assert (
+    configs.decode(json.loads(text), (layers_lib.Dense, layers_lib.Dropout))
+    == layers
+  )
   config = sieve.Config(treatment_bases=(bases.BSpline(5),))
   known = (sieve.Config, bases.BSpline, bases.Hermite)
-  assert configs.decode(
-      json.loads(json.dumps(configs.encode(config))), known) == config
+  assert (
+    configs.decode(json.loads(json.dumps(configs.encode(config))), known)
+    == config
+  )
 
 
 def test_what_json_cannot_hold_is_refused():
@@ -42,14 +49,16 @@ def _explanations(config):
     text = inspect.cleandoc(base.__dict__.get('__doc__') or '')
     section = text.partition('Attributes:\n')[2]
     for name, words in re.findall(
-        r'^  (\w+): (.*(?:\n    .*)*)', section, re.MULTILINE):
+      r'^  (\w+): (.*(?:\n    .*)*)', section, re.MULTILINE
+    ):
       found[name] = ' '.join(words.split())
   return found
 
 
-@pytest.mark.parametrize('package, name', [
-    (package, name)
-    for package in (agents, methods) for name in package.NAMES])
+@pytest.mark.parametrize(
+  'package, name',
+  [(package, name) for package in (agents, methods) for name in package.NAMES],
+)
 def test_every_option_of_a_config_is_explained(package, name):
   config = package.load(name).Config
   fields = {field.name for field in dataclasses.fields(config)}

@@ -63,8 +63,9 @@ _LAYERS = (layers.Dense(8), layers.Dense(4, 'tanh'))
 # Fields of an agent's configs that are changed besides its tiny settings.
 _SMALLER = {'dfiv': {'treatment_net': _LAYERS, 'instrument_net': _LAYERS}}
 # Fields of a method's default config that lead to other branches.
-_BRANCHES = {'kiv': [
-    {'random_features': 10, 'folds': 1, 'search_bandwidths': False}]}
+_BRANCHES = {
+  'kiv': [{'random_features': 10, 'folds': 1, 'search_bandwidths': False}]
+}
 _POLICY = testing.Mixed(np.array([0.3, 0.7]))
 
 
@@ -84,18 +85,28 @@ def _log() -> _Log:
   state = np.zeros((count, steps + 1, 2))
   state[:, 0] = generator.normal(size=(count, 2))
   for step in range(steps):
-    push = np.stack([2. * action[:, step] - 1., np.sin(state[:, step, 0])], 1)
-    state[:, step + 1] = 0.8 * state[:, step] + 0.3 * push + (
-        0.2 * generator.normal(size=(count, 2)))
+    push = np.stack([2.0 * action[:, step] - 1.0, np.sin(state[:, step, 0])], 1)
+    state[:, step + 1] = (
+      0.8 * state[:, step]
+      + 0.3 * push
+      + (0.2 * generator.normal(size=(count, 2)))
+    )
   reward = np.cos(state[:, :-1].sum(axis=2)) + 0.5 * action
   going_on = np.ones((count, steps), np.float32)
-  going_on[::2, -1] = 0.
-  transitions = types_lib.Transition(*map(tf.constant, (
-      state[:, :-1].reshape(-1, 2).astype(np.float32), action.ravel(),
-      reward.ravel().astype(np.float32), going_on.ravel(),
-      state[:, 1:].reshape(-1, 2).astype(np.float32))))
-  return _posed(
-      transitions, np.repeat(np.arange(count), steps), state[:, 0])
+  going_on[::2, -1] = 0.0
+  transitions = types_lib.Transition(
+    *map(
+      tf.constant,
+      (
+        state[:, :-1].reshape(-1, 2).astype(np.float32),
+        action.ravel(),
+        reward.ravel().astype(np.float32),
+        going_on.ravel(),
+        state[:, 1:].reshape(-1, 2).astype(np.float32),
+      ),
+    )
+  )
+  return _posed(transitions, np.repeat(np.arange(count), steps), state[:, 0])
 
 
 @functools.cache
@@ -106,13 +117,15 @@ def _table() -> _Log:
 
 
 def _posed(
-    transitions: types_lib.Transition, episodes: np.ndarray,
-    initial: np.ndarray,
+  transitions: types_lib.Transition, episodes: np.ndarray, initial: np.ndarray
 ) -> _Log:
   problem = bellman.pose(transitions, _POLICY, discount=0.9, num_actions=2)
   return _Log(
-      problem, problem.rows(transitions), episodes,
-      tf.constant(initial.astype(np.float32)))
+    problem,
+    problem.rows(transitions),
+    episodes,
+    tf.constant(initial.astype(np.float32)),
+  )
 
 
 def _agent(name: str) -> Numbers:
@@ -123,11 +136,14 @@ def _agent(name: str) -> Numbers:
   numbers = {}
   for run, log, config in cases:
     config = dataclasses.replace(
-        config, **agents.ENTRIES[name].tiny, **_SMALLER.get(name, {}))
+      config, **agents.ENTRIES[name].tiny, **_SMALLER.get(name, {})
+    )
     learner = base.OPELearner(
-        agents.load(name).make(config, log.problem, seed=0), log.problem,
-        memory.InMemory(log.rows, batch_size=config.batch_size, seed=0),
-        initial_observations=log.initial)
+      agents.load(name).make(config, log.problem, seed=0),
+      log.problem,
+      memory.InMemory(log.rows, batch_size=config.batch_size, seed=0),
+      initial_observations=log.initial,
+    )
     learner.run()
     numbers[f'{run} values'] = learner.q_function.values(log.initial[:3])
     for measure, values in learner.history.items():
@@ -144,20 +160,32 @@ def _weighed() -> dict[str, task_lib.EvaluationTask]:
   number = generator.normal(size=(count * steps + 1, 2))
   name = generator.integers(3, size=(count * steps + 1, 1)).astype(float)
   going_on = np.ones(count * steps, np.float32)
-  going_on[steps - 1::steps] = 0.
+  going_on[steps - 1 :: steps] = 0.0
 
   def task(state, **known):
-    later = np.where(going_on[:, None] > 0., state[1:], state[:-1])
-    return task_lib.EvaluationTask(episodes_lib.Episodes(
+    later = np.where(going_on[:, None] > 0.0, state[1:], state[:-1])
+    return task_lib.EvaluationTask(
+      episodes_lib.Episodes(
         transitions=types_lib.Transition(
-            state[:-1], action, np.cos(state[:-1, 0]) + 0.5 * action, going_on,
-            later),
+          state[:-1],
+          action,
+          np.cos(state[:-1, 0]) + 0.5 * action,
+          going_on,
+          later,
+        ),
         episodes=np.repeat(np.arange(count), steps),
-        initial_observations=state[:-1:steps], num_actions=2, discount=0.9,
-        **known), _POLICY)
+        initial_observations=state[:-1:steps],
+        num_actions=2,
+        discount=0.9,
+        **known,
+      ),
+      _POLICY,
+    )
 
-  return {'numbers': task(number, behaviour_probabilities=np.where(
-      action, 0.6, 0.4)), 'table': task(name, categorical=(0,))}
+  return {
+    'numbers': task(number, behaviour_probabilities=np.where(action, 0.6, 0.4)),
+    'table': task(name, categorical=(0,)),
+  }
 
 
 def _direct(name: str) -> Numbers:
@@ -182,7 +210,8 @@ def _method(name: str) -> Numbers:
     with warnings.catch_warnings():
       warnings.simplefilter('ignore')  # It is not trained to its end.
       row = trials.run(
-          design, name, dataclasses.replace(config, **changes), seed=0)
+        design, name, dataclasses.replace(config, **changes), seed=0
+      )
     curves = {measure: values[::4] for measure, values in row.curves.items()}
     for measure, values in {**row.metrics, **curves}.items():
       numbers[f'{measure} {index}'] = values
@@ -193,8 +222,11 @@ class _Known:
   """What an agent would be that never learns: fixed values."""
 
   def __init__(self):
-    self._psi = fixed_features.make(_log().problem, random_features.Config(
-        random_features=4, bandwidth_scale=1.).settings, seed=1)
+    self._psi = fixed_features.make(
+      _log().problem,
+      random_features.Config(random_features=4, bandwidth_scale=1.0).settings,
+      seed=1,
+    )
 
   def predict(self, decision):
     size = self._psi.output_size
@@ -205,51 +237,74 @@ class _Known:
 def _intervals() -> Numbers:
   problem, table, episodes, initial = _log()
   measured = influence.Influence(
-      problem, memory.InMemory(table, batch_size=1, seed=0).parts,
-      episodes=episodes, initial_observations=initial,
-      features=random_features.Config(
-          random_features=10, bandwidth_scale=0.5).settings)
+    problem,
+    memory.InMemory(table, batch_size=1, seed=0).parts,
+    episodes=episodes,
+    initial_observations=initial,
+    features=random_features.Config(
+      random_features=10, bandwidth_scale=0.5
+    ).settings,
+  )
   effect = measured.measure(_Known())
   changes = inference.resample(effect.added)
   degrees = inference.degrees(effect.added)
-  ends = [inference.interval(
-      estimates, np.stack([changes] * len(estimates)),
-      [effect.correction] * len(estimates), level=0.9, degrees=degrees)
-      for estimates in ([1.], [1., 1.5, 3.])]
+  ends = [
+    inference.interval(
+      estimates,
+      np.stack([changes] * len(estimates)),
+      [effect.correction] * len(estimates),
+      level=0.9,
+      degrees=degrees,
+    )
+    for estimates in ([1.0], [1.0, 1.5, 3.0])
+  ]
   return {
-      'weights': measured.weights[::60], 'contributions': effect.added[::3],
-      'correction': effect.correction, 'resamples': changes[:5],
-      'data_error': np.std(changes), 'degrees': degrees,
-      'effective_share': measured.effective_share,
-      'heavy_share': measured.heavy_share,
-      'default_features': [
-          interval_settings.settings(None, count, rows=10 ** 6).random_features
-          for count in (2, 50)],
-      'ends': [each for one in ends for each in (one.low, one.high)],
-      'mean_interval': inference.mean_interval(1., 0.5, 30, level=0.9),
-      **measured.first_stage.measure(_Known())}
+    'weights': measured.weights[::60],
+    'contributions': effect.added[::3],
+    'correction': effect.correction,
+    'resamples': changes[:5],
+    'data_error': np.std(changes),
+    'degrees': degrees,
+    'effective_share': measured.effective_share,
+    'heavy_share': measured.heavy_share,
+    'default_features': [
+      interval_settings.settings(None, count, rows=10**6).random_features
+      for count in (2, 50)
+    ],
+    'ends': [each for one in ends for each in (one.low, one.high)],
+    'mean_interval': inference.mean_interval(1.0, 0.5, 30, level=0.9),
+    **measured.first_stage.measure(_Known()),
+  }
 
 
 def _selection() -> Numbers:
   generator = np.random.default_rng(0)
   instruments = np.concatenate(
-      [generator.normal(size=(100, 3)), np.ones((100, 1))], axis=1)
+    [generator.normal(size=(100, 3)), np.ones((100, 1))], axis=1
+  )
   return selection.judge(
-      generator.normal(size=(100, 4)), generator.normal(size=(100, 4)),
-      instruments)._asdict()
+    generator.normal(size=(100, 4)),
+    generator.normal(size=(100, 4)),
+    instruments,
+  )._asdict()
 
 
 def _log_average() -> Numbers:
   returns = np.random.default_rng(0).normal(size=40)
   mean = float(returns.mean())
-  task = types.SimpleNamespace(log=types.SimpleNamespace(
-      returns=returns, average_return=types.SimpleNamespace(mean=mean)))
+  task = types.SimpleNamespace(
+    log=types.SimpleNamespace(
+      returns=returns, average_return=types.SimpleNamespace(mean=mean)
+    )
+  )
   row = result_rows.of_run(
-      problems.UserLog(
-          digest='', discount=0.9, actions=2, target='', log_return=mean,
-          truth=0.5),
-      result_rows.LOG, result_rows.LOG_CONFIG,
-      runs.Evaluator(task).log_average())
+    problems.UserLog(
+      digest='', discount=0.9, actions=2, target='', log_return=mean, truth=0.5
+    ),
+    result_rows.LOG,
+    result_rows.LOG_CONFIG,
+    runs.Evaluator(task).log_average(),
+  )
   return {**row.metrics, 'resamples': row.resamples[:5]}
 
 
@@ -259,10 +314,15 @@ def _lit_pixels() -> Numbers:
 
 
 def _simulation() -> Numbers:
-  return dataclasses.asdict(simulation.monte_carlo(
+  return dataclasses.asdict(
+    simulation.monte_carlo(
       envs.maker('catch', action_noise=0.2),
-      testing.Mixed(np.array([0.2, 0.3, 0.5])), discount=0.9, seed=0,
-      max_episodes=100))
+      testing.Mixed(np.array([0.2, 0.3, 0.5])),
+      discount=0.9,
+      seed=0,
+      max_episodes=100,
+    )
+  )
 
 
 class Subject(NamedTuple):
@@ -274,6 +334,7 @@ class Subject(NamedTuple):
     measure: returns them.
     tolerance: how much they may differ between processors.
   """
+
   place: str
   version: int
   measure: Callable[[], Numbers]
@@ -283,37 +344,54 @@ class Subject(NamedTuple):
 def _subjects() -> dict[str, Subject]:
   exact = ('two_sls', 'sieve')
   return {
-      **{f'agents/{name}': Subject(
-          f'{agents.__name__}.ENTRIES[{name!r}].version', entry.version,
-          functools.partial(_direct if entry.direct else _agent, name))
-         for name, entry in agents.ENTRIES.items()},
-      **{f'methods/{name}': Subject(
-          f'{methods.__name__}.ENTRIES[{name!r}].version', entry.version,
-          functools.partial(_method, name),
-          _EXACT if name in exact else _ROUNDED)
-         for name, entry in methods.ENTRIES.items()},
-      'intervals': Subject(
-          f'{interval_settings.__name__}.VERSION',
-          interval_settings.VERSION, _intervals),
-      'selection': Subject(
-          f'{selection.__name__}.VERSION', selection.VERSION, _selection,
-          _EXACT),
-      'log': Subject(
-          f'{result_rows.__name__}.LOG_VERSION', result_rows.LOG_VERSION,
-          _log_average, _EXACT),
-      'lit_pixels': Subject(
-          f'{lit_pixels.__name__}.VERSION',
-          lit_pixels.VERSION, _lit_pixels, _EXACT),
-      'simulation': Subject(
-          f'{rollout.__name__}.VERSION', rollout.VERSION, _simulation,
-          _EXACT)}
+    **{
+      f'agents/{name}': Subject(
+        f'{agents.__name__}.ENTRIES[{name!r}].version',
+        entry.version,
+        functools.partial(_direct if entry.direct else _agent, name),
+      )
+      for name, entry in agents.ENTRIES.items()
+    },
+    **{
+      f'methods/{name}': Subject(
+        f'{methods.__name__}.ENTRIES[{name!r}].version',
+        entry.version,
+        functools.partial(_method, name),
+        _EXACT if name in exact else _ROUNDED,
+      )
+      for name, entry in methods.ENTRIES.items()
+    },
+    'intervals': Subject(
+      f'{interval_settings.__name__}.VERSION',
+      interval_settings.VERSION,
+      _intervals,
+    ),
+    'selection': Subject(
+      f'{selection.__name__}.VERSION', selection.VERSION, _selection, _EXACT
+    ),
+    'log': Subject(
+      f'{result_rows.__name__}.LOG_VERSION',
+      result_rows.LOG_VERSION,
+      _log_average,
+      _EXACT,
+    ),
+    'lit_pixels': Subject(
+      f'{lit_pixels.__name__}.VERSION', lit_pixels.VERSION, _lit_pixels, _EXACT
+    ),
+    'simulation': Subject(
+      f'{rollout.__name__}.VERSION', rollout.VERSION, _simulation, _EXACT
+    ),
+  }
 
 
 def _measure(subject: Subject) -> Numbers:
   return {
-      name: [float(f'{value:.10g}') for value in np.ravel(
-          np.asarray(values, np.float64))]
-      for name, values in subject.measure().items()}
+    name: [
+      float(f'{value:.10g}')
+      for value in np.ravel(np.asarray(values, np.float64))
+    ]
+    for name, values in subject.measure().items()
+  }
 
 
 def _change(stored: Numbers, numbers: Numbers, tolerance: float) -> str:
@@ -323,8 +401,12 @@ def _change(stored: Numbers, numbers: Numbers, tolerance: float) -> str:
     if before is None or after is None:
       return f'{name} is {"new" if before is None else "missing"}'
     if len(before) != len(after) or not np.allclose(
-        after, before, rtol=0., equal_nan=True,
-        atol=max(tolerance * np.nanmax(np.abs([*before, 0.])), _NOTHING)):
+      after,
+      before,
+      rtol=0.0,
+      equal_nan=True,
+      atol=max(tolerance * np.nanmax(np.abs([*before, 0.0])), _NOTHING),
+    ):
       return f'{name} was {before[:3]}, is {after[:3]}'
   return ''
 
@@ -341,15 +423,19 @@ def complaint(name: str, subject: Subject, numbers: Numbers, stored) -> str:
   if stored is None:
     return f'{name} has no fingerprint. Run `{_WRITE} {name}`.'
   if subject.version > stored['version']:
-    return (f'{name} is of version {subject.version}, its fingerprint of '
-            f'{stored["version"]}. Run `{_WRITE} {name}`.')
+    return (
+      f'{name} is of version {subject.version}, its fingerprint of '
+      f'{stored["version"]}. Run `{_WRITE} {name}`.'
+    )
   change = _change(stored['numbers'], numbers, subject.tolerance)
   if subject.version == stored['version'] and not change:
     return ''
-  return (f'The numbers of {name} have changed ({change or "version"}), but '
-          f'stored results of version {stored["version"]} would be taken for '
-          f'new ones. Raise {subject.place} to {stored["version"] + 1} and run '
-          f'`{_WRITE} {name}`.')
+  return (
+    f'The numbers of {name} have changed ({change or "version"}), but '
+    f'stored results of version {stored["version"]} would be taken for '
+    f'new ones. Raise {subject.place} to {stored["version"] + 1} and run '
+    f'`{_WRITE} {name}`.'
+  )
 
 
 def _stored() -> dict:
@@ -359,8 +445,7 @@ def _stored() -> dict:
 @pytest.mark.parametrize('name', _subjects())
 def test_numbers_are_those_of_their_version(name):
   subject = _subjects()[name]
-  assert not complaint(
-      name, subject, _measure(subject), _stored().get(name))
+  assert not complaint(name, subject, _measure(subject), _stored().get(name))
 
 
 def test_no_estimator_is_missing_and_none_is_gone():
@@ -371,27 +456,31 @@ def test_no_estimator_is_missing_and_none_is_gone():
 _SUBJECT = Subject('the place', 2, dict, tolerance=1e-4)
 
 
-@pytest.mark.parametrize('version, numbers, words', [
-    (2, {'a': [1., 3.]}, ''),
-    (2, {'a': [1., 3.0002]}, ''),  # Rounding, beside the largest.
-    (2, {'a': [1., 3.001]}, 'Raise the place to 3 and run'),
-    (2, {'a': [1.]}, 'Raise the place to 3'),
-    (2, {'a': [1., 3.], 'b': [1.]}, 'b is new'),
+@pytest.mark.parametrize(
+  'version, numbers, words',
+  [
+    (2, {'a': [1.0, 3.0]}, ''),
+    (2, {'a': [1.0, 3.0002]}, ''),  # Rounding, beside the largest.
+    (2, {'a': [1.0, 3.001]}, 'Raise the place to 3 and run'),
+    (2, {'a': [1.0]}, 'Raise the place to 3'),
+    (2, {'a': [1.0, 3.0], 'b': [1.0]}, 'b is new'),
     (2, {}, 'a is missing'),
-    (2, {'a': [1., float('nan')]}, 'Raise the place to 3'),
-    (3, {'a': [1., 3.]}, 'version 3, its fingerprint of 2. Run'),
-    (3, {'a': [1., 9.]}, 'version 3, its fingerprint of 2. Run'),
-    (1, {'a': [1., 3.]}, 'Raise the place to 3')])
+    (2, {'a': [1.0, float('nan')]}, 'Raise the place to 3'),
+    (3, {'a': [1.0, 3.0]}, 'version 3, its fingerprint of 2. Run'),
+    (3, {'a': [1.0, 9.0]}, 'version 3, its fingerprint of 2. Run'),
+    (1, {'a': [1.0, 3.0]}, 'Raise the place to 3'),
+  ],
+)
 def test_other_numbers_need_another_version(version, numbers, words):
-  stored = {'version': 2, 'numbers': {'a': [1., 3.]}}
-  said = complaint(
-      'it', _SUBJECT._replace(version=version), numbers, stored)
+  stored = {'version': 2, 'numbers': {'a': [1.0, 3.0]}}
+  said = complaint('it', _SUBJECT._replace(version=version), numbers, stored)
   assert words in said and bool(words) == bool(said)
   assert 'no fingerprint' in complaint('it', _SUBJECT, numbers, None)
 
 
 def test_only_numbers_of_a_new_version_are_written(
-    tmp_path, monkeypatch, capsys):
+  tmp_path, monkeypatch, capsys
+):
   file = tmp_path / 'fingerprints.json'
   subjects = {}
   monkeypatch.setitem(globals(), '_FILE', file)
@@ -399,17 +488,18 @@ def test_only_numbers_of_a_new_version_are_written(
 
   def write(version, number):
     subjects['it'] = _SUBJECT._replace(
-        version=version, measure=lambda: {'a': number})
+      version=version, measure=lambda: {'a': number}
+    )
     return main(['--write']), json.loads(file.read_text())['it']
 
-  first = {'version': 1, 'numbers': {'a': [1.]}}
-  assert write(1, 1.) == (0, first)
-  assert write(1, 2.) == (1, first)
+  first = {'version': 1, 'numbers': {'a': [1.0]}}
+  assert write(1, 1.0) == (0, first)
+  assert write(1, 2.0) == (1, first)
   assert 'Raise the place to 2' in capsys.readouterr().out
   assert write(1, 1.00001) == (0, first)  # Rounding does not add up.
-  second = {'version': 2, 'numbers': {'a': [2.]}}
-  assert write(2, 2.) == (0, second)
-  assert write(1, 1.) == (1, second)
+  second = {'version': 2, 'numbers': {'a': [2.0]}}
+  assert write(2, 2.0) == (0, second)
+  assert write(1, 1.0) == (1, second)
 
 
 def _may_write(subject: Subject, stored) -> bool:
@@ -421,8 +511,9 @@ def main(arguments: list[str] | None = None) -> int:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('--write', action='store_true')
   subjects = _subjects()
-  parser.add_argument('names', nargs='*', metavar='name', help=', '.join(
-      subjects))
+  parser.add_argument(
+    'names', nargs='*', metavar='name', help=', '.join(subjects)
+  )
   options = parser.parse_args(arguments)
   if unknown := set(options.names) - set(subjects):
     parser.error(f'There is no {", ".join(sorted(unknown))}.')
@@ -438,16 +529,22 @@ def main(arguments: list[str] | None = None) -> int:
       failed = True
       print(said)
   if options.write:
-    _FILE.write_text(_text(
-        {name: stored[name] for name in subjects if name in stored}))
+    _FILE.write_text(
+      _text({name: stored[name] for name in subjects if name in stored})
+    )
   return int(failed)
 
 
 def _text(stored: dict) -> str:
   """Returns JSON with a line for each list."""
-  return re.sub(
-      r'\[[^\]]*\]', lambda found: ' '.join(found[0].split()),
-      json.dumps(stored, indent=1)) + '\n'
+  return (
+    re.sub(
+      r'\[[^\]]*\]',
+      lambda found: ' '.join(found[0].split()),
+      json.dumps(stored, indent=1),
+    )
+    + '\n'
+  )
 
 
 if __name__ == '__main__':

@@ -11,19 +11,30 @@ from dfiv_ope.datasets import columns
 _METHODS = ('lstd', 'kiv', 'dfiv', 'fqe', 'deepgmm', 'deepiv', 'all')
 
 
-@pytest.mark.parametrize('name, nearest', [
-    ('lsdt', 'lstd'), ('LSTD', 'lstd'), ('deepgm', 'deepgmm'), ('al', 'all'),
-    ('fqe2', 'fqe'), ('magic', None), ('', None)])
+@pytest.mark.parametrize(
+  'name, nearest',
+  [
+    ('lsdt', 'lstd'),
+    ('LSTD', 'lstd'),
+    ('deepgm', 'deepgmm'),
+    ('al', 'all'),
+    ('fqe2', 'fqe'),
+    ('magic', None),
+    ('', None),
+  ],
+)
 def test_the_nearest_name_is_like_the_one_that_was_written(name, nearest):
   assert hints.near(name, _METHODS) == nearest
 
 
 def test_the_sentence_has_the_nearest_name_if_there_is_one():
   assert hints.unknown('method', 'lsdt', _METHODS) == (
-      "There is no method 'lsdt': did you mean lstd? Choose from lstd, kiv, "
-      'dfiv, fqe, deepgmm, deepiv, all.')
+    "There is no method 'lsdt': did you mean lstd? Choose from lstd, kiv, "
+    'dfiv, fqe, deepgmm, deepiv, all.'
+  )
   assert hints.unknown('figure', 'roc', ['ate', 'mse']) == (
-      "There is no figure 'roc'. Choose from ate, mse.")
+    "There is no figure 'roc'. Choose from ate, mse."
+  )
 
 
 def test_a_long_name_is_compared_at_once():
@@ -40,21 +51,30 @@ def test_methods_and_tasks_are_refused_with_the_nearest():
 def test_keys_of_a_file_are_refused_each_with_the_nearest():
   with pytest.raises(ValueError) as refused:
     configs.check_names(
-        {'rewrad': 'r', 'colour': 'red'}, columns.Columns, what='A mapping',
-        names='Its names')
+      {'rewrad': 'r', 'colour': 'red'},
+      columns.Columns,
+      what='A mapping',
+      names='Its names',
+    )
   assert str(refused.value).startswith(
-      'A mapping has no rewrad (did you mean reward?), colour. Its names are: '
-      'episode, step, ')
+    'A mapping has no rewrad (did you mean reward?), colour. Its names are: '
+    'episode, step, '
+  )
 
 
 def test_names_of_tasks_are_known_without_numpy():
-  code = ('import sys\nfrom dfiv_ope import envs\n'
-          'print(envs.TASKS, "numpy" in sys.modules)\n'
-          'print(envs.make.__name__, "numpy" in sys.modules)')
+  code = (
+    'import sys\nfrom dfiv_ope import envs\n'
+    'print(envs.TASKS, "numpy" in sys.modules)\n'
+    'print(envs.make.__name__, "numpy" in sys.modules)'
+  )
   shown = subprocess.run(
-      [sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    [sys.executable, '-c', code], capture_output=True, text=True, check=True
+  )
   assert shown.stdout.splitlines() == [
-      "('catch', 'mountain_car', 'cartpole') False", 'make True']
+    "('catch', 'mountain_car', 'cartpole') False",
+    'make True',
+  ]
 
 
 def test_a_known_name_passes_and_another_is_refused():

@@ -25,21 +25,27 @@ def test_the_examples_print_what_is_shown(capsys, monkeypatch, tmp_path):
   for line in _SHOWN.splitlines():
     assert line.split() in summary
   kinds = [line.split()[0] for line in printed[1].splitlines()[:6]]
-  assert kinds == ['TwoSLS', 'LIML', 'LIML', 'KClass', 'GMM',
-                   'CrossFitTwoSLS']
+  assert kinds == ['TwoSLS', 'LIML', 'LIML', 'KClass', 'GMM', 'CrossFitTwoSLS']
   assert 'educ' in printed[1] and 'exper ** 2' in printed[1]
   assert 'inf' in printed[2]
   ate = space['ate']
-  assert ate.low[0] < 2. * space['np'].sin(1.) < ate.high[0]
+  assert ate.low[0] < 2.0 * space['np'].sin(1.0) < ate.high[0]
   assert '% of its variance is a bound on bias' in printed[-1]
   assert space['band'].uniform and space['slope'].level == 0.9
   environment = {
-      **os.environ, 'COLUMNS': '160', 'PATH': (
-          f'{pathlib.Path(sys.executable).parent}{os.pathsep}'
-          f'{os.environ["PATH"]}')}
+    **os.environ,
+    'COLUMNS': '160',
+    'PATH': (
+      f'{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'
+    ),
+  }
   said = subprocess.run(
-      _COMMAND.split(), capture_output=True, text=True, check=True,
-      env=environment).stdout
+    _COMMAND.split(),
+    capture_output=True,
+    text=True,
+    check=True,
+    env=environment,
+  ).stdout
   assert 'Slope and 95 % confidence interval: educ' in ' '.join(said.split())
   page = (tmp_path / 'fits' / 'card' / 'index.html').read_text()
   assert 'The band is the 95 % confidence interval' in page

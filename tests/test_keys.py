@@ -33,46 +33,73 @@ from dfiv_ope.results import rows
 _ROOT = pathlib.Path(__file__).parents[1]
 _PATH = pathlib.Path('data')
 _MOMENTS = episode_returns.MonteCarlo(
-    mean=0.5, standard_error=0.1, episodes=9, mean_length=9.)
+  mean=0.5, standard_error=0.1, episodes=9, mean_length=9.0
+)
 _METADATA = spec_lib.Metadata(
-    spec=spec_lib.Spec(
-        task='catch', action_noise=0.2, epsilon=0.2, discount=0.9, seed=0,
-        transitions=1000),
-    num_observations=50, num_actions=3, transitions=1007, episodes=9,
-    truncated=0, digest='a digest', files={}, truth=_MOMENTS,
-    behaviour=_MOMENTS, policy={'dqn': {'hidden': [50]}}, versions={})
+  spec=spec_lib.Spec(
+    task='catch',
+    action_noise=0.2,
+    epsilon=0.2,
+    discount=0.9,
+    seed=0,
+    transitions=1000,
+  ),
+  num_observations=50,
+  num_actions=3,
+  transitions=1007,
+  episodes=9,
+  truncated=0,
+  digest='a digest',
+  files={},
+  truth=_MOMENTS,
+  behaviour=_MOMENTS,
+  policy={'dqn': {'hidden': [50]}},
+  versions={},
+)
 
 
 def keys() -> dict[str, str]:
   """Returns keys of all kinds of rows, and the file of a truth."""
-  swept = plan.sweep(sweep_spec.parse(
-      {'tasks': 'catch', 'noises': 0.2, 'configs': 'default,paper'}))
+  swept = plan.sweep(
+    sweep_spec.parse(
+      {'tasks': 'catch', 'noises': 0.2, 'configs': 'default,paper'}
+    )
+  )
   found = {
-      f'{job.method} {job.preset} {job.seed}': job.key(
-          job.problem.problem(_METADATA)) for job in swept}
+    f'{job.method} {job.preset} {job.seed}': job.key(
+      job.problem.problem(_METADATA)
+    )
+    for job in swept
+  }
   wanted = [overrides.Wanted(name, ()) for name in methods.NAMES]
   kiv = [each for each in wanted if each.method == 'kiv']
-  for job in (*plan.designs([demand.Demand(n=100)], wanted, seeds=1),
-              *plan.designs([dsprites.DSprites(n=100)], kiv, seeds=1)):
+  for job in (
+    *plan.designs([demand.Demand(n=100)], wanted, seeds=1),
+    *plan.designs([dsprites.DSprites(n=100)], kiv, seeds=1),
+  ):
     found[job.label] = job.key(job.problem.design.problem)
   simulated = inputs.Simulated(dataset=_PATH, target_epsilon=0.2)
-  drawn = inputs.NewLog(
-      dataset=_PATH, epsilon=0.2, log=0, seeds=3, level=0.95)
+  drawn = inputs.NewLog(dataset=_PATH, epsilon=0.2, log=0, seeds=3, level=0.95)
   configs = [configured.configure(name) for name in agents.NAMES]
   for each in configs:
     job = jobs.Experiment(problem=drawn, seed=0, **each._asdict())
     found[f'coverage {job.method}'] = job.key(drawn.problem(_METADATA))
-  choice = plan.choice(simulated, [
-      each for each in configs if each.method in agents.LEARNERS])
+  choice = plan.choice(
+    simulated, [each for each in configs if each.method in agents.LEARNERS]
+  )
   for candidate in choice.candidates:
     found[f'selection {candidate.method}'] = choice.key(
-        simulated.problem(_METADATA), candidate)
+      simulated.problem(_METADATA), candidate
+    )
   named = inputs.OnLog(
-      dataset=_PATH, policy='uniform', target='t', directory=_PATH)
+    dataset=_PATH, policy='uniform', target='t', directory=_PATH
+  )
   job = jobs.Experiment(problem=named, seed=0, **configs[0]._asdict())
   return {
-      **found, 'own policy': job.key(named.problem(_METADATA)),
-      'truth': store.Places(_PATH).truth(simulated, _METADATA).name}
+    **found,
+    'own policy': job.key(named.problem(_METADATA)),
+    'truth': store.Places(_PATH).truth(simulated, _METADATA).name,
+  }
 
 
 @pytest.fixture
@@ -87,8 +114,12 @@ def copy(tmp_path):
 def _run(copy, program, *arguments):
   """Runs a program with the copy instead of what is installed."""
   return subprocess.run(
-      [sys.executable, program, *arguments], capture_output=True, text=True,
-      cwd=copy, env={**os.environ, 'PYTHONPATH': str(copy)})
+    [sys.executable, program, *arguments],
+    capture_output=True,
+    text=True,
+    cwd=copy,
+    env={**os.environ, 'PYTHONPATH': str(copy)},
+  )
 
 
 class _Rewrite(ast.NodeTransformer):
@@ -98,12 +129,16 @@ class _Rewrite(ast.NodeTransformer):
     self._moved = moved
 
   def visit_ImportFrom(self, node):  # noqa: N802
-    stay = [alias for alias in node.names
-            if f'{node.module}.{alias.name}' not in self._moved]
+    stay = [
+      alias
+      for alias in node.names
+      if f'{node.module}.{alias.name}' not in self._moved
+    ]
     go = [alias for alias in node.names if alias not in stay]
     return [
-        *([ast.ImportFrom(node.module, stay, 0)] if stay else []),
-        *([ast.ImportFrom('dfiv_ope.moved', go, 0)] if go else [])]
+      *([ast.ImportFrom(node.module, stay, 0)] if stay else []),
+      *([ast.ImportFrom('dfiv_ope.moved', go, 0)] if go else []),
+    ]
 
   def visit_Raise(self, node):  # noqa: N802
     if isinstance(node.exc, ast.Call):
@@ -131,8 +166,13 @@ def _rewrite(copy, moved):
 
 
 def test_keys_survive_a_move_and_other_words(copy):
-  _rewrite(copy, [module.__name__ for module in (
-      ridge, inference, influence, memory, descent)])
+  _rewrite(
+    copy,
+    [
+      module.__name__
+      for module in (ridge, inference, influence, memory, descent)
+    ],
+  )
   ended = _run(copy, __file__)
   assert ended.returncode == 0, ended.stderr
   elsewhere, found = ended.stdout.splitlines()[-2:]
@@ -144,21 +184,40 @@ def test_keys_survive_a_move_and_other_words(copy):
 
 # A number in the body of something, another, and whose version it belongs to.
 _CHANGES = [
-    ('return 0.5 * tf.reduce_mean(tf.square(self(decision) - target))',
-     'return 0.6 * tf.reduce_mean(tf.square(self(decision) - target))',
-     'agents/fqe', f"{agents.__name__}.ENTRIES['fqe'].version"),
-    ('_TRAINING_DRAWS = 50', '_TRAINING_DRAWS = 40',
-     'intervals', f'{interval_settings.__name__}.VERSION'),
-    ('/ len(values)  # [C, C + 1]', '/ (len(values) - 1)  # [C, C + 1]',
-     'selection', f'{selection.__name__}.VERSION'),
-    ('- tf.reduce_mean(weighting) / 4.', '- tf.reduce_mean(weighting) / 5.',
-     'methods/deepgmm', f"{methods.__name__}.ENTRIES['deepgmm'].version")]
+  (
+    'return 0.5 * tf.reduce_mean(tf.square(self(decision) - target))',
+    'return 0.6 * tf.reduce_mean(tf.square(self(decision) - target))',
+    'agents/fqe',
+    f"{agents.__name__}.ENTRIES['fqe'].version",
+  ),
+  (
+    '_TRAINING_DRAWS = 50',
+    '_TRAINING_DRAWS = 40',
+    'intervals',
+    f'{interval_settings.__name__}.VERSION',
+  ),
+  (
+    '/ len(values)  # [C, C + 1]',
+    '/ (len(values) - 1)  # [C, C + 1]',
+    'selection',
+    f'{selection.__name__}.VERSION',
+  ),
+  (
+    '- tf.reduce_mean(weighting) / 4.',
+    '- tf.reduce_mean(weighting) / 5.',
+    'methods/deepgmm',
+    f"{methods.__name__}.ENTRIES['deepgmm'].version",
+  ),
+]
 
 
 def _replace(copy, before, after):
   """Replaces a piece of text that one file has, wherever that is."""
-  (path,) = [path for path in (copy / 'dfiv_ope').rglob('*.py')
-             if before in path.read_text()]
+  (path,) = [
+    path
+    for path in (copy / 'dfiv_ope').rglob('*.py')
+    if before in path.read_text()
+  ]
   path.write_text(path.read_text().replace(before, after))
 
 
@@ -169,18 +228,24 @@ def test_another_number_needs_another_version_which_cannot_be_forgotten(copy):
   for name in ('test_fingerprints.py', 'fingerprints.json'):
     shutil.copy(_ROOT / 'tests' / name, copy / 'tests')
   ended = _run(
-      copy, copy / 'tests' / 'test_fingerprints.py', '--write', 'log',
-      *(name for *_, name, _ in _CHANGES))
+    copy,
+    copy / 'tests' / 'test_fingerprints.py',
+    '--write',
+    'log',
+    *(name for *_, name, _ in _CHANGES),
+  )
   assert ended.returncode == 1, ended.stderr
   said = sorted(ended.stdout.splitlines())
   assert len(said) == len(_CHANGES), ended.stdout
   for line, (*_, name, place) in zip(
-      said, sorted(_CHANGES, key=lambda each: each[2]), strict=True):
+    said, sorted(_CHANGES, key=lambda each: each[2]), strict=True
+  ):
     assert line.startswith(f'The numbers of {name} have changed (')
     assert f'Raise {place} to ' in line
   # They were not written.
   assert (copy / 'tests' / 'fingerprints.json').read_text() == (
-      _ROOT / 'tests' / 'fingerprints.json').read_text()
+    _ROOT / 'tests' / 'fingerprints.json'
+  ).read_text()
 
 
 if __name__ == '__main__':

@@ -14,10 +14,9 @@ def test_the_examples_find_the_truth_and_rank_the_policies(capsys):
   space = {}
   for block in _BLOCKS:
     exec(block, space)
-  value, better, grade, columns, ranking = (
-      capsys.readouterr().out.splitlines())
+  value, better, grade, columns, ranking = capsys.readouterr().out.splitlines()
   estimate, low, high = map(float, re.findall(r'-?\d+\.\d+', value))
-  assert low < 0.5 / (1. - 0.8 * 0.875) < high
+  assert low < 0.5 / (1.0 - 0.8 * 0.875) < high
   assert low < estimate < high
   assert better == 'True True'
   assert grade == 'good'

@@ -31,8 +31,9 @@ def test_the_second_example_finds_the_effect_of_a_price(capsys):
   answer, summary = capsys.readouterr().out.split('\n', 1)
   _, _, effect, low, high, truth = map(float, _NUMBERS.findall(answer))
   from dfiv_ope.benchmarks import demand
+
   curve = demand.true_ate()  # a line, at prices from 10 to 25
-  assert truth == round(10. / 15. * (curve[-1] - curve[0]))
+  assert truth == round(10.0 / 15.0 * (curve[-1] - curve[0]))
   assert low < effect < high and low < truth < high
   assert 'partial R2 of Z' in summary
 
@@ -45,21 +46,29 @@ def test_it_is_short():
 def test_what_it_links_to_is_there():
   targets = re.findall(r'\]\(([^)#]+)[^)]*\)', _README)
   assert len(targets) > 20
-  missing = [each for each in targets
-             if '://' not in each and not (_ROOT / each).exists()]
+  missing = [
+    each
+    for each in targets
+    if '://' not in each and not (_ROOT / each).exists()
+  ]
   assert not missing
 
 
 def test_quoted_numbers_are_those_of_the_results():
   done = subprocess.run(
-      [sys.executable, _ROOT / 'docs/generators/quotes.py', '--check'],
-      capture_output=True, text=True, check=False)
+    [sys.executable, _ROOT / 'docs/generators/quotes.py', '--check'],
+    capture_output=True,
+    text=True,
+    check=False,
+  )
   assert done.returncode == 0, (
-      f'{done.stdout}{done.stderr} Run docs/generators/quotes.py --write.')
+    f'{done.stdout}{done.stderr} Run docs/generators/quotes.py --write.'
+  )
   # The generator reads these; so does this test, another way.
   for page, cell in (
-      ('ope.md', r'\| 0.2 \| catch \| lstd \|.*\| (\S+) \| 5 \|'),
-      ('iv.md', r'\| demand n=5000 rho=0.5 \|.*\*\*(.*)\*\*')):
+    ('ope.md', r'\| 0.2 \| catch \| lstd \|.*\| (\S+) \| 5 \|'),
+    ('iv.md', r'\| demand n=5000 rho=0.5 \|.*\*\*(.*)\*\*'),
+  ):
     (value,) = re.findall(cell, (_ROOT / 'docs/results' / page).read_text())
     assert f'| {value} |' in _README
 
@@ -70,8 +79,8 @@ def test_values_of_the_tasks_are_one_everywhere():
   made = (_ROOT / 'docs/results/reproduce/datasets.md').read_text()
   truths = {}
   for task, truth in re.findall(
-      r'\| ([a-z_\\]+) \| (?:0|0\.2|0\.5) \|.*?(-?\d+\.\d+) ± \S+ \| \S+ ± ',
-      made):
+    r'\| ([a-z_\\]+) \| (?:0|0\.2|0\.5) \|.*?(-?\d+\.\d+) ± \S+ \| \S+ ± ', made
+  ):
     truths.setdefault(task.replace('\\', ''), []).append(truth)
   assert len(truths) == 3
   for task, values in truths.items():
@@ -84,5 +93,5 @@ def test_the_picture_is_of_its_rows():
   for row in rows[1:]:
     _, estimate, low, high, *_ = row.split(',')
     assert re.search(
-        rf'{float(estimate):.2f}\s+\[{float(low):.2f}, {float(high):.2f}\]',
-        drawn)
+      rf'{float(estimate):.2f}\s+\[{float(low):.2f}, {float(high):.2f}\]', drawn
+    )

@@ -50,11 +50,15 @@ _TOY = textwrap.dedent('''
       return Toy(config)
 ''')
 _ENTRY = registry.Entry(
-    version=3, quick=('updates=7',), when='When values are all the same.',
-    configs={'default': base.Config(), 'paper': base.Config(updates=20)},
-    style=registry.Style(
-        label='Toy', family=registry.CLOSED_FORM, color='#123456', marker='v'),
-    variants={'solve': {'whole': 'Toy', 'half': 'Half a toy'}})
+  version=3,
+  quick=('updates=7',),
+  when='When values are all the same.',
+  configs={'default': base.Config(), 'paper': base.Config(updates=20)},
+  style=registry.Style(
+    label='Toy', family=registry.CLOSED_FORM, color='#123456', marker='v'
+  ),
+  variants={'solve': {'whole': 'Toy', 'half': 'Half a toy'}},
+)
 
 
 @pytest.fixture
@@ -70,10 +74,14 @@ def toy(tmp_path, monkeypatch):
 
 def _row(method, **config):
   return rows.Row(
-      problem=problems.UserLog(
-          digest='d', discount=0.9, actions=2, target='t'),
-      method=method, config={'type': 'Config', **config}, seed=0, version=1,
-      versions={'dfiv-ope': '0'}, metrics={'estimate': 0.})
+    problem=problems.UserLog(digest='d', discount=0.9, actions=2, target='t'),
+    method=method,
+    config={'type': 'Config', **config},
+    seed=0,
+    version=1,
+    versions={'dfiv-ope': '0'},
+    metrics={'estimate': 0.0},
+  )
 
 
 def test_names_are_those_of_the_entries():
@@ -85,23 +93,38 @@ def test_a_new_estimator_is_run(toy):
   generator = np.random.default_rng(0)
   ends = np.tile(np.arange(5) == 4, 30)
   log = log_lib.Log.from_arrays(
-      generator.normal(size=(150, 2)), generator.integers(2, size=150),
-      np.ones(150), ends, discount=0.5)
+    generator.normal(size=(150, 2)),
+    generator.integers(2, size=150),
+    np.ones(150),
+    ends,
+    discount=0.5,
+  )
   evaluator = runs.Evaluator(
-      task.EvaluationTask(log, finite.Uniform(num_actions=2)))
+    task.EvaluationTask(log, finite.Uniform(num_actions=2))
+  )
   run = evaluator.run('toy', agents.ENTRIES['toy'].configs['default'], seed=0)
   # Four steps of five go on: 5 c = 5 + 4 * 0.5 c.
-  assert run.metrics['estimate'] == pytest.approx(5. / 3.)
+  assert run.metrics['estimate'] == pytest.approx(5.0 / 3.0)
   assert run.resamples.shape == evaluator.log_average().resamples.shape
   assert result_rows.version('toy') == 3
 
 
 def test_a_new_estimator_is_swept(toy):
-  swept = plan.sweep(sweep_spec.SweepSpec(
-      tasks=('catch',), noises=(0.,), methods=('toy', 'lstd'), seeds=1,
-      configs=('paper',), budget='quick'))
+  swept = plan.sweep(
+    sweep_spec.SweepSpec(
+      tasks=('catch',),
+      noises=(0.0,),
+      methods=('toy', 'lstd'),
+      seeds=1,
+      configs=('paper',),
+      budget='quick',
+    )
+  )
   assert [(job.method, job.custom) for job in swept] == [
-      ('log', False), ('toy', True), ('lstd', False)]
+    ('log', False),
+    ('toy', True),
+    ('lstd', False),
+  ]
   assert swept[1].config.updates == 7
   assert swept[1].version == 3
 
@@ -116,11 +139,15 @@ def test_a_new_estimator_stands_in_the_report(toy):
 
 
 def test_a_variant_has_its_own_label(toy):
-  made = [_row('toy', solve=solve, size=2) for solve in (
-      'whole', 'half', 'third')]
+  made = [
+    _row('toy', solve=solve, size=2) for solve in ('whole', 'half', 'third')
+  ]
   assert frames.variants(made) == ['Toy', 'Half a toy', 'Toy (solve=third)']
   assert frames.order(frames.variants(made)) == [
-      'Toy', 'Toy (solve=third)', 'Half a toy']
+    'Toy',
+    'Toy (solve=third)',
+    'Half a toy',
+  ]
 
 
 def test_a_method_that_nobody_registered_is_shown_all_the_same():

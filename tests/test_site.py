@@ -19,16 +19,18 @@ _DOCS = _ROOT / 'docs'
 _ROOMS = {'ope': agents.ENTRIES, 'iv': methods.ENTRIES}
 # What people come for, and where it is told.
 _TASKS = {
-    'tutorial.html': 'dfiv-ope dataset import log.csv',
-    'python.html': 'dfiv_ope.compare',
-    'estimators.html': 'dfiv-ope iv fit',
-    'contributing.html': 'An estimator of policy values',
-    'report.html': 'How to read a report'}
+  'tutorial.html': 'dfiv-ope dataset import log.csv',
+  'python.html': 'dfiv_ope.compare',
+  'estimators.html': 'dfiv-ope iv fit',
+  'contributing.html': 'An estimator of policy values',
+  'report.html': 'How to read a report',
+}
 
 
 def _blocks(page):
   return re.findall(
-      r'```python\n(.*?)```', (_DOCS / page).read_text(), re.DOTALL)
+    r'```python\n(.*?)```', (_DOCS / page).read_text(), re.DOTALL
+  )
 
 
 def _run(page, capsys):
@@ -43,10 +45,10 @@ def test_the_quickstart_of_a_log_finds_the_value(capsys):
   printed, space = _run('start/log.md', capsys)
   low, high = space['result'].interval(0.95)
   # Visits are Poisson(2), E[visits; visits >= 2] = 2 - 2 exp(-2).
-  weeks = sum(0.9 ** week for week in range(4))
-  truth = weeks * (2. + 0.5 * (2. - 2. * 2.718281828 ** -2))
+  weeks = sum(0.9**week for week in range(4))
+  truth = weeks * (2.0 + 0.5 * (2.0 - 2.0 * 2.718281828**-2))
   assert low < truth < high
-  assert float(printed.split()[-1]) > 0.
+  assert float(printed.split()[-1]) > 0.0
   assert 'value' in printed and 'more than today' in printed
 
 
@@ -55,7 +57,8 @@ def test_the_quickstart_of_researchers_compares_with_the_truth(capsys):
   frame = space['result'].to_frame()
   assert list(frame.index) == ['log_average', 'lstd', 'wis', 'dr']
   assert (frame.low < frame.truth).all() and frame.error['lstd'] < (
-      frame.error['log_average'])
+    frame.error['log_average']
+  )
   assert 'truth' in printed
 
 
@@ -64,12 +67,13 @@ def test_the_quickstart_of_econometricians_has_the_textbooks_line(capsys):
   """The figure is the one linearmodels gives for the same columns."""
   printed, space = _run('start/econometrics.md', capsys)
   from linearmodels import iv
+
   fit = iv.IV2SLS.from_formula(
-      'lwage ~ 1 + exper + expersq + black + south + smsa + [educ ~ nearc4]',
-      space['rows']).fit()
+    'lwage ~ 1 + exper + expersq + black + south + smsa + [educ ~ nearc4]',
+    space['rows'],
+  ).fit()
   line, curve = printed.splitlines()
-  assert float(line.split()[-1]) == pytest.approx(
-      fit.params['educ'], abs=5e-4)
+  assert float(line.split()[-1]) == pytest.approx(fit.params['educ'], abs=5e-4)
   estimate, low, high = map(float, re.findall(r'-?\d+\.\d+', curve))
   assert low < 1.683 < high and low < estimate < high
 
@@ -77,7 +81,7 @@ def test_the_quickstart_of_econometricians_has_the_textbooks_line(capsys):
 @pytest.mark.slow
 def test_the_example_with_pictures_learns(capsys):
   printed, _ = _run('pictures.md', capsys)
-  assert float(printed.split()[-1]) < 12.  # A constant has 24.
+  assert float(printed.split()[-1]) < 12.0  # A constant has 24.
 
 
 @pytest.mark.slow
@@ -86,37 +90,52 @@ def test_notebooks_run_and_find_the_truth(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   monkeypatch.syspath_prepend(_DOCS / 'generators')
   import run_notebooks
+
   printed = {}
   for path in run_notebooks.NOTEBOOKS:
     notebook = json.loads(path.read_text())
     done = run_notebooks.run(notebook)
     assert done['cells'] and all(
-        cell['outputs'] for cell in notebook['cells']
-        if cell['cell_type'] == 'code'), f'Run {path.name} and store it.'
+      cell['outputs']
+      for cell in notebook['cells']
+      if cell['cell_type'] == 'code'
+    ), f'Run {path.name} and store it.'
     printed[path.stem] = [
-        ''.join(output.get('text', output.get('data', {}).get('text/html')))
-        for cell in done['cells'] for output in cell.get('outputs', ())]
-  lake = list(map(float, re.findall(
-      r'\d\.\d+', printed['gymnasium_log'][-1].replace('0.95', ''))))
+      ''.join(output.get('text', output.get('data', {}).get('text/html')))
+      for cell in done['cells']
+      for output in cell.get('outputs', ())
+    ]
+  lake = list(
+    map(
+      float,
+      re.findall(r'\d\.\d+', printed['gymnasium_log'][-1].replace('0.95', '')),
+    )
+  )
   estimate, low, high, truth, _ = lake
   assert low < truth < high and low < estimate < high
   assert '<svg' in printed['gymnasium_log'][1]
-  difference, low, high = map(float, re.findall(
-      r'-?\d+\.\d+', printed['own_csv'][-1]))
+  difference, low, high = map(
+    float, re.findall(r'-?\d+\.\d+', printed['own_csv'][-1])
+  )
   # Coupons to all cost 0.6 a week more where there are 0, 1 or 2 visits.
-  assert 0. < low < difference < high
+  assert 0.0 < low < difference < high
   effect = re.search(r'AGMM (\S+) \[(\S+), (\S+)\]', printed['card'][-1])
   assert float(effect[2]) < 1.683 < float(effect[3])
 
 
 @pytest.mark.parametrize('room', _ROOMS)
 def test_every_method_has_a_page_with_places_for_what_is_made(room):
-  pages = {path.stem: path.read_text()
-           for path in (_DOCS / 'methods' / room).glob('*.md')}
+  pages = {
+    path.stem: path.read_text()
+    for path in (_DOCS / 'methods' / room).glob('*.md')
+  }
   assert set(pages) == set(_ROOMS[room])
   for name, text in pages.items():
     assert re.findall(r'<!-- (\w+) -->', text) == [
-        'when', 'config', 'measured'], name
+      'when',
+      'config',
+      'measured',
+    ], name
     assert text.count('$$') == 2 and '## Paper\n\n' in text
     if room == 'ope':
       assert f'methods="{name}"' in text
@@ -148,12 +167,18 @@ def test_the_site_builds_strictly_and_needs_no_network(tmp_path):
   pytest.importorskip('mkdocs')
   site = tmp_path / 'site'
   done = subprocess.run(
-      [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', site],
-      cwd=_ROOT, env={**os.environ, 'NO_MKDOCS_2_WARNING': '1'},
-      capture_output=True, text=True, check=False)
+    [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', site],
+    cwd=_ROOT,
+    env={**os.environ, 'NO_MKDOCS_2_WARNING': '1'},
+    capture_output=True,
+    text=True,
+    check=False,
+  )
   assert done.returncode == 0, done.stderr
-  pages = {path.relative_to(site).as_posix(): path.read_text()
-           for path in site.rglob('*.html')}
+  pages = {
+    path.relative_to(site).as_posix(): path.read_text()
+    for path in site.rglob('*.html')
+  }
   for name, text in pages.items():
     assets = _Assets()
     assets.feed(text)
@@ -170,7 +195,9 @@ def test_the_site_builds_strictly_and_needs_no_network(tmp_path):
   index = json.loads((site / 'search/search_index.json').read_text())
   assert any('effective sample size' in each['text'] for each in index['docs'])
   from dfiv_ope.launch import main
+
   for name in typer.main.get_command(main.app).commands:
     assert f'dfiv-ope {name}' in pages['commands.html']
-  assert 'from_arrays' in pages['api.html'] and 'versus_log' in (
-      pages['api.html'])
+  assert (
+    'from_arrays' in pages['api.html'] and 'versus_log' in (pages['api.html'])
+  )

@@ -13,7 +13,8 @@ import pytest
 _DOCS = pathlib.Path(__file__).parents[1] / 'docs'
 _TUTORIAL = (_DOCS / 'tutorial.md').read_text(encoding='utf-8')
 _STEPS = re.findall(
-    r'```sh\n(.*?)```\n\n```text\n(.*?)```', _TUTORIAL, re.DOTALL)
+  r'```sh\n(.*?)```\n\n```text\n(.*?)```', _TUTORIAL, re.DOTALL
+)
 # A number with digits after the point; others are compared as words.
 _DECIMAL = re.compile(r'-?[\d,]*\d\.\d+')
 # Training on another processor rounds otherwise.
@@ -34,13 +35,22 @@ def printed(directory):
   """What the steps print, run one after the other."""
   here = pathlib.Path(sys.executable).parent
   environment = {
-      **os.environ, 'CUDA_VISIBLE_DEVICES': '', 'COLUMNS': '80',
-      'PATH': f'{here}{os.pathsep}{os.environ["PATH"]}'}
+    **os.environ,
+    'CUDA_VISIBLE_DEVICES': '',
+    'COLUMNS': '80',
+    'PATH': f'{here}{os.pathsep}{os.environ["PATH"]}',
+  }
   outputs = []
   for commands, _ in _STEPS:
     done = subprocess.run(
-        ['bash', '-e', '-c', commands], cwd=directory, env=environment,
-        capture_output=True, text=True, timeout=600, check=False)
+      ['bash', '-e', '-c', commands],
+      cwd=directory,
+      env=environment,
+      capture_output=True,
+      text=True,
+      timeout=600,
+      check=False,
+    )
     assert done.returncode == 0, f'{commands}\n{done.stderr}'
     outputs.append(done.stdout)
   return outputs
@@ -92,7 +102,7 @@ def test_a_step_prints_what_is_shown(printed, step):
   shown, cut, _ = _STEPS[step][1].partition('...\n')
   actual = _lines(printed[step])
   if cut:
-    actual = actual[:len(_lines(shown))]
+    actual = actual[: len(_lines(shown))]
   _check(_lines(shown), actual)
 
 
@@ -111,12 +121,13 @@ def test_the_report_says_what_is_shown(printed, directory):
 @pytest.mark.slow
 def test_the_paired_difference_excludes_zero(printed):
   found = re.findall(
-      r'Paired difference to the behaviour policy by (lstd|fqe): \+([\d.]+) '
-      r'\(95 % confidence interval \+([\d.]+) to \+([\d.]+)',
-      ''.join(printed))
+    r'Paired difference to the behaviour policy by (lstd|fqe): \+([\d.]+) '
+    r'\(95 % confidence interval \+([\d.]+) to \+([\d.]+)',
+    ''.join(printed),
+  )
   assert [method for method, *_ in found] == ['lstd', 'fqe']
   for _, difference, low, high in found:
-    assert 0. < float(low) < float(difference) < float(high)
+    assert 0.0 < float(low) < float(difference) < float(high)
     # The truth, simulated: 19.07 less 16.80.
     assert float(low) < 2.27 < float(high)
 
@@ -125,8 +136,10 @@ def test_the_paired_difference_excludes_zero(printed):
 def test_the_intervals_hold_the_truth(printed):
   truth = float(re.search(r'is worth ([\d.]+)', printed[-1])[1])
   found = re.findall(
-      r'^ (lstd|kiv|fqe) +\w+ +3 +[\d.]+ +([\d.]+) +([\d.]+)',
-      ''.join(printed), re.MULTILINE)
+    r'^ (lstd|kiv|fqe) +\w+ +3 +[\d.]+ +([\d.]+) +([\d.]+)',
+    ''.join(printed),
+    re.MULTILINE,
+  )
   assert [method for method, _, _ in found] == ['lstd', 'kiv', 'fqe']
   for method, low, high in found:
     assert float(low) <= truth <= float(high), method

@@ -23,8 +23,9 @@ def test_the_examples_print_what_is_shown(capsys, monkeypatch, tmp_path):
     printed.append(capsys.readouterr().out)
   for said, shown in zip(printed, _SHOWN, strict=False):
     numbers, wanted = (
-        [float(each) for each in re.findall(r'-?\d+\.\d+', text)]
-        for text in (said, shown))
+      [float(each) for each in re.findall(r'-?\d+\.\d+', text)]
+      for text in (said, shown)
+    )
     assert numbers == pytest.approx(wanted, rel=0.02)
     assert re.sub(r'[\d.]+', '', said) == re.sub(r'[\d.]+', '', shown)
   slope, line = space['slope'], space['line'].average_derivative()

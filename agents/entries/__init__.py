@@ -28,6 +28,23 @@ from dfiv_ope.agents.entries import (
 # Reports and commands have them in this order. With the default configs DFIV
 # loses little or nothing by the quick budget, FQE a little, DeepGMM and DeepIV
 # much (docs/results: reproduce.md against ope.md).
-ENTRIES = registry.collect((
-    lstd, kiv, dfiv, fqe, deepgmm, deepiv, tis, wis, pdis, wpdis, dr,
-    wdr, magic, drl, nearest, blend))
+ENTRIES = registry.collect(
+  (
+    lstd,
+    kiv,
+    dfiv,
+    fqe,
+    deepgmm,
+    deepiv,
+    tis,
+    wis,
+    pdis,
+    wpdis,
+    dr,
+    wdr,
+    magic,
+    drl,
+    nearest,
+    blend,
+  )
+)

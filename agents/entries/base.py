@@ -18,6 +18,7 @@ class Config(MethodConfig):
     checks: number of evaluation points; a step of the learner makes the
       updates up to the next one.
   """
+
   updates: int = 0
   batch_size: int = 1024
   checks: int = 1
@@ -28,8 +29,10 @@ class Config(MethodConfig):
     for name in ('batch_size', 'checks'):
       if getattr(self, name) < 1:
         raise ValueError(
-            f'{name} must be at least 1, got {getattr(self, name)}.')
+          f'{name} must be at least 1, got {getattr(self, name)}.'
+        )
     if self.checks > max(self.updates, 1):
       raise ValueError(
-          f'checks must not exceed updates, got checks={self.checks} and '
-          f'updates={self.updates}.')
+        f'checks must not exceed updates, got checks={self.checks} and '
+        f'updates={self.updates}.'
+      )

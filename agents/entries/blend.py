@@ -13,6 +13,7 @@ class Config(doubly_robust.Config):
   Attributes:
     rollouts: in the log's nearest steps, as of `nearest`.
   """
+
   rollouts: int = 1_000
 
   def __post_init__(self) -> None:
@@ -23,12 +24,17 @@ class Config(doubly_robust.Config):
 # No paper of ours has it.
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-    version=3, configs=CONFIGS, cost=doubly_robust.COST, direct=True,
-    tiny={'folds': 2, 'random_features': 10, 'rollouts': 400},
-    style=registry.Style(
-        label='Blend', family=registry.DOUBLY_ROBUST, color='#8c6bb1',
-        marker='8'),
-    when=(
-        'When one number is wanted and it is not known which estimator to '
-        'believe: LSTD-Q, rollouts in nearest steps and, where probabilities '
-        'are recorded, DR, by their estimated mean squared errors.'))
+  version=3,
+  configs=CONFIGS,
+  cost=doubly_robust.COST,
+  direct=True,
+  tiny={'folds': 2, 'random_features': 10, 'rollouts': 400},
+  style=registry.Style(
+    label='Blend', family=registry.DOUBLY_ROBUST, color='#8c6bb1', marker='8'
+  ),
+  when=(
+    'When one number is wanted and it is not known which estimator to '
+    'believe: LSTD-Q, rollouts in nearest steps and, where probabilities '
+    'are recorded, DR, by their estimated mean squared errors.'
+  ),
+)

@@ -22,16 +22,18 @@ class Config(base.Config, update_rules.DeepGMM):
     average_rate: how far the average of q's weights goes towards the present
       ones at each update; 1 for the present ones.
   """
+
   updates: int = 10_000
   checks: int = 20
   treatment_rate: float = 1e-3
   instrument_rate: float = 5e-3
   critic_steps: int = 1
   unit_residuals: bool = True
-  treatment_net: tuple[layers.Layer, ...] = (
-      layers.Dense(64), layers.Dense(64))
+  treatment_net: tuple[layers.Layer, ...] = (layers.Dense(64), layers.Dense(64))
   instrument_net: tuple[layers.Layer, ...] = (
-      layers.Dense(64, 'silu'), layers.Dense(64, 'silu'))
+    layers.Dense(64, 'silu'),
+    layers.Dense(64, 'silu'),
+  )
   per_action: bool = True
   falling_rates: bool = True
   average_rate: float = 0.002
@@ -39,9 +41,10 @@ class Config(base.Config, update_rules.DeepGMM):
   def __post_init__(self) -> None:
     base.Config.__post_init__(self)
     update_rules.DeepGMM.__post_init__(self)
-    if not 0. < self.average_rate <= 1.:
+    if not 0.0 < self.average_rate <= 1.0:
       raise ValueError(
-          f'average_rate must lie in (0, 1], got {self.average_rate}.')
+        f'average_rate must lie in (0, 1], got {self.average_rate}.'
+      )
 
 
 # How the default was chosen, without the truth, on logs of the three tasks with
@@ -55,22 +58,31 @@ class Config(base.Config, update_rules.DeepGMM):
 # Deviation of 'paper': OAdam instead of Adam, and no ReLU on the output of q,
 # which could not be negative.
 CONFIGS = {
-    'default': Config(),
-    'paper': Config(
-        updates=20_000, treatment_rate=1e-3, instrument_rate=1e-3, beta1=0.9,
-        beta2=0.999,
-        treatment_net=(layers.Dense(50), layers.Dense(50)),
-        instrument_net=(
-            layers.Dense(150), layers.Dense(100), layers.Dense(50)),
-        per_action=False, unit_residuals=False, falling_rates=False,
-        average_rate=1.),
+  'default': Config(),
+  'paper': Config(
+    updates=20_000,
+    treatment_rate=1e-3,
+    instrument_rate=1e-3,
+    beta1=0.9,
+    beta2=0.999,
+    treatment_net=(layers.Dense(50), layers.Dense(50)),
+    instrument_net=(layers.Dense(150), layers.Dense(100), layers.Dense(50)),
+    per_action=False,
+    unit_residuals=False,
+    falling_rates=False,
+    average_rate=1.0,
+  ),
 }
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS, quick=('checks=3', 'updates=1500'),
-    tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
-    cost={'updates': 0.0033},
-    style=methods.ENTRIES['deepgmm'].style,
-    when=(
-        'As a second opinion on FQE: within 2 % of the truth where actions are '
-        'replaced by noise one time in five, up to 8 % off at one in two. It '
-        'needs its full number of updates.'))
+  version=1,
+  configs=CONFIGS,
+  quick=('checks=3', 'updates=1500'),
+  tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
+  cost={'updates': 0.0033},
+  style=methods.ENTRIES['deepgmm'].style,
+  when=(
+    'As a second opinion on FQE: within 2 % of the truth where actions are '
+    'replaced by noise one time in five, up to 8 % off at one in two. It '
+    'needs its full number of updates.'
+  ),
+)

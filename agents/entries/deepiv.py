@@ -25,19 +25,24 @@ class Config(base.Config, update_rules.DeepIV):
       `deepiv_mixture.draw`.
     falling_rates: whether each learning rate falls to zero in its part.
   """
+
   updates: int = 10_000
   checks: int = 20
   components: int = 3
   samples: int = 2
   min_scale: float = 0.1
   density_rate: float = 3e-3
-  density_decay: float = 0.
-  response_decay: float = 0.
+  density_decay: float = 0.0
+  response_decay: float = 0.0
   density_share: float = 0.4
   density_net: tuple[layers.Layer, ...] = (
-      layers.Dense(128, 'silu'), layers.Dense(128, 'silu'))
+    layers.Dense(128, 'silu'),
+    layers.Dense(128, 'silu'),
+  )
   value_net: tuple[layers.Layer, ...] = (
-      layers.Dense(64, 'silu'), layers.Dense(64, 'silu'))
+    layers.Dense(64, 'silu'),
+    layers.Dense(64, 'silu'),
+  )
   per_action: bool = True
   predict_change: bool = True
   rows_per_noise: int = 8
@@ -47,9 +52,10 @@ class Config(base.Config, update_rules.DeepIV):
     base.Config.__post_init__(self)
     update_rules.DeepIV.__post_init__(self)
     configs.check_at_least(self, 1, 'rows_per_noise')
-    if not 0. < self.density_share < 1.:
+    if not 0.0 < self.density_share < 1.0:
       raise ValueError(
-          f'density_share must lie between 0 and 1, got {self.density_share}.')
+        f'density_share must lie between 0 and 1, got {self.density_share}.'
+      )
 
 
 # Chosen on the three tasks at noise 0.2, one seed, training on the first 80 %
@@ -64,19 +70,31 @@ class Config(base.Config, update_rules.DeepIV):
 # to: one broad Gaussian has the weight, and in draws the paddle is smeared.
 _PAPER_NET = (layers.Dense(50), layers.Dense(50))
 CONFIGS = {
-    'default': Config(),
-    # Ten draws a row, five a set. The paper says no rates and no updates.
-    'paper': Config(
-        updates=20_000, samples=5, min_scale=0.01, density_rate=1e-3,
-        density_share=0.5, density_net=_PAPER_NET, value_net=_PAPER_NET,
-        per_action=False, predict_change=False, falling_rates=False),
+  'default': Config(),
+  # Ten draws a row, five a set. The paper says no rates and no updates.
+  'paper': Config(
+    updates=20_000,
+    samples=5,
+    min_scale=0.01,
+    density_rate=1e-3,
+    density_share=0.5,
+    density_net=_PAPER_NET,
+    value_net=_PAPER_NET,
+    per_action=False,
+    predict_change=False,
+    falling_rates=False,
+  ),
 }
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS, quick=('checks=3', 'updates=600'),
-    tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
-    cost={'updates': 0.01},
-    style=methods.ENTRIES['deepiv'].style,
-    when=(
-        'When a mixture of Gaussians can describe the next state, as on '
-        'mountain_car and cartpole. Not where the next state is one of a few '
-        'points, as on catch (35 % off); it is the slowest.'))
+  version=1,
+  configs=CONFIGS,
+  quick=('checks=3', 'updates=600'),
+  tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
+  cost={'updates': 0.01},
+  style=methods.ENTRIES['deepiv'].style,
+  when=(
+    'When a mixture of Gaussians can describe the next state, as on '
+    'mountain_car and cartpole. Not where the next state is one of a few '
+    'points, as on catch (35 % off); it is the slowest.'
+  ),
+)

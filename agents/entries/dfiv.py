@@ -26,12 +26,19 @@ class Config(base.Config, update_rules.DFIV):
     solve_penalty: both penalties on the whole log.
     included_instruments: whether psi(s, a) is among the instruments of stage 1.
   """
+
   updates: int = 1500
   checks: int = 10
   treatment_net: tuple[layers.Layer, ...] = (
-      layers.Dense(128), layers.Dense(128), layers.Dense(32, 'tanh'))
+    layers.Dense(128),
+    layers.Dense(128),
+    layers.Dense(32, 'tanh'),
+  )
   instrument_net: tuple[layers.Layer, ...] = (
-      layers.Dense(128), layers.Dense(128), layers.Dense(32, 'tanh'))
+    layers.Dense(128),
+    layers.Dense(128),
+    layers.Dense(32, 'tanh'),
+  )
   per_action: bool = True
   stage1_penalty: float = 1e-6
   stage2_penalty: float = 1e-6
@@ -58,29 +65,42 @@ class Config(base.Config, update_rules.DFIV):
 # (docs/results/ope.md). Updates: where the held-out loss stops falling on
 # catch, one seed. Widths and rates were not searched.
 CONFIGS = {
-    'default': Config(),
-    'paper': Config(
-        updates=4000, checks=20,
-        treatment_net=(layers.Dense(50), layers.Dense(50)),
-        instrument_net=(
-            layers.Dense(150), layers.Dense(100), layers.Dense(50)),
-        per_action=False, stage1_penalty=1e-5, stage2_penalty=1e-5,
-        refinements=0, solve=PLUG_IN, solve_penalty=1e-5,
-        included_instruments=False),
+  'default': Config(),
+  'paper': Config(
+    updates=4000,
+    checks=20,
+    treatment_net=(layers.Dense(50), layers.Dense(50)),
+    instrument_net=(layers.Dense(150), layers.Dense(100), layers.Dense(50)),
+    per_action=False,
+    stage1_penalty=1e-5,
+    stage2_penalty=1e-5,
+    refinements=0,
+    solve=PLUG_IN,
+    solve_penalty=1e-5,
+    included_instruments=False,
+  ),
 }
 _LSTD_ON_DFIV = 'LSTD-Q on DFIV features'
 ENTRY = registry.Entry(
-    version=2, configs=CONFIGS, quick=('checks=3', 'updates=300'),
-    tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
-    cost={'updates': 0.045},
-    style=methods.ENTRIES['dfiv'].style,
-    # By its solve on the whole log: what solves as LSTD-Q does, as version
-    # 0.1.0 did, is not called DFIV.
-    variants={
-        'solve': {'plug-in': 'DFIV (plug-in)', 'moment': 'DFIV (moment)',
-                  'lstd': _LSTD_ON_DFIV},
-        'own_instruments': {'True': _LSTD_ON_DFIV}},
-    when=(
-        'When a few hundred random features of the state may not be enough: it '
-        'learns its own. On the benchmark logs, where they are enough, it came '
-        'near LSTD-Q in more time.'))
+  version=2,
+  configs=CONFIGS,
+  quick=('checks=3', 'updates=300'),
+  tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
+  cost={'updates': 0.045},
+  style=methods.ENTRIES['dfiv'].style,
+  # By its solve on the whole log: what solves as LSTD-Q does, as version
+  # 0.1.0 did, is not called DFIV.
+  variants={
+    'solve': {
+      'plug-in': 'DFIV (plug-in)',
+      'moment': 'DFIV (moment)',
+      'lstd': _LSTD_ON_DFIV,
+    },
+    'own_instruments': {'True': _LSTD_ON_DFIV},
+  },
+  when=(
+    'When a few hundred random features of the state may not be enough: it '
+    'learns its own. On the benchmark logs, where they are enough, it came '
+    'near LSTD-Q in more time.'
+  ),
+)

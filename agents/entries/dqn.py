@@ -14,6 +14,7 @@ class Config(rounds.Config):
     target_period: updates between copies to the target network.
     epsilon: probability, at the end, of starting an exploratory action.
   """
+
   algorithm: ClassVar[str] = 'dqn'
   seconds_of_a_transition: ClassVar[float] = 1 / 2_500
 
@@ -30,9 +31,11 @@ class Config(rounds.Config):
 # long returns and held actions to see the goal at all; on cartpole a discount
 # nearer to one keeps the cart from drifting off the track.
 TUNED = {
-    'catch': Config(trial_episodes=256),
-    'mountain_car': Config(
-        n_step=10, hold=0.9, transitions=300_000, episodes_per_round=16),
-    'cartpole': Config(
-        n_step=3, discount=0.997, transitions=300_000, episodes_per_round=16),
+  'catch': Config(trial_episodes=256),
+  'mountain_car': Config(
+    n_step=10, hold=0.9, transitions=300_000, episodes_per_round=16
+  ),
+  'cartpole': Config(
+    n_step=3, discount=0.997, transitions=300_000, episodes_per_round=16
+  ),
 }

@@ -20,28 +20,41 @@ class Config(lstd.Config):
       the grid was set with the truth in view, and the rule is not to be relied
       on.
   """
+
   folds: int = 5
   weight_penalties: tuple[float, ...] = (
-      1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-  weight_prior_rows: tuple[float, ...] = (1., 3., 10., 30., 100., 300.)
+    1e-8,
+    1e-7,
+    1e-6,
+    1e-5,
+    1e-4,
+    1e-3,
+    1e-2,
+  )
+  weight_prior_rows: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
   def __post_init__(self) -> None:
     super().__post_init__()
     configs.check_at_least(self, 2, 'folds')
     for name in ('weight_penalties', 'weight_prior_rows'):
       found = getattr(self, name)
-      if not found or not all(each > 0. for each in found):
+      if not found or not all(each > 0.0 for each in found):
         raise ValueError(f'{name} must be positive numbers, got {found}.')
 
 
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-    version=3, configs=CONFIGS, cost={'fixed': 20.}, direct=True,
-    tiny={'folds': 2, 'random_features': 10},
-    style=registry.Style(
-        label='DRL', family=registry.DOUBLY_ROBUST, color='#fe098c',
-        marker='D'),
-    when=(
-        'Where episodes are too long to be weighted whole: rows are weighted '
-        'by visits of the target policy. It needs no behaviour probabilities, '
-        'and is right if either the values or these weights are.'))
+  version=3,
+  configs=CONFIGS,
+  cost={'fixed': 20.0},
+  direct=True,
+  tiny={'folds': 2, 'random_features': 10},
+  style=registry.Style(
+    label='DRL', family=registry.DOUBLY_ROBUST, color='#fe098c', marker='D'
+  ),
+  when=(
+    'Where episodes are too long to be weighted whole: rows are weighted '
+    'by visits of the target policy. It needs no behaviour probabilities, '
+    'and is right if either the values or these weights are.'
+  ),
+)

@@ -24,6 +24,7 @@ class Config(base.Config):
     target_rate: how far the target network goes towards the one in training.
     target_period: updates from one such move to the next.
   """
+
   updates: int = 20_000
   checks: int = 20
   hidden: tuple[int, ...] = (64, 64)
@@ -41,22 +42,25 @@ class Config(base.Config):
     configs.check_at_least(self, 1, 'target_period')
     if self.target_rate > 1:
       raise ValueError(
-          f'target_rate must be at most 1, got {self.target_rate}.')
+        f'target_rate must be at most 1, got {self.target_rate}.'
+      )
     if self.atoms == 1 or self.atoms < 0:
       raise ValueError(
-          'atoms must be 0 (squared loss) or at least 2, got '
-          f'{self.atoms}.')
+        f'atoms must be 0 (squared loss) or at least 2, got {self.atoms}.'
+      )
     if self.atoms and self.per_action:
       raise ValueError(
-          'atoms are for networks with the action among their inputs: set '
-          'per_action=False.')
+        'atoms are for networks with the action among their inputs: set '
+        'per_action=False.'
+      )
     self.layers  # noqa: B018  refuses widths and activations that are none
 
   @property
   def layers(self) -> tuple[layers_lib.Layer, ...]:
     """The hidden layers."""
     return tuple(
-        layers_lib.Dense(size, self.activation) for size in self.hidden)
+      layers_lib.Dense(size, self.activation) for size in self.hidden
+    )
 
 
 # How the default was chosen, without the truth, on logs of the three tasks with
@@ -68,17 +72,24 @@ class Config(base.Config):
 # The released code copies its target every 100 steps.
 # Deviation of 'paper': values start at their mean and have a scale of one.
 CONFIGS = {
-    'default': Config(),
-    'paper': Config(
-        hidden=(50, 50), per_action=False, falling_rate=False, target_rate=1.,
-        target_period=100),
+  'default': Config(),
+  'paper': Config(
+    hidden=(50, 50),
+    per_action=False,
+    falling_rate=False,
+    target_rate=1.0,
+    target_period=100,
+  ),
 }
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS, quick=('checks=4', 'updates=4000'),
-    tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
-    cost={'updates': 0.0014},
-    style=registry.Style(
-        label='FQE', family='FQE', color='#d55e00', marker='P'),
-    when=(
-        'When there is time to train: the least error on four of six benchmark '
-        'logs, in 2 to 8 times the time of LSTD-Q.'))
+  version=1,
+  configs=CONFIGS,
+  quick=('checks=4', 'updates=4000'),
+  tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
+  cost={'updates': 0.0014},
+  style=registry.Style(label='FQE', family='FQE', color='#d55e00', marker='P'),
+  when=(
+    'When there is time to train: the least error on four of six benchmark '
+    'logs, in 2 to 8 times the time of LSTD-Q.'
+  ),
+)

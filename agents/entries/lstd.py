@@ -16,6 +16,7 @@ class Config(random_features.Config):
     prior_rows: of a table: how many rows of the state's mean are added to each
       state and action (`ope.tables`).
   """
+
   penalty: float = random_features.PENALTY
   prior_rows: float = random_features.PRIOR_ROWS
 
@@ -30,14 +31,18 @@ class Config(random_features.Config):
 # to 1e-7 make no difference. There is no LSTD-Q in the paper: its KIV has 100
 # features at the median distance.
 CONFIGS = {
-    'default': Config(),
-    'paper': Config(random_features=100, bandwidth_scale=1., penalty=1e-5),
+  'default': Config(),
+  'paper': Config(random_features=100, bandwidth_scale=1.0, penalty=1e-5),
 }
 ENTRY = registry.Entry(
-    version=5, configs=CONFIGS, tiny={'random_features': 10},
-    style=registry.Style(
-        label='LSTD-Q', family=registry.CLOSED_FORM, color='#009e73',
-        marker='s'),
-    when=(
-        'Start here: one pass over the log without training, and within 4 % of '
-        'the truth on the six noisy logs of the paper\'s tasks.'))
+  version=5,
+  configs=CONFIGS,
+  tiny={'random_features': 10},
+  style=registry.Style(
+    label='LSTD-Q', family=registry.CLOSED_FORM, color='#009e73', marker='s'
+  ),
+  when=(
+    'Start here: one pass over the log without training, and within 4 % of '
+    "the truth on the six noisy logs of the paper's tasks."
+  ),
+)

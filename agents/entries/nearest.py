@@ -15,6 +15,7 @@ class Config(base.MethodConfig):
       log with more episodes, one from each of as many.
     folds: of episodes, for the values that its interval is made of.
   """
+
   rollouts: int = 1_000
   folds: int = 5
 
@@ -25,12 +26,18 @@ class Config(base.MethodConfig):
 # No paper of ours has it.
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-    version=4, configs=CONFIGS, cost={'fixed': 20.}, direct=True,
-    tiny={'rollouts': 400, 'folds': 2},
-    style=registry.Style(
-        label='Nearest', family=registry.MODEL, color='#6b7f8f', marker='h'),
-    when=(
-        'Beside any other, as a check that shares nothing with its value: the '
-        "target policy is rolled out in the log's own steps. It says how far "
-        'the policy leaves the log. For smooth dynamics in a few columns, and '
-        'for tables.'))
+  version=4,
+  configs=CONFIGS,
+  cost={'fixed': 20.0},
+  direct=True,
+  tiny={'rollouts': 400, 'folds': 2},
+  style=registry.Style(
+    label='Nearest', family=registry.MODEL, color='#6b7f8f', marker='h'
+  ),
+  when=(
+    'Beside any other, as a check that shares nothing with its value: the '
+    "target policy is rolled out in the log's own steps. It says how far "
+    'the policy leaves the log. For smooth dynamics in a few columns, and '
+    'for tables.'
+  ),
+)

@@ -18,12 +18,17 @@ MEMORY_BUDGET = 2e9  # bytes
 # as measured (docs/intervals.md); influence holds as many as LSTD-Q.
 LSTD_MATRICES, KIV_MATRICES = 22, 50
 # Of LSTD-Q, and so of intervals: see `lstd.Config`.
-PENALTY, PRIOR_ROWS = 1e-8, 1.
+PENALTY, PRIOR_ROWS = 1e-8, 1.0
 
 
 # How features depend on the action, and what is known of a state.
 AUTO, PER_ACTION, TOGETHER, TABLE, ONE_STEP = KINDS = (
-    'auto', 'per_action', 'together', 'table', 'one_step')
+  'auto',
+  'per_action',
+  'together',
+  'table',
+  'one_step',
+)
 # Up to as many actions each has features of its own: 5 x 301 columns take 0.4
 # GB in LSTD-Q and 0.9 in KIV.
 _FEW_ACTIONS = 5
@@ -44,6 +49,7 @@ class Settings:
     prior_rows: of `lstd.Config`.
     reduced: whether rows allow no more features.
   """
+
   features: str = AUTO
   random_features: int
   joint_features: int
@@ -53,7 +59,8 @@ class Settings:
   reduced: bool = False
 
   def kind(
-      self, *, num_actions: int, tabular: bool, one_step: bool = False) -> str:
+    self, *, num_actions: int, tabular: bool, one_step: bool = False
+  ) -> str:
     """Returns which of the kinds fits a problem.
 
     Args:
@@ -69,8 +76,7 @@ class Settings:
       return PER_ACTION
     return ONE_STEP if one_step and num_actions else TOGETHER
 
-  def dense(
-      self, *, num_actions: int, cells: int | None) -> str:
+  def dense(self, *, num_actions: int, cells: int | None) -> str:
     """Returns the kind where all columns are solved for at once.
 
     Args:
@@ -79,19 +85,21 @@ class Settings:
     """
     found = self.kind(num_actions=num_actions, tabular=cells is not None)
     if found == TABLE and (
-        cells is None or (cells + 1) * num_actions > _TABLE_COLUMNS):
+      cells is None or (cells + 1) * num_actions > _TABLE_COLUMNS
+    ):
       return TOGETHER
     return TOGETHER if found == ONE_STEP else found
 
 
 def affordable(num_actions: int, *, matrices: int = LSTD_MATRICES) -> int:
   """Returns the largest even number of features an action; 0 if none fits."""
-  columns = math.floor(math.sqrt(MEMORY_BUDGET / (8. * matrices)))
+  columns = math.floor(math.sqrt(MEMORY_BUDGET / (8.0 * matrices)))
   return max(0, columns // num_actions - 1) // 2 * 2
 
 
 def require(
-    num_actions: int, size: int, *, matrices: int = LSTD_MATRICES) -> None:
+  num_actions: int, size: int, *, matrices: int = LSTD_MATRICES
+) -> None:
   """Refuses features that do not fit the memory, before any work.
 
   Args:
@@ -102,17 +110,21 @@ def require(
   Raises:
     ValueError: they do not fit.
   """
-  memory = 8. * matrices * float((size + 1) * num_actions) ** 2
+  memory = 8.0 * matrices * float((size + 1) * num_actions) ** 2
   if memory <= MEMORY_BUDGET:
     return
   most = affordable(num_actions, matrices=matrices)
   raise ValueError(
-      f'{num_actions} action{"s" * (num_actions > 1)} x {size + 1:,} features '
-      f'= {num_actions * (size + 1):,} columns: about '
-      f'{memory / 1e9:,.1f} GB to solve for as many '
-      f'weights, more than the {MEMORY_BUDGET / 1e9:g} GB allowed. '
-      + (f'Set random_features={most} or fewer (--set random_features={most}).'
-         if most else f'Say features={TOGETHER}.'))
+    f'{num_actions} action{"s" * (num_actions > 1)} x {size + 1:,} features '
+    f'= {num_actions * (size + 1):,} columns: about '
+    f'{memory / 1e9:,.1f} GB to solve for as many '
+    f'weights, more than the {MEMORY_BUDGET / 1e9:g} GB allowed. '
+    + (
+      f'Set random_features={most} or fewer (--set random_features={most}).'
+      if most
+      else f'Say features={TOGETHER}.'
+    )
+  )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,6 +144,7 @@ class Config(base.Config):
     bandwidth_scale: multiplies the median distance between observations.
     matrices: square matrices of all columns that the method holds at once.
   """
+
   features: str = AUTO
   random_features: int = 300
   joint_features: int = 1_000
@@ -149,17 +162,20 @@ class Config(base.Config):
       require(1, size)
     if not self.bandwidth_scale > 0:
       raise ValueError(
-          f'bandwidth_scale must be positive, got {self.bandwidth_scale}.')
+        f'bandwidth_scale must be positive, got {self.bandwidth_scale}.'
+      )
 
   @property
   def settings(self) -> Settings:
     """The features alone."""
     return Settings(
-        features=self.features, random_features=self.random_features,
-        joint_features=self.joint_features,
-        bandwidth_scale=self.bandwidth_scale,
-        penalty=getattr(self, 'penalty', PENALTY),
-        prior_rows=getattr(self, 'prior_rows', PRIOR_ROWS))
+      features=self.features,
+      random_features=self.random_features,
+      joint_features=self.joint_features,
+      bandwidth_scale=self.bandwidth_scale,
+      penalty=getattr(self, 'penalty', PENALTY),
+      prior_rows=getattr(self, 'prior_rows', PRIOR_ROWS),
+    )
 
   def require(self, num_actions: int) -> None:
     """Refuses features that do not fit the memory, before any work.
@@ -174,8 +190,9 @@ class Config(base.Config):
     if found == PER_ACTION:
       if not num_actions:
         raise ValueError(
-            'Actions are vectors, so there are no features for each. Say '
-            f'features={TOGETHER} or leave it {AUTO}.')
+          'Actions are vectors, so there are no features for each. Say '
+          f'features={TOGETHER} or leave it {AUTO}.'
+        )
       require(num_actions, self.random_features, matrices=self.matrices)
     else:
       require(1, self.joint_features, matrices=self.matrices)

@@ -26,6 +26,7 @@ class Config:
       that no earlier one clearly beats is the result of a run.
     hold: probability that an exploratory action goes on for another step.
   """
+
   algorithm: ClassVar[str]
   seconds_of_a_transition: ClassVar[float]
 
@@ -39,19 +40,27 @@ class Config:
   block: int = 32
   blocks_per_batch: int = 8
   uses: int = 8
-  window: float = 40.
+  window: float = 40.0
   trial_episodes: int = 64
-  hold: float = 0.
+  hold: float = 0.0
 
   def __post_init__(self) -> None:
-    self._at_least_one('n_step', 'transitions', 'episodes_per_round', 'block',
-                       'blocks_per_batch', 'uses', 'trial_episodes')
+    self._at_least_one(
+      'n_step',
+      'transitions',
+      'episodes_per_round',
+      'block',
+      'blocks_per_batch',
+      'uses',
+      'trial_episodes',
+    )
     if min(self.hidden, default=1) < 1:
       raise ValueError(f'hidden must hold widths from 1, got {self.hidden}.')
     self._positive('learning_rate', 'window')
     if self.warmup_rounds < 0:
       raise ValueError(
-          f'warmup_rounds must not be negative, got {self.warmup_rounds}.')
+        f'warmup_rounds must not be negative, got {self.warmup_rounds}.'
+      )
     self._shares('discount', 'hold')
 
   @property
@@ -63,16 +72,17 @@ class Config:
     for name in names:
       if getattr(self, name) < 1:
         raise ValueError(
-            f'{name} must be at least 1, got {getattr(self, name)}.')
+          f'{name} must be at least 1, got {getattr(self, name)}.'
+        )
 
   def _positive(self, *names: str) -> None:
     for name in names:
-      if not getattr(self, name) > 0.:
-        raise ValueError(
-            f'{name} must be positive, got {getattr(self, name)}.')
+      if not getattr(self, name) > 0.0:
+        raise ValueError(f'{name} must be positive, got {getattr(self, name)}.')
 
   def _shares(self, *names: str) -> None:
     for name in names:
-      if not 0. <= getattr(self, name) <= 1.:
+      if not 0.0 <= getattr(self, name) <= 1.0:
         raise ValueError(
-            f'{name} must lie in [0, 1], got {getattr(self, name)}.')
+          f'{name} must lie in [0, 1], got {getattr(self, name)}.'
+        )

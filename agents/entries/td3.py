@@ -22,6 +22,7 @@ class Config(rounds.Config):
     policy_noise: standard deviation of the noise of the trained policy, which
       the follow-up paper evaluates with 0.2.
   """
+
   algorithm: ClassVar[str] = 'td3'
   seconds_of_a_transition: ClassVar[float] = 1 / 600
 
@@ -34,30 +35,41 @@ class Config(rounds.Config):
   n_step: int = 3
   episodes_per_round: int = 8
   uses: int = 64
-  window: float = 20.
+  window: float = 20.0
   trial_episodes: int = 16
 
   def __post_init__(self) -> None:
     super().__post_init__()
     self._at_least_one('policy_delay')
     self._positive('target_rate')
-    self._shares('target_rate', 'exploration', 'smoothing', 'smoothing_bound',
-                 'policy_noise')
+    self._shares(
+      'target_rate',
+      'exploration',
+      'smoothing',
+      'smoothing_bound',
+      'policy_noise',
+    )
 
 
 _CONTROL = Config(
-    hidden=(128, 128), episodes_per_round=4, warmup_rounds=2, block=64,
-    blocks_per_batch=4, trial_episodes=4)
+  hidden=(128, 128),
+  episodes_per_round=4,
+  warmup_rounds=2,
+  block=64,
+  blocks_per_batch=4,
+  trial_episodes=4,
+)
 
 # Found by hand at action_noise 0; a run takes some CPU minutes.
 TUNED = {
-    'gym:Pendulum-v1': Config(transitions=30_000),
-    'gym:MountainCarContinuous-v0': Config(
-        transitions=30_000, hold=0.95, exploration=0.5, warmup_rounds=3),
-    'control:cartpole-swingup': dataclasses.replace(
-        _CONTROL, transitions=100_000),
-    'control:cheetah-run': dataclasses.replace(_CONTROL, transitions=200_000),
-    'control:walker-walk': dataclasses.replace(_CONTROL, transitions=150_000),
-    'control:humanoid-run': dataclasses.replace(
-        _CONTROL, transitions=150_000),
+  'gym:Pendulum-v1': Config(transitions=30_000),
+  'gym:MountainCarContinuous-v0': Config(
+    transitions=30_000, hold=0.95, exploration=0.5, warmup_rounds=3
+  ),
+  'control:cartpole-swingup': dataclasses.replace(
+    _CONTROL, transitions=100_000
+  ),
+  'control:cheetah-run': dataclasses.replace(_CONTROL, transitions=200_000),
+  'control:walker-walk': dataclasses.replace(_CONTROL, transitions=150_000),
+  'control:humanoid-run': dataclasses.replace(_CONTROL, transitions=150_000),
 }

@@ -19,6 +19,7 @@ class Training:
     seed: same seed, same policy.
     config: hyper-parameters of DQN or TD3.
   """
+
   task: str
   action_noise: float
   seed: int
@@ -27,23 +28,33 @@ class Training:
   @property
   def request(self) -> dict[str, Any]:
     """What the record of the policy says of it, as JSON data."""
-    plain: dict[str, Any] = json.loads(json.dumps({
-        'task': self.task, 'action_noise': self.action_noise,
-        'seed': self.seed,
-        self.config.algorithm: dataclasses.asdict(self.config)}))
+    plain: dict[str, Any] = json.loads(
+      json.dumps(
+        {
+          'task': self.task,
+          'action_noise': self.action_noise,
+          'seed': self.seed,
+          self.config.algorithm: dataclasses.asdict(self.config),
+        }
+      )
+    )
     return plain
 
   @property
   def name(self) -> str:
     """Of its directory."""
     return atomic_output.name(
-        f'{self.task}-noise-{self.action_noise:g}-seed-{self.seed}',
-        self.request)
+      f'{self.task}-noise-{self.action_noise:g}-seed-{self.seed}', self.request
+    )
 
 
 def training(
-    task: str, action_noise: float, *, seed: int, continuous: bool,
-    settings: Iterable[str] = (),
+  task: str,
+  action_noise: float,
+  *,
+  seed: int,
+  continuous: bool,
+  settings: Iterable[str] = (),
 ) -> Training:
   """Returns how a target policy of a task is made.
 
@@ -58,8 +69,12 @@ def training(
     ValueError: a change is not valid.
   """
   default = config(task, continuous=continuous)
-  return Training(task=task, action_noise=action_noise, seed=seed,
-                  config=overrides.apply(default, settings))
+  return Training(
+    task=task,
+    action_noise=action_noise,
+    seed=seed,
+    config=overrides.apply(default, settings),
+  )
 
 
 def config(task: str, *, continuous: bool) -> rounds.Config:

@@ -7,7 +7,7 @@ from dfiv_ope.agents.entries import base
 
 # CPU seconds of a run, roughly; most of it are the clones of the behaviour
 # policy, and recorded probabilities need none.
-COST = {'fixed': 15.}
+COST = {'fixed': 15.0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,7 @@ class Config(base.MethodConfig):
     folds: of episodes, for what is estimated: a clone of the behaviour policy
       never saw the episodes that it weighs.
   """
+
   cap: float | None = None
   folds: int = 5
 

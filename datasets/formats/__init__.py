@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 NAMES = ('csv', 'parquet', 'npz', 'minari', 'rlds', 'rl_unplugged')
 
 _SUFFIXES = {
-    '.csv': 'csv', '.parquet': 'parquet', '.pq': 'parquet', '.npz': 'npz',
-    '.hdf5': 'minari', '.h5': 'minari', '.tfrecord': 'rl_unplugged'}
+  '.csv': 'csv',
+  '.parquet': 'parquet',
+  '.pq': 'parquet',
+  '.npz': 'npz',
+  '.hdf5': 'minari',
+  '.h5': 'minari',
+  '.tfrecord': 'rl_unplugged',
+}
 _MAGIC = {b'PAR1': 'parquet', b'PK': 'npz', b'\x89HDF': 'minari'}
 # A TFRecord starts with a length of eight bytes, most of which are zero.
 _SMALL_LENGTH = bytes(4)
@@ -36,8 +42,9 @@ def detect(path: pathlib.Path) -> str:
     raise FileNotFoundError(f'There is no log {path}.')
   if found is None:
     raise ValueError(
-        f'{path} is in no format that is known by its name or content. Say '
-        f'--format with one of {", ".join(NAMES)}.')
+      f'{path} is in no format that is known by its name or content. Say '
+      f'--format with one of {", ".join(NAMES)}.'
+    )
   return found
 
 
@@ -60,7 +67,8 @@ def open_log(path: pathlib.Path, *, format_name: str) -> 'source.Source':
     raise FileNotFoundError(f'There is no log {path}.')
   if path.is_dir() and format_name in ('csv', 'parquet', 'npz'):
     raise ValueError(
-        f'{path} is a directory, but {format_name} is a file. Name the file.')
+      f'{path} is a directory, but {format_name} is a file. Name the file.'
+    )
   return _maker(format_name)(path)
 
 
@@ -68,27 +76,34 @@ def _maker(name: str) -> Callable[[pathlib.Path], 'source.Source']:
   """Returns what opens a format; nothing of the others is imported."""
   if name == 'csv':
     from dfiv_ope.datasets.formats import csv_file
+
     return csv_file.CSVFile
   if name == 'parquet':
     from dfiv_ope.datasets.formats import parquet_file
+
     return parquet_file.ParquetFile
   if name == 'npz':
     from dfiv_ope.datasets.formats import npz_file
+
     return npz_file.NpzFile
   if name == 'minari':
     from dfiv_ope.datasets.formats import minari_folder
+
     return minari_folder.MinariFolder
   if name == 'rlds':
     from dfiv_ope.datasets.formats import rlds_folder
+
     return rlds_folder.RLDSFolder
   from dfiv_ope.datasets.formats import rl_unplugged
+
   return rl_unplugged.Transitions
 
 
 def of_directory(path: pathlib.Path) -> str | None:
   """Tells the format of a directory, None if it is no log."""
-  if any((path / place / 'main_data.hdf5').is_file()
-         for place in ('.', 'data')):
+  if any(
+    (path / place / 'main_data.hdf5').is_file() for place in ('.', 'data')
+  ):
     return 'minari'
   if (path / 'features.json').is_file():
     return 'rlds'
@@ -105,5 +120,6 @@ def _of_content(path: pathlib.Path) -> str | None:
       except (OSError, EOFError, zlib.error):
         return None
       return 'rl_unplugged' if start[4:8] == _SMALL_LENGTH else 'csv'
-  return next((name for magic, name in _MAGIC.items()
-               if start.startswith(magic)), None)
+  return next(
+    (name for magic, name in _MAGIC.items() if start.startswith(magic)), None
+  )

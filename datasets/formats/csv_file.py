@@ -26,19 +26,28 @@ class CSVFile(source.Source):
     self.columns = csv_text.header(path)
 
   def chunks(
-      self, columns: Sequence[str], *, text: Sequence[str] = (),
+    self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[source.Chunk]:
     # pandas notices rows with too many cells only if it reads all columns.
     several = len(columns) > 1
     size = max(self._path.stat().st_size, 1)
-    with csv_text.opened(self._path) as (stream, position), _parsing(
-        self._path.name):
+    with (
+      csv_text.opened(self._path) as (stream, position),
+      _parsing(self._path.name),
+    ):
       frames = pd.read_csv(
-          stream, chunksize=source.CHUNK_ROWS, encoding='utf-8',
-          usecols=None if several else list(columns), index_col=False,
-          dtype={name: 'category' for name in text}, low_memory=False,
-          keep_default_na=False, na_values=EMPTY, skip_blank_lines=False,
-          float_precision='round_trip')
+        stream,
+        chunksize=source.CHUNK_ROWS,
+        encoding='utf-8',
+        usecols=None if several else list(columns),
+        index_col=False,
+        dtype={name: 'category' for name in text},
+        low_memory=False,
+        keep_default_na=False,
+        na_values=EMPTY,
+        skip_blank_lines=False,
+        float_precision='round_trip',
+      )
       first = 2
       for frame in frames:
         rows = np.arange(first, first + len(frame))
@@ -47,8 +56,10 @@ class CSVFile(source.Source):
           written = frame.notna().any(axis=1).to_numpy()
           frame, rows = frame[written], rows[written]
         yield source.Chunk(
-            {name: _values(frame[name]) for name in columns}, rows,
-            min(position() / size, 1.))
+          {name: _values(frame[name]) for name in columns},
+          rows,
+          min(position() / size, 1.0),
+        )
 
 
 @contextlib.contextmanager
@@ -61,15 +72,16 @@ def _parsing(name: str) -> Iterator[None]:
       yield
     except pd.errors.ParserWarning as error:
       raise ValueError(
-          f'{name}: rows have more cells than the header has names.'
+        f'{name}: rows have more cells than the header has names.'
       ) from error
     except pd.errors.ParserError as error:
       words = str(error).strip().removeprefix('Error tokenizing data. ')
       words = re.sub(  # Its rows are numbered from 0.
-          r'(?<=at row )\d+', lambda row: str(int(row[0]) + 1), words)
+        r'(?<=at row )\d+', lambda row: str(int(row[0]) + 1), words
+      )
       raise ValueError(
-          f'{name} is not CSV: {words.removeprefix("C error: ")}. Every row '
-          'needs as many cells as the header, and every quote its end.'
+        f'{name} is not CSV: {words.removeprefix("C error: ")}. Every row '
+        'needs as many cells as the header, and every quote its end.'
       ) from error
 
 

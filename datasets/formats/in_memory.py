@@ -12,10 +12,13 @@ class InMemory(source.Source):
   """Columns by name; their rows are numbered from 0, as numpy does."""
 
   def __init__(
-      self, columns: Mapping[str, source.Raw], *,
-      rows: np.ndarray | None = None,
-      actions: Sequence[str] | None = None,
-      categorical: Sequence[str] = ()):
+    self,
+    columns: Mapping[str, source.Raw],
+    *,
+    rows: np.ndarray | None = None,
+    actions: Sequence[str] | None = None,
+    categorical: Sequence[str] = (),
+  ):
     """Takes the columns as they are.
 
     Args:
@@ -31,28 +34,32 @@ class InMemory(source.Source):
     if len(set(lengths.values())) > 1:
       said = ', '.join(f'{name} {each:,}' for name, each in lengths.items())
       raise ValueError(
-          f'The columns differ in length: {said}. Each row needs all of them.')
+        f'The columns differ in length: {said}. Each row needs all of them.'
+      )
     self.columns = list(columns)
     self.actions = actions
     self.categorical = categorical
     self._columns = columns
     self._rows = (
-        np.arange(next(iter(lengths.values()), 0)) if rows is None else rows)
+      np.arange(next(iter(lengths.values()), 0)) if rows is None else rows
+    )
 
   def column(self, name: str) -> source.Raw:
     """Returns a whole column."""
     return self._columns[name]
 
   def chunks(
-      self, columns: Sequence[str], *, text: Sequence[str] = (),
+    self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[source.Chunk]:
     del text  # Arrays have types.
     count = len(self._rows)
     for start in range(0, count, source.CHUNK_ROWS):
       part = slice(start, start + source.CHUNK_ROWS)
       yield source.Chunk(
-          {name: self._columns[name][part] for name in columns},
-          self._rows[part], min(1., part.stop / count))
+        {name: self._columns[name][part] for name in columns},
+        self._rows[part],
+        min(1.0, part.stop / count),
+      )
 
 
 def of_frame(frame: Any) -> InMemory:
@@ -63,13 +70,15 @@ def of_frame(frame: Any) -> InMemory:
   """
   if not hasattr(frame, 'columns') or not hasattr(frame, 'iloc'):
     raise ValueError(
-        f'A data frame is wanted, got {type(frame).__name__}. For arrays use '
-        'Log.from_arrays, for files Log.open after `dfiv-ope dataset import`.')
+      f'A data frame is wanted, got {type(frame).__name__}. For arrays use '
+      'Log.from_arrays, for files Log.open after `dfiv-ope dataset import`.'
+    )
   names = [str(name) for name in frame.columns]
   twice = sorted({name for name in names if names.count(name) > 1})
   if twice:
     raise ValueError(
-        f'The frame has the column {twice[0]} more than once. Rename one.')
+      f'The frame has the column {twice[0]} more than once. Rename one.'
+    )
   columns: dict[str, source.Raw] = {}
   categorical = []
   for place, name in enumerate(names):
@@ -78,6 +87,9 @@ def of_frame(frame: Any) -> InMemory:
       categorical.append(name)
       series = series.astype(object)
     # Types of pandas' own have missing values that numpy does not know.
-    columns[name] = series.to_numpy() if isinstance(
-        series.dtype, np.dtype) else series.to_numpy(object, na_value=None)
+    columns[name] = (
+      series.to_numpy()
+      if isinstance(series.dtype, np.dtype)
+      else series.to_numpy(object, na_value=None)
+    )
   return InMemory(columns, categorical=categorical)

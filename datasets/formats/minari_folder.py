@@ -28,9 +28,12 @@ INFOS = 'infos'
 
 # Our name of a column -> theirs.
 THEIRS = {
-    source.OBSERVATION: 'observations', source.ACTION: 'actions',
-    source.REWARD: 'rewards', source.TERMINATED: 'terminations',
-    source.TRUNCATED: 'truncations'}
+  source.OBSERVATION: 'observations',
+  source.ACTION: 'actions',
+  source.REWARD: 'rewards',
+  source.TERMINATED: 'terminations',
+  source.TRUNCATED: 'truncations',
+}
 
 
 class MinariFolder(source.Source):
@@ -42,16 +45,18 @@ class MinariFolder(source.Source):
     self._file = _main_file(path)
     with self._open() as file:
       self._episodes = sorted(
-          (name for name in file if re.fullmatch(r'episode_\d+', name)),
-          key=lambda name: int(name.removeprefix('episode_')))
+        (name for name in file if re.fullmatch(r'episode_\d+', name)),
+        key=lambda name: int(name.removeprefix('episode_')),
+      )
       if not self._episodes:
         raise ValueError(f'{path.name} holds no episode.')
       first = file[self._episodes[0]]
       for theirs in THEIRS.values():
         if theirs not in first:
           raise ValueError(
-              f'{path.name}: {first.name} has no {theirs}. Is it a dataset of '
-              'Minari?')
+            f'{path.name}: {first.name} has no {theirs}. Is it a dataset of '
+            'Minari?'
+          )
       self._places = dict(self._find(first))
     self.columns = [source.EPISODE, *self._places]
     self._labels, self.actions = _actions(self._file.with_name(METADATA))
@@ -59,17 +64,19 @@ class MinariFolder(source.Source):
     self.continuous = _continuous(self._file.with_name(METADATA))
 
   def chunks(
-      self, columns: Sequence[str], *, text: Sequence[str] = (),
+    self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[source.Chunk]:
     wanted = [name for name in columns if name != source.EPISODE]
     with self._open() as file:
       yield from source.in_chunks(
-          (self._read(file, name, wanted), (index + 1) / len(self._episodes))
-          for index, name in enumerate(self._episodes))
+        (self._read(file, name, wanted), (index + 1) / len(self._episodes))
+        for index, name in enumerate(self._episodes)
+      )
 
   def _find(self, episode: Any) -> Iterator[tuple[str, str]]:
     """Yields columns and where they are; nested ones joined by slashes."""
     import h5py
+
     for ours, theirs in {**THEIRS, INFOS: INFOS}.items():
       if theirs in episode and isinstance(episode[theirs], h5py.Group):
         prefix = '' if theirs == INFOS else f'{ours}/'
@@ -82,7 +89,7 @@ class MinariFolder(source.Source):
         yield ours, theirs
 
   def _read(
-      self, file: Any, name: str, columns: Sequence[str],
+    self, file: Any, name: str, columns: Sequence[str]
   ) -> Mapping[str, np.ndarray]:
     """Reads the columns of an episode, each with T + 1 rows."""
     episode = file[name]
@@ -92,8 +99,9 @@ class MinariFolder(source.Source):
       values = episode[self._places[column]][()]
       if values.dtype == object:
         raise ValueError(
-            f'{self._name}: {name}/{self._places[column]} holds images or '
-            'text, but numbers are wanted.')
+          f'{self._name}: {name}/{self._places[column]} holds images or '
+          'text, but numbers are wanted.'
+        )
       if column == source.ACTION:
         values = self._labelled(values, name)
       full = column.startswith(source.OBSERVATION)
@@ -101,8 +109,9 @@ class MinariFolder(source.Source):
         values = source.with_empty_end(values)
       if len(values) != length + 1:
         raise ValueError(
-            f'{self._name}: {name} has {length} rewards but {len(values)} '
-            f'{self._places[column]}.')
+          f'{self._name}: {name} has {length} rewards but {len(values)} '
+          f'{self._places[column]}.'
+        )
       result[column] = values
     return result
 
@@ -116,20 +125,21 @@ class MinariFolder(source.Source):
         actions = actions.astype(object)
         for entry, labels in named.items():
           actions[:, entry] = self._names(
-              labels, actions[:, entry].astype(np.int64), episode)
+            labels, actions[:, entry].astype(np.int64), episode
+          )
       return actions
     return self._names(self._labels, actions, episode)
 
   def _names(
-      self, labels: Sequence[str], actions: np.ndarray, episode: str,
+    self, labels: Sequence[str], actions: np.ndarray, episode: str
   ) -> np.ndarray:
     """Returns the labels at some places."""
     try:
       return np.array(labels, object)[actions]
     except IndexError as error:
       raise ValueError(
-          f'{self._name}: {episode} has an action outside '
-          f'0..{len(labels) - 1}.') from error
+        f'{self._name}: {episode} has an action outside 0..{len(labels) - 1}.'
+      ) from error
 
   @contextlib.contextmanager
   def _open(self) -> Iterator[Any]:
@@ -142,7 +152,7 @@ class MinariFolder(source.Source):
         yield file
     except (OSError, KeyError, RuntimeError) as error:
       raise ValueError(
-          f'{self._name} is not a whole dataset of Minari: {error}.'
+        f'{self._name} is not a whole dataset of Minari: {error}.'
       ) from error
 
 
@@ -153,11 +163,13 @@ def _main_file(path: pathlib.Path) -> pathlib.Path:
     if file.is_file():
       return file
   raise ValueError(
-      f'{path} holds no {MAIN_FILE}, so it is not a dataset of Minari in HDF5.')
+    f'{path} holds no {MAIN_FILE}, so it is not a dataset of Minari in HDF5.'
+  )
 
 
 def _actions(
-    metadata: pathlib.Path) -> tuple[list[str] | None, list[str] | None]:
+  metadata: pathlib.Path,
+) -> tuple[list[str] | None, list[str] | None]:
   """Returns the labels of actions, and all that there are, if it is said."""
   try:
     record = json.loads(metadata.read_text(encoding='utf-8'))
@@ -193,16 +205,24 @@ def _continuous(metadata: pathlib.Path) -> actions_lib.Continuous | None:
     if space['type'] != 'Box':
       return None
     low, high = (
-        np.broadcast_to(np.asarray(space[name], np.float64), space['shape'])
-        .reshape(-1) for name in ('low', 'high'))
+      np.broadcast_to(
+        np.asarray(space[name], np.float64), space['shape']
+      ).reshape(-1)
+      for name in ('low', 'high')
+    )
     pairs = [
-        (None if least == -np.inf else float(least),
-         None if most == np.inf else float(most))
-        for least, most in zip(low, high, strict=True)]
+      (
+        None if least == -np.inf else float(least),
+        None if most == np.inf else float(most),
+      )
+      for least, most in zip(low, high, strict=True)
+    ]
     return actions_lib.Continuous(
-        low=tuple(least for least, _ in pairs),
-        high=tuple(most for _, most in pairs),
-        names=(source.ACTION,) if len(pairs) == 1 else tuple(
-            f'{source.ACTION}[{place}]' for place in range(len(pairs))))
+      low=tuple(least for least, _ in pairs),
+      high=tuple(most for _, most in pairs),
+      names=(source.ACTION,)
+      if len(pairs) == 1
+      else tuple(f'{source.ACTION}[{place}]' for place in range(len(pairs))),
+    )
   except (OSError, ValueError, KeyError, TypeError, RecursionError):
     return None  # Then the rows tell.

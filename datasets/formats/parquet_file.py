@@ -33,53 +33,60 @@ class ParquetFile(source.Source):
       self.columns = schema.names
       labels = (schema.metadata or {}).get(ACTION_LABELS)
       self.categories = json.loads(
-          (schema.metadata or {}).get(CATEGORIES, b'{}'))
+        (schema.metadata or {}).get(CATEGORIES, b'{}')
+      )
       self.actions = None if labels is None else _labels(labels)
       described = (schema.metadata or {}).get(CONTINUOUS)
       if described is not None:
         self.continuous = source.described(json.loads(described))
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
       raise ValueError(
-          f'{path.name} is not a whole Parquet file: {_words(error)}'
+        f'{path.name} is not a whole Parquet file: {_words(error)}'
       ) from error
     self._name = path.name
 
   def chunks(
-      self, columns: Sequence[str], *, text: Sequence[str] = (),
+    self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[source.Chunk]:
     import pyarrow as pa
+
     first = 1
     batches = self._file.iter_batches(
-        batch_size=source.CHUNK_ROWS, columns=list(columns))
+      batch_size=source.CHUNK_ROWS, columns=list(columns)
+    )
     while True:
       try:
         batch = next(batches, None)
         if batch is None:
           return
         values = {
-            name: self._values(name, batch.column(name)) for name in columns}
+          name: self._values(name, batch.column(name)) for name in columns
+        }
       except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
-            f'{self._name} is damaged after row {first - 1}: {_words(error)}'
+          f'{self._name} is damaged after row {first - 1}: {_words(error)}'
         ) from error
       rows = np.arange(first, first + batch.num_rows)
       first += batch.num_rows
       yield source.Chunk(
-          values, rows, (first - 1) / self._file.metadata.num_rows)
+        values, rows, (first - 1) / self._file.metadata.num_rows
+      )
 
   def _values(self, name: str, column: Any) -> np.ndarray:
     import pyarrow as pa
+
     kind = column.type
     if pa.types.is_fixed_size_list(kind) and column.null_count == 0:
       return np.asarray(
-          column.flatten().to_numpy(zero_copy_only=False)
+        column.flatten().to_numpy(zero_copy_only=False)
       ).reshape(len(column), kind.list_size)
     if pa.types.is_dictionary(kind):
       column = column.dictionary_decode()
     elif pa.types.is_nested(kind):
       raise ValueError(
-          f'{self._name}: {name} holds values of type {kind}. A column must '
-          'have one number or text a row, or a list of fixed size.')
+        f'{self._name}: {name} holds values of type {kind}. A column must '
+        'have one number or text a row, or a list of fixed size.'
+      )
     elif pa.types.is_decimal(kind):
       column = column.cast(pa.float64())
     elif pa.types.is_integer(kind) and column.null_count:
@@ -91,7 +98,8 @@ class ParquetFile(source.Source):
 def _labels(text: bytes) -> list[str]:
   result = json.loads(text)
   if not isinstance(result, list) or not all(
-      isinstance(each, str) for each in result):
+    isinstance(each, str) for each in result
+  ):
     raise ValueError('its labels of actions are not a list of text')
   return result
 

@@ -26,55 +26,66 @@ class Transitions(source.Source):
   def __init__(self, path: pathlib.Path):
     """Reads the first record."""
     self._name = path.name
-    self._files = sorted(path.glob('*-?????-of-?????')) if path.is_dir() else [
-        path]
+    self._files = (
+      sorted(path.glob('*-?????-of-?????')) if path.is_dir() else [path]
+    )
     for file in self._files:
       with file.open('rb') as stream:
         if stream.read(2) != b'\x1f\x8b':
           raise ValueError(
-              f'{file.name} is not compressed with gzip, as the files of RL '
-              'Unplugged are.')
+            f'{file.name} is not compressed with gzip, as the files of RL '
+            'Unplugged are.'
+          )
     first = next(self._raw(1), None)
     if first is None:
       raise ValueError(f'{path.name} holds no record.')
     self._features = self._describe(first[1][0])
     self.actions = None
     self.columns = [
-        source.EPISODE, source.OBSERVATION, source.ACTION, source.REWARD,
-        source.TERMINATED, source.TRUNCATED]
+      source.EPISODE,
+      source.OBSERVATION,
+      source.ACTION,
+      source.REWARD,
+      source.TERMINATED,
+      source.TRUNCATED,
+    ]
 
   def chunks(
-      self, columns: Sequence[str], *, text: Sequence[str] = (),
+    self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[source.Chunk]:
     done = 0
     for share, records in self._raw(_RECORDS):
       try:
         parsed = {
-            name: value.numpy() for name, value in tf.io.parse_example(
-                records, self._features).items()}
+          name: value.numpy()
+          for name, value in tf.io.parse_example(
+            records, self._features
+          ).items()
+        }
       except tf.errors.InvalidArgumentError as error:
         raise ValueError(
-            f'{self._name}: a record from {done + 1} on is not like the '
-            f'first: {error.message}') from error
+          f'{self._name}: a record from {done + 1} on is not like the '
+          f'first: {error.message}'
+        ) from error
       count = len(records)
-      discount = parsed['discount'][:, 0] * (
-          parsed['step_type'][:, 1] != _LAST)
-      odd = np.flatnonzero((discount != 0.) & (discount != 1.))
+      discount = parsed['discount'][:, 0] * (parsed['step_type'][:, 1] != _LAST)
+      odd = np.flatnonzero((discount != 0.0) & (discount != 1.0))
       if odd.size:
         raise ValueError(
-            f'{self._name}, record {done + odd[0] + 1}: the discount is '
-            f'{discount[odd[0]]:g}, but only 0 and 1 are supported.')
+          f'{self._name}, record {done + odd[0] + 1}: the discount is '
+          f'{discount[odd[0]]:g}, but only 0 and 1 are supported.'
+        )
       values = {
-          source.EPISODE: np.repeat(np.arange(done, done + count) + 1, 2),
-          source.OBSERVATION: parsed['observation'].reshape(2 * count, -1),
-          source.ACTION: _with_gaps(parsed['action'][:, 0]),
-          source.REWARD: _with_gaps(parsed['reward'][:, 0]),
-          source.TERMINATED: _with_gaps(discount == 0.),
-          source.TRUNCATED: _with_gaps(discount == 1.)}
+        source.EPISODE: np.repeat(np.arange(done, done + count) + 1, 2),
+        source.OBSERVATION: parsed['observation'].reshape(2 * count, -1),
+        source.ACTION: _with_gaps(parsed['action'][:, 0]),
+        source.REWARD: _with_gaps(parsed['reward'][:, 0]),
+        source.TERMINATED: _with_gaps(discount == 0.0),
+        source.TRUNCATED: _with_gaps(discount == 1.0),
+      }
       rows = 2 * done + np.arange(1, 2 * count + 1)
       done += count
-      yield source.Chunk(
-          {name: values[name] for name in columns}, rows, share)
+      yield source.Chunk({name: values[name] for name in columns}, rows, share)
 
   def _raw(self, batch: int) -> Iterator[tuple[float, np.ndarray]]:
     """Yields records as bytes, and the share of the files that is done."""
@@ -85,31 +96,42 @@ class Transitions(source.Source):
           yield index / len(self._files), each
       except tf.errors.OpError as error:
         raise ValueError(
-            f'{file.name} is not a whole TFRecord file: {error.message}'
+          f'{file.name} is not a whole TFRecord file: {error.message}'
         ) from error
 
-  def _describe(
-      self, record: bytes) -> dict[str, tf.io.FixedLenFeature]:
+  def _describe(self, record: bytes) -> dict[str, tf.io.FixedLenFeature]:
     """Returns the features of a record, two steps of each."""
     try:
       features = tf.train.Example.FromString(record).features.feature
     except Exception as error:  # protobuf's own type
       raise ValueError(
-          f'{self._name} does not hold examples of TensorFlow.') from error
-    kinds = {'observation': tf.float32, 'reward': tf.float32,
-             'discount': tf.float32, 'action': tf.int64,
-             'step_type': tf.int64}
+        f'{self._name} does not hold examples of TensorFlow.'
+      ) from error
+    kinds = {
+      'observation': tf.float32,
+      'reward': tf.float32,
+      'discount': tf.float32,
+      'action': tf.int64,
+      'step_type': tf.int64,
+    }
     result = {}
     for name, kind in kinds.items():
       # A feature that is missing comes into being, empty, when asked for.
-      values = (features[name].float_list if kind == tf.float32
-                else features[name].int64_list).value
-      if not values or len(values) % 2 or (
-          name != 'observation' and len(values) != 2):
+      values = (
+        features[name].float_list
+        if kind == tf.float32
+        else features[name].int64_list
+      ).value
+      if (
+        not values
+        or len(values) % 2
+        or (name != 'observation' and len(values) != 2)
+      ):
         raise ValueError(
-            f'{self._name}: the first record has {len(values)} entries of '
-            f'{name!r} ({kind.name}), which are not those of two steps with '
-            'discrete actions.')
+          f'{self._name}: the first record has {len(values)} entries of '
+          f'{name!r} ({kind.name}), which are not those of two steps with '
+          'discrete actions.'
+        )
       result[name] = tf.io.FixedLenFeature([len(values)], kind)
     return result
 

@@ -19,7 +19,11 @@ CHUNK_ROWS = 50_000
 MOST_ACTIONS = 10_000
 # What formats that store episodes one by one call their columns.
 EPISODE, OBSERVATION, ACTION, REWARD = (
-    'episode', 'observation', 'action', 'reward')
+  'episode',
+  'observation',
+  'action',
+  'reward',
+)
 TERMINATED, TRUNCATED = 'terminated', 'truncated'
 
 
@@ -31,6 +35,7 @@ class Chunk(NamedTuple):
     rows: number of each row in the file, int64 [N].
     share: of the file that has been read so far.
   """
+
   columns: Mapping[str, Raw]
   rows: np.ndarray
   share: float
@@ -45,13 +50,14 @@ class Source(Protocol):
     categories: labels of categorical observations, if the file says so.
     continuous: what actions are that are vectors, if the file says so.
   """
+
   columns: Sequence[str]
   actions: Sequence[str] | None
   categories: Mapping[str, Sequence[Any]] = {}
   continuous: actions_lib.Continuous | None = None
 
   def chunks(
-      self, columns: Sequence[str], *, text: Sequence[str] = (),
+    self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[Chunk]:
     """Yields chunks in the order of the file.
 
@@ -64,8 +70,9 @@ class Source(Protocol):
 def not_installed(error: ImportError, what: str) -> ValueError:
   """Returns what to say of a package that is missing."""
   return ValueError(
-      f'{what} needs {error.name}, which is not installed. Install it with '
-      '`pip install "dfiv-ope[formats]"`.')
+    f'{what} needs {error.name}, which is not installed. Install it with '
+    '`pip install "dfiv-ope[formats]"`.'
+  )
 
 
 def described(data: Any) -> actions_lib.Continuous:
@@ -81,12 +88,11 @@ def with_empty_end(values: np.ndarray) -> np.ndarray:
   """Adds a last row without a value."""
   numbers = values.dtype.kind in 'fiub'
   end = np.full((1, *values.shape[1:]), np.nan if numbers else None)
-  return np.concatenate([
-      values.astype(np.float64 if numbers else object), end])
+  return np.concatenate([values.astype(np.float64 if numbers else object), end])
 
 
 def in_chunks(
-    episodes: Iterable[tuple[Mapping[str, np.ndarray], float]],
+  episodes: Iterable[tuple[Mapping[str, np.ndarray], float]],
 ) -> Iterator[Chunk]:
   """Joins episodes to chunks, for formats that store them one by one.
 
@@ -95,7 +101,7 @@ def in_chunks(
       column `episode` and the numbers of rows, from 1, are added here.
   """
   waiting: list[Mapping[str, np.ndarray]] = []
-  count, first, share = 0, 1, 0.
+  count, first, share = 0, 1, 0.0
   for number, (columns, share) in enumerate(episodes):
     rows = len(next(iter(columns.values())))
     waiting.append({EPISODE: np.full(rows, number), **columns})
@@ -108,7 +114,7 @@ def in_chunks(
 
 
 def _chunk(
-    episodes: list[Mapping[str, np.ndarray]], first: int, share: float,
+  episodes: list[Mapping[str, np.ndarray]], first: int, share: float
 ) -> Chunk:
   columns = {}
   for name in episodes[0]:
@@ -116,9 +122,10 @@ def _chunk(
     shapes = {part.shape[1:] for part in parts}
     if len(shapes) > 1:
       raise ValueError(
-          f'{name} has entries of different shapes: '
-          f'{", ".join(map(str, sorted(shapes)))}. They must be the same in '
-          'all episodes.')
+        f'{name} has entries of different shapes: '
+        f'{", ".join(map(str, sorted(shapes)))}. They must be the same in '
+        'all episodes.'
+      )
     columns[name] = np.concatenate(parts)
   rows = np.arange(first, first + len(columns[EPISODE]))
   return Chunk(columns, rows, share)

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
   from dfiv_ope.results import rows
 
 CONSTANT, PLAIN, PLAIN_DFIV, ORACLE = (
-    'constant', 'plain_kiv', 'plain_dfiv', 'oracle')
+  'constant',
+  'plain_kiv',
+  'plain_dfiv',
+  'oracle',
+)
 # What each of them is, as rows have it.
 CONFIGS: dict[str, dict[str, str]] = {
-    CONSTANT: {'fit': 'the mean outcome'},
-    PLAIN: {'fit': 'KIV with the treatment as its own instrument'},
-    PLAIN_DFIV: {'fit': 'DFIV with the treatment as its own instrument'},
-    ORACLE: {'fit': 'KIV likewise, on outcomes whose noise is shuffled'}}
+  CONSTANT: {'fit': 'the mean outcome'},
+  PLAIN: {'fit': 'KIV with the treatment as its own instrument'},
+  PLAIN_DFIV: {'fit': 'DFIV with the treatment as its own instrument'},
+  ORACLE: {'fit': 'KIV likewise, on outcomes whose noise is shuffled'},
+}
 NAMES = tuple(CONFIGS)
 
 
@@ -53,16 +58,21 @@ def run(design: 'suite.Design', name: str, *, seed: int) -> 'rows.Row':
   else:
     if name == ORACLE:
       truth = design.truth(data.treatment, data.covariate)
-      outcome = truth + np.random.default_rng(seed).permutation(
-          outcome - truth)
+      outcome = truth + np.random.default_rng(seed).permutation(outcome - truth)
     estimator = estimators.ESTIMATORS[_method(name)](random_state=seed)
     if 'n_splits' in estimator.get_params():
       estimator.set_params(n_splits=1)
     estimator.fit(outcome, data.treatment, Z=data.treatment, X=data.covariate)
     predict = estimator.predict
   return trials.row(
-      design, name, CONFIGS[name], predict, version=version(name), seed=seed,
-      cpu_seconds=time.process_time() - start)
+    design,
+    name,
+    CONFIGS[name],
+    predict,
+    version=version(name),
+    seed=seed,
+    cpu_seconds=time.process_time() - start,
+  )
 
 
 def _method(name: str) -> str:
@@ -70,9 +80,10 @@ def _method(name: str) -> str:
 
 
 def _constant(
-    value: float, treatment: types.Nest, covariate: types.Nest = None,
+  value: float, treatment: types.Nest, covariate: types.Nest = None
 ) -> types.FloatArray:
   """Returns the same value at all points, [B, 1]."""
   import numpy as np
+
   del covariate
   return np.full((len(treatment), 1), value)

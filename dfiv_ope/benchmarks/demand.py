@@ -24,23 +24,25 @@ from dfiv_ope.results import problems
 # A structural function: (treatment [B, 1], covariate [B, 2]) -> [B, 1].
 Structural = Callable[[types.FloatArray, types.FloatArray], types.FloatArray]
 
-GROUPS = np.arange(1., 8.)
-PRICES = np.linspace(10., 25., 20)
-TIMES = np.linspace(0., 10., 20)
+GROUPS = np.arange(1.0, 8.0)
+PRICES = np.linspace(10.0, 25.0, 20)
+TIMES = np.linspace(0.0, 10.0, 20)
 # The CATE figure holds the price at 25.
-CATE_PRICE = 25.
+CATE_PRICE = 25.0
 # Midpoints of a hundred equal parts of the year, to average over T.
-_YEAR = np.arange(0.05, 10., 0.1)
+_YEAR = np.arange(0.05, 10.0, 0.1)
+
 
 def season(time: types.FloatArray) -> types.FloatArray:
   """Returns h(t), the demand over the year."""
-  centred = time - 5.
-  return 2. * (centred ** 4 / 600. + np.exp(-4. * centred ** 2)
-               + time / 10. - 2.)
+  centred = time - 5.0
+  return 2.0 * (
+    centred**4 / 600.0 + np.exp(-4.0 * centred**2) + time / 10.0 - 2.0
+  )
 
 
 def structural(
-    treatment: types.FloatArray, covariate: types.FloatArray,
+  treatment: types.FloatArray, covariate: types.FloatArray
 ) -> types.FloatArray:
   """Returns f(P, T, S) = 100 + (10 + P) S h(T) - 2 P without noise.
 
@@ -52,7 +54,7 @@ def structural(
     Sales [B, 1].
   """
   time, group = covariate[:, :1], covariate[:, 1:]
-  return 100. + (10. + treatment) * group * season(time) - 2. * treatment
+  return 100.0 + (10.0 + treatment) * group * season(time) - 2.0 * treatment
 
 
 def sample(n: int, *, rho: float, seed: types.Seed) -> types.IVBatch:
@@ -70,16 +72,20 @@ def sample(n: int, *, rho: float, seed: types.Seed) -> types.IVBatch:
   check(n, rho)
   generator = np.random.default_rng(seed)
   group = generator.choice(GROUPS, size=(n, 1))
-  time = generator.uniform(0., 10., (n, 1))
+  time = generator.uniform(0.0, 10.0, (n, 1))
   cost = generator.standard_normal((n, 1))
   shock = generator.standard_normal((n, 1))
-  noise = (rho * shock
-           + math.sqrt(1. - rho ** 2) * generator.standard_normal((n, 1)))
-  price = 25. + (cost + 3.) * season(time) + shock
+  noise = rho * shock + math.sqrt(1.0 - rho**2) * generator.standard_normal(
+    (n, 1)
+  )
+  price = 25.0 + (cost + 3.0) * season(time) + shock
   covariate = np.concatenate([time, group], axis=1)
   return types.IVBatch(
-      treatment=price, instrument=cost,
-      outcome=structural(price, covariate) + noise, covariate=covariate)
+    treatment=price,
+    instrument=cost,
+    outcome=structural(price, covariate) + noise,
+    covariate=covariate,
+  )
 
 
 def grid() -> tuple[types.FloatArray, types.FloatArray]:
@@ -109,16 +115,19 @@ def cate(predict: Structural) -> types.FloatArray:
 
 def true_ate() -> types.FloatArray:
   """Returns the exact E[Y | do(P=p)] = (G - 2) p + 100 + 10 G: [20]."""
-  bump = math.sqrt(math.pi) / 2. * math.erf(10.) / 10.
-  mean_season = 2. * (5. ** 4 / 5. / 600. + bump + 0.5 - 2.)
+  bump = math.sqrt(math.pi) / 2.0 * math.erf(10.0) / 10.0
+  mean_season = 2.0 * (5.0**4 / 5.0 / 600.0 + bump + 0.5 - 2.0)
   factor = GROUPS.mean() * mean_season
-  return (factor - 2.) * PRICES + 100. + 10. * factor
+  return (factor - 2.0) * PRICES + 100.0 + 10.0 * factor
 
 
 def true_cate() -> types.FloatArray:
   """Returns the exact 100 + (10 + p) E[S] h(t) - 2 p at p = 25: [20]."""
-  return (100. + (10. + CATE_PRICE) * GROUPS.mean() * season(TIMES)
-          - 2. * CATE_PRICE)
+  return (
+    100.0
+    + (10.0 + CATE_PRICE) * GROUPS.mean() * season(TIMES)
+    - 2.0 * CATE_PRICE
+  )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,6 +138,7 @@ class Demand:
     n: rows of both stages.
     rho: correlation of the noises of price and sales.
   """
+
   n: int = 5000
   rho: float = 0.5
 
@@ -139,15 +149,15 @@ class Demand:
   def problem(self) -> problems.IVDesign:
     """The design as a result row names it."""
     return problems.IVDesign(
-        name='demand', parameters={'n': self.n, 'rho': self.rho})
+      name='demand', parameters={'n': self.n, 'rho': self.rho}
+    )
 
   def sample(self, seed: int) -> types.IVBatch:
     """Draws rows."""
     return sample(self.n, rho=self.rho, seed=seed)
 
   def truth(
-      self, treatment: types.FloatArray,
-      covariate: types.FloatArray | None = None,
+    self, treatment: types.FloatArray, covariate: types.FloatArray | None = None
   ) -> types.FloatArray:
     """Returns sales without noise, [B, 1]."""
     assert covariate is not None
@@ -166,14 +176,14 @@ def check(n: int, rho: float) -> None:
   """Raises a ValueError where a design cannot be."""
   if n < 1:
     raise ValueError(f'n must be at least 1, got {n}.')
-  if not 0. <= rho <= 1.:
+  if not 0.0 <= rho <= 1.0:
     raise ValueError(f'rho must lie in [0, 1], got {rho}.')
 
 
 def _averages(
-    predict: Structural,
-    prices: Iterable[float],
-    year_parts: Iterable[Iterable[float]],
+  predict: Structural,
+  prices: Iterable[float],
+  year_parts: Iterable[Iterable[float]],
 ) -> types.FloatArray:
   """Returns the mean over times and groups for each price and year part."""
   means = []

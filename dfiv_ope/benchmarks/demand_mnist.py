@@ -39,6 +39,7 @@ class DemandMNIST:
     rho: correlation of the noises of price and sales, in [0, 1].
     mnist: directory of the MNIST files, or None to download them.
   """
+
   n: int = 5000
   rho: float = 0.5
   mnist: str | None = None
@@ -50,7 +51,8 @@ class DemandMNIST:
   def problem(self) -> problems.IVDesign:
     """The design as a result row names it."""
     return problems.IVDesign(
-        name='demand_mnist', parameters={'n': self.n, 'rho': self.rho})
+      name='demand_mnist', parameters={'n': self.n, 'rho': self.rho}
+    )
 
   def sample(self, seed: types.Seed) -> types.IVBatch:
     """Draws n rows: those of `demand.sample` with pictures of the group.
@@ -64,7 +66,8 @@ class DemandMNIST:
     """
     data = demand.sample(self.n, rho=self.rho, seed=seed)
     generator = np.random.default_rng(
-        np.random.SeedSequence(seed, spawn_key=_IMAGE_STREAM))
+      np.random.SeedSequence(seed, spawn_key=_IMAGE_STREAM)
+    )
     pool = mnist.load(self.mnist).train
     covariate = _with_images(np.asarray(data.covariate), generator, pool)
     return data._replace(covariate=covariate)
@@ -76,8 +79,8 @@ class DemandMNIST:
     """
     treatment, covariate = demand.grid()
     shown = _with_images(
-        covariate, np.random.default_rng(_GRID_SEED),
-        mnist.load(self.mnist).test)
+      covariate, np.random.default_rng(_GRID_SEED), mnist.load(self.mnist).test
+    )
     return treatment, shown, demand.structural(treatment, covariate)
 
   def metrics(self, predict: Structural) -> dict[str, float]:
@@ -97,9 +100,7 @@ class DemandMNIST:
 
 
 def _with_images(
-    covariate: types.FloatArray,
-    generator: np.random.Generator,
-    pool: mnist.Pool,
+  covariate: types.FloatArray, generator: np.random.Generator, pool: mnist.Pool
 ) -> Covariate:
   """Returns covariates (T, S) [B, 2] with pictures in the place of S."""
   groups = covariate[:, 1].astype(np.int64)

@@ -45,6 +45,7 @@ class DSprites:
       on ellipses, which no function of the lit area can follow.
     archive: path of the dSprites npz file; the pictures are drawn if None.
   """
+
   n: int = 5000
   outcome: str = 'area'
   archive: str | None = None
@@ -54,16 +55,22 @@ class DSprites:
       raise ValueError(f'n must be at least 1, got {self.n}.')
     if self.outcome not in dsprites_outcomes.OUTCOMES:
       raise ValueError(
-          f'outcome must be one of {sorted(dsprites_outcomes.OUTCOMES)}, got '
-          f'{self.outcome!r}.')
+        f'outcome must be one of {sorted(dsprites_outcomes.OUTCOMES)}, got '
+        f'{self.outcome!r}.'
+      )
     self._pictures()
 
   @property
   def problem(self) -> problems.IVDesign:
     """The design as a result row names it."""
-    return problems.IVDesign(name='dsprites', parameters={
-        'n': self.n, 'outcome': self.outcome,
-        **({} if self.archive is None else {'images': 'archive'})})
+    return problems.IVDesign(
+      name='dsprites',
+      parameters={
+        'n': self.n,
+        'outcome': self.outcome,
+        **({} if self.archive is None else {'images': 'archive'}),
+      },
+    )
 
   def structural(self, images: np.ndarray) -> types.FloatArray:
     """Returns f of pictures [m, 64, 64]: [m, 1]."""
@@ -82,28 +89,38 @@ class DSprites:
     """
     generator = np.random.default_rng(seed)
     scale, turn, pos_x, pos_y = (
-        generator.integers(size, size=self.n) for size in sprites.SIZES[1:])
+      generator.integers(size, size=self.n) for size in sprites.SIZES[1:]
+    )
     treatment = generator.standard_normal(
-        (self.n, sprites.WIDTH, sprites.WIDTH), dtype=np.float32)
+      (self.n, sprites.WIDTH, sprites.WIDTH), dtype=np.float32
+    )
     treatment *= PIXEL_NOISE
     treatment += self._pictures().images(
-        self._outcome.shape, scale, turn, pos_x, pos_y)
+      self._outcome.shape, scale, turn, pos_x, pos_y
+    )
     noise = OUTCOME_NOISE * generator.standard_normal((self.n, 1))
-    instrument = np.stack([
-        sprite_outlines.SCALES[scale], sprite_outlines.ORIENTATIONS[turn],
-        sprite_outlines.POSITIONS[pos_x]], axis=1)
-    outcome = self.structural(treatment) + (pos_y[:, None] - 16.) + noise
+    instrument = np.stack(
+      [
+        sprite_outlines.SCALES[scale],
+        sprite_outlines.ORIENTATIONS[turn],
+        sprite_outlines.POSITIONS[pos_x],
+      ],
+      axis=1,
+    )
+    outcome = self.structural(treatment) + (pos_y[:, None] - 16.0) + noise
     return types.IVBatch(
-        treatment=treatment, instrument=instrument, outcome=outcome)
+      treatment=treatment, instrument=instrument, outcome=outcome
+    )
 
   def grid(self) -> tuple[np.ndarray, types.FloatArray]:
     """Returns the test points: clean float32 [588, 64, 64], truth [588, 1]."""
     positions = range(0, 31, 5)
     latents = np.meshgrid(
-        (0, 3, 5), self._outcome.orientations, positions, positions,
-        indexing='ij')
+      (0, 3, 5), self._outcome.orientations, positions, positions, indexing='ij'
+    )
     images = self._pictures().images(
-        self._outcome.shape, *(each.ravel() for each in latents))
+      self._outcome.shape, *(each.ravel() for each in latents)
+    )
     return images.astype(np.float32), self.structural(images)
 
   def metrics(self, predict: dsprites_outcomes.Structural) -> dict[str, float]:
@@ -119,13 +136,14 @@ class DSprites:
     values = np.asarray(predict(images))
     if values.shape not in (truth.shape, truth.shape[:1]):
       raise ValueError(
-          f'predict returned shape {values.shape} for {len(truth)} pictures; '
-          f'return {truth.shape} or {truth.shape[:1]}.')
+        f'predict returned shape {values.shape} for {len(truth)} pictures; '
+        f'return {truth.shape} or {truth.shape[:1]}.'
+      )
     error = values.reshape(truth.shape) - truth
     return {'mse': float(np.mean(np.square(error)))}
 
   def curves(
-      self, predict: dsprites_outcomes.Structural,
+    self, predict: dsprites_outcomes.Structural
   ) -> dict[str, list[float]]:
     """Returns no curves: a picture has no axis to draw f along."""
     del predict
@@ -151,20 +169,31 @@ def lit_pixels_baseline(data: types.IVBatch) -> dsprites_outcomes.Structural:
     The fitted function, from images [m, 64, 64] to [m, 1].
   """
   counts = dsprites_outcomes.lit_pixels(data.treatment)
-  centre, spread = counts.mean(), counts.std() or 1.
+  centre, spread = counts.mean(), counts.std() or 1.0
 
   def regressors(images: np.ndarray) -> types.FloatArray:
     scaled = (dsprites_outcomes.lit_pixels(images) - centre) / spread
-    return np.stack([np.ones_like(scaled), scaled, scaled ** 2], axis=1)
+    return np.stack([np.ones_like(scaled), scaled, scaled**2], axis=1)
 
   scale, turn, pos_x = np.asarray(data.instrument).T
-  instruments = np.stack([
-      np.ones_like(scale), scale, pos_x, scale ** 2, scale * pos_x, pos_x ** 2,
-      np.sin(turn), np.cos(turn)], axis=1)
+  instruments = np.stack(
+    [
+      np.ones_like(scale),
+      scale,
+      pos_x,
+      scale**2,
+      scale * pos_x,
+      pos_x**2,
+      np.sin(turn),
+      np.cos(turn),
+    ],
+    axis=1,
+  )
   treatment = regressors(data.treatment)
   stage1 = np.linalg.lstsq(instruments, treatment, rcond=None)[0]
   weights = np.linalg.lstsq(
-      instruments @ stage1, np.asarray(data.outcome), rcond=None)[0]
+    instruments @ stage1, np.asarray(data.outcome), rcond=None
+  )[0]
   return lambda images: regressors(images) @ weights
 
 

@@ -28,13 +28,14 @@ _BLOCK = 1024
 def projection() -> types.FloatArray:
   """Returns A, uniform in [0, 1) and the same in every draw: [10, 4096]."""
   matrix = np.random.default_rng(_PROJECTION_SEED).uniform(
-      size=(_PROJECTIONS, sprites.WIDTH ** 2))
+    size=(_PROJECTIONS, sprites.WIDTH**2)
+  )
   matrix.flags.writeable = False
   return matrix
 
 
 def area(
-    images: np.ndarray, matrix: types.FloatArray | None = None,
+  images: np.ndarray, matrix: types.FloatArray | None = None
 ) -> types.FloatArray:
   """Returns the paper's f(x) = (mean over k of (A_k x)^2 - 5000) / 1000.
 
@@ -50,10 +51,13 @@ def area(
     [m, 1].
   """
   matrix = projection() if matrix is None else matrix
-  projected = np.concatenate([
+  projected = np.concatenate(
+    [
       block.reshape(len(block), -1).astype(np.float64) @ matrix.T
-      for block in _blocks(images)])
-  return (np.mean(projected ** 2, axis=1, keepdims=True) - 5000.) / 1000.
+      for block in _blocks(images)
+    ]
+  )
+  return (np.mean(projected**2, axis=1, keepdims=True) - 5000.0) / 1000.0
 
 
 def orientation(images: np.ndarray) -> types.FloatArray:
@@ -78,8 +82,9 @@ def orientation(images: np.ndarray) -> types.FloatArray:
     lit = block > 0.5
     wide, high = (_variance(lit.sum(axis=axis)) for axis in (1, 2))
     total = wide + high
-    values.append(np.divide(
-        wide - high, total, out=np.zeros_like(total), where=total > 0.))
+    values.append(
+      np.divide(wide - high, total, out=np.zeros_like(total), where=total > 0.0)
+    )
   return _ORIENTATION_FACTOR * np.concatenate(values)[:, None]
 
 
@@ -96,6 +101,7 @@ class Outcome(NamedTuple):
     shape: the shape in the pictures.
     orientations: classes of the test grid.
   """
+
   structural: Structural
   shape: int
   orientations: tuple[int, ...]
@@ -104,8 +110,8 @@ class Outcome(NamedTuple):
 # An ellipse is the same after half a turn, so that its four orientations are
 # spread over half a turn.
 OUTCOMES = {
-    'area': Outcome(area, sprites.HEART, (0, 10, 20, 30)),
-    'orientation': Outcome(orientation, sprites.ELLIPSE, (0, 5, 10, 15)),
+  'area': Outcome(area, sprites.HEART, (0, 10, 20, 30)),
+  'orientation': Outcome(orientation, sprites.ELLIPSE, (0, 5, 10, 15)),
 }
 
 
@@ -113,7 +119,7 @@ def _variance(counts: np.ndarray) -> types.FloatArray:
   """Returns the variance of places 0, 1, ... with counts [m, places]: [m]."""
   place = np.arange(counts.shape[1], dtype=np.float64)
   total = np.maximum(counts.sum(axis=1), 1)
-  return counts @ place ** 2 / total - (counts @ place / total) ** 2
+  return counts @ place**2 / total - (counts @ place / total) ** 2
 
 
 def _blocks(images: np.ndarray) -> list[np.ndarray]:

@@ -22,8 +22,15 @@ def run(design: 'trials.Design', *, seed: int) -> 'rows.Row':
   """Fits the baseline to a sample of dSprites and measures its error."""
   from dfiv_ope.benchmarks import dsprites
   from dfiv_ope.benchmarks import trials as trials_lib
+
   start = time.process_time()
   predict = dsprites.lit_pixels_baseline(design.sample(seed))
   return trials_lib.row(
-      design, NAME, CONFIG, predict, version=VERSION, seed=seed,
-      cpu_seconds=time.process_time() - start)
+    design,
+    NAME,
+    CONFIG,
+    predict,
+    version=VERSION,
+    seed=seed,
+    cpu_seconds=time.process_time() - start,
+  )

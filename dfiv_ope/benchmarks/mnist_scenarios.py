@@ -48,7 +48,7 @@ Structural = Callable[[types.FloatArray], types.FloatArray]
 
 SCENARIOS = ('x', 'z', 'xz')
 # Z_1 and Z_2 lie between minus this and this.
-_INSTRUMENT_BOUND = 3.
+_INSTRUMENT_BOUND = 3.0
 _SMALL_NOISE = 0.1
 _TEST_POINTS = 10_000
 # A tuple, so that no run's own seed draws the same rows.
@@ -64,6 +64,7 @@ class MNISTScenario:
     n: rows of both stages together; the estimator splits them.
     mnist: directory of the MNIST files, or None to download them.
   """
+
   scenario: str = 'x'
   n: int = 20_000
   mnist: str | None = None
@@ -77,7 +78,8 @@ class MNISTScenario:
   def problem(self) -> problems.IVDesign:
     """The scenario as a result row names it."""
     return problems.IVDesign(
-        name='mnist', parameters={'scenario': self.scenario, 'n': self.n})
+      name='mnist', parameters={'scenario': self.scenario, 'n': self.n}
+    )
 
   def sample(self, seed: types.Seed) -> types.IVBatch:
     """Draws n rows with training pictures.
@@ -135,7 +137,7 @@ def structural(treatment: types.FloatArray) -> types.FloatArray:
 
 def digit(values: types.FloatArray) -> np.ndarray:
   """Returns pi(x) = round(min(max(1.5 x + 5, 0), 9)), integers in 0..9."""
-  return np.round(np.clip(1.5 * values + 5., 0., 9.)).astype(np.int64)
+  return np.round(np.clip(1.5 * values + 5.0, 0.0, 9.0)).astype(np.int64)
 
 
 def sample_low(n: int, generator: np.random.Generator) -> types.IVBatch:
@@ -148,14 +150,15 @@ def sample_low(n: int, generator: np.random.Generator) -> types.IVBatch:
   Returns:
     Float64 arrays: treatment X [n, 1], instrument Z [n, 2], outcome Y [n, 1].
   """
-  instrument = generator.uniform(
-      -_INSTRUMENT_BOUND, _INSTRUMENT_BOUND, (n, 2))
+  instrument = generator.uniform(-_INSTRUMENT_BOUND, _INSTRUMENT_BOUND, (n, 2))
   confounder = generator.standard_normal((n, 1))
   gamma, delta = _SMALL_NOISE * generator.standard_normal((2, n, 1))
   treatment = instrument[:, :1] + confounder + gamma
   return types.IVBatch(
-      treatment=treatment, instrument=instrument,
-      outcome=structural(treatment) + confounder + delta)
+    treatment=treatment,
+    instrument=instrument,
+    outcome=structural(treatment) + confounder + delta,
+  )
 
 
 def outcome_variance() -> float:
@@ -164,13 +167,16 @@ def outcome_variance() -> float:
   |X| and e are uncorrelated: turning the signs of Z, e and gamma leaves |X|
   as it is and turns e.
   """
-  noise = 1. + _SMALL_NOISE ** 2  # The variance of e + gamma, and e + delta.
+  noise = 1.0 + _SMALL_NOISE**2  # The variance of e + gamma, and e + delta.
   bound = _INSTRUMENT_BOUND
   # E|X| is the mean over Z_1 of E|z + sqrt(noise) N(0, 1)|.
-  mean = ((bound ** 2 + noise) * math.erf(bound / math.sqrt(2. * noise))
-          + bound * math.sqrt(2. * noise / math.pi)
-          * math.exp(-bound ** 2 / (2. * noise))) / (2. * bound)
-  return bound ** 2 / 3. + noise - mean ** 2 + noise
+  mean = (
+    (bound**2 + noise) * math.erf(bound / math.sqrt(2.0 * noise))
+    + bound
+    * math.sqrt(2.0 * noise / math.pi)
+    * math.exp(-(bound**2) / (2.0 * noise))
+  ) / (2.0 * bound)
+  return bound**2 / 3.0 + noise - mean**2 + noise
 
 
 def least_error(scenario: str) -> float:
@@ -184,16 +190,17 @@ def least_error(scenario: str) -> float:
   """
   _check(scenario)
   if 'x' not in scenario:
-    return 0.
+    return 0.0
   # Midpoints of steps that divide the intervals of the digits, whose ends are
   # odd multiples of a third, and the half lines.
-  step = 1. / 300.
+  step = 1.0 / 300.0
   treatment = (np.arange(-3600, 3600) + 0.5) * step
-  scale = math.sqrt(2. * (1. + _SMALL_NOISE ** 2))
+  scale = math.sqrt(2.0 * (1.0 + _SMALL_NOISE**2))
   erf = np.vectorize(math.erf)
-  density = (erf((treatment + _INSTRUMENT_BOUND) / scale)
-             - erf((treatment - _INSTRUMENT_BOUND) / scale)
-             ) / (4. * _INSTRUMENT_BOUND)
+  density = (
+    erf((treatment + _INSTRUMENT_BOUND) / scale)
+    - erf((treatment - _INSTRUMENT_BOUND) / scale)
+  ) / (4.0 * _INSTRUMENT_BOUND)
   mass, truth = density * step, structural(treatment)
   digits = digit(treatment)
   means = np.bincount(digits, mass * truth) / np.bincount(digits, mass)
@@ -203,20 +210,23 @@ def least_error(scenario: str) -> float:
 def _check(scenario: str) -> None:
   if scenario not in SCENARIOS:
     raise ValueError(
-        f'There is no scenario {scenario!r}. Choose one of '
-        f'{", ".join(SCENARIOS)}: what is shown as pictures.')
+      f'There is no scenario {scenario!r}. Choose one of '
+      f'{", ".join(SCENARIOS)}: what is shown as pictures.'
+    )
 
 
 def _show(
-    scenario: str,
-    data: types.IVBatch,
-    generator: np.random.Generator,
-    pool: mnist.Pool,
+  scenario: str,
+  data: types.IVBatch,
+  generator: np.random.Generator,
+  pool: mnist.Pool,
 ) -> types.IVBatch:
   """Returns the rows with pictures in the place of what is shown."""
   shown = {
-      member: mnist.pixels(mnist.random_images(
-          generator, digit(getattr(data, member)[:, 0]), pool))
-      for letter, member in (('x', 'treatment'), ('z', 'instrument'))
-      if letter in scenario}
+    member: mnist.pixels(
+      mnist.random_images(generator, digit(getattr(data, member)[:, 0]), pool)
+    )
+    for letter, member in (('x', 'treatment'), ('z', 'instrument'))
+    if letter in scenario
+  }
   return data._replace(**shown)

@@ -8,16 +8,18 @@ if TYPE_CHECKING:
 
 # What each budget asks of a sweep.
 OPE: dict[str, dict[str, Any]] = {
-    'quick': {'noises': (0., 0.2, 0.5), 'seeds': 2},
-    'full': {'noises': (0., 0.1, 0.2, 0.3, 0.4, 0.5), 'seeds': 5},
+  'quick': {'noises': (0.0, 0.2, 0.5), 'seeds': 2},
+  'full': {'noises': (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), 'seeds': 5},
 }
 # The tasks of the follow-up paper (Chen et al., 2022) with noise in actions.
 _CONTROL: dict[str, Any] = {
-    'noises': (0., 0.4, 1.), 'methods': ('lstd', 'fqe', 'dfiv'),
-    'truth_episodes': 1_000}
+  'noises': (0.0, 0.4, 1.0),
+  'methods': ('lstd', 'fqe', 'dfiv'),
+  'truth_episodes': 1_000,
+}
 CONTROL: dict[str, dict[str, Any]] = {
-    'quick': {**_CONTROL, 'transitions': 100_000, 'seeds': 1},
-    'full': {**_CONTROL, 'transitions': 200_000, 'seeds': 3},
+  'quick': {**_CONTROL, 'transitions': 100_000, 'seeds': 1},
+  'full': {**_CONTROL, 'transitions': 200_000, 'seeds': 3},
 }
 
 
@@ -33,6 +35,7 @@ class Plan:
     watch: whether errors are measured during the training too.
     words: what it runs and how long that takes, as `--help` says it.
   """
+
   methods: tuple[str, ...]
   paper: tuple[str, ...] = ()
   seeds: int = 1
@@ -45,47 +48,76 @@ _SPRITES = ('two_sls', 'kiv', 'deepiv', 'deepgmm', 'dfiv')
 _OUTCOMES = tuple({'outcome': each} for each in ('area', 'orientation'))
 _SCENARIOS = tuple({'scenario': each} for each in ('x', 'z', 'xz'))
 IV: dict[str, dict[str, Plan]] = {
-    'dsprites': {
-        'quick': Plan(
-            methods=_SPRITES, paper=('kiv',), seeds=3, designs=_OUTCOMES,
-            words='n = 5000, three seeds; half an hour on one core.'),
-        'full': Plan(
-            methods=_SPRITES, paper=('kiv', 'deepgmm', 'dfiv'), seeds=5,
-            designs=tuple({**each, 'n': n} for each in _OUTCOMES
-                          for n in (1000, 5000, 10_000)),
-            words='n = 1000, 5000 and 10000, five seeds, ours and the '
-                  "paper's configs; about a day.")},
-    'demand-mnist': {
-        'quick': Plan(
-            methods=('kiv', 'deepiv', 'dfiv'), designs=({},),
-            words='rho = 0.5, one seed; half an hour on one core.'),
-        'full': Plan(
-            methods=('kiv', 'deepiv', 'deepgmm', 'dfiv'),
-            paper=('kiv', 'deepiv', 'deepgmm', 'dfiv'), seeds=5,
-            designs=tuple({'rho': rho} for rho in (
-                0.1, 0.25, 0.5, 0.75, 0.9)),
-            words="five levels of rho, five seeds, ours and the paper's "
-                  "configs; the paper's networks take hours a run.")},
-    'mnist': {
-        'quick': Plan(
-            methods=('deepgmm', 'dfiv'), designs=_SCENARIOS,
-            words='one seed; an hour on one core.'),
-        'full': Plan(
-            methods=('deepgmm', 'dfiv'), seeds=5, designs=_SCENARIOS,
-            words='five seeds.')},
-    'instability': {
-        'quick': Plan(
-            methods=('deepgmm', 'dfiv'), seeds=2, designs=({},), watch=True,
-            words='our configs, two seeds; ten minutes on one core.'),
-        'full': Plan(
-            methods=('deepgmm', 'dfiv'), paper=('deepgmm', 'dfiv'), seeds=5,
-            designs=({},), watch=True,
-            words="ours and the paper's, five seeds.")},
+  'dsprites': {
+    'quick': Plan(
+      methods=_SPRITES,
+      paper=('kiv',),
+      seeds=3,
+      designs=_OUTCOMES,
+      words='n = 5000, three seeds; half an hour on one core.',
+    ),
+    'full': Plan(
+      methods=_SPRITES,
+      paper=('kiv', 'deepgmm', 'dfiv'),
+      seeds=5,
+      designs=tuple(
+        {**each, 'n': n} for each in _OUTCOMES for n in (1000, 5000, 10_000)
+      ),
+      words='n = 1000, 5000 and 10000, five seeds, ours and the '
+      "paper's configs; about a day.",
+    ),
+  },
+  'demand-mnist': {
+    'quick': Plan(
+      methods=('kiv', 'deepiv', 'dfiv'),
+      designs=({},),
+      words='rho = 0.5, one seed; half an hour on one core.',
+    ),
+    'full': Plan(
+      methods=('kiv', 'deepiv', 'deepgmm', 'dfiv'),
+      paper=('kiv', 'deepiv', 'deepgmm', 'dfiv'),
+      seeds=5,
+      designs=tuple({'rho': rho} for rho in (0.1, 0.25, 0.5, 0.75, 0.9)),
+      words="five levels of rho, five seeds, ours and the paper's "
+      "configs; the paper's networks take hours a run.",
+    ),
+  },
+  'mnist': {
+    'quick': Plan(
+      methods=('deepgmm', 'dfiv'),
+      designs=_SCENARIOS,
+      words='one seed; an hour on one core.',
+    ),
+    'full': Plan(
+      methods=('deepgmm', 'dfiv'),
+      seeds=5,
+      designs=_SCENARIOS,
+      words='five seeds.',
+    ),
+  },
+  'instability': {
+    'quick': Plan(
+      methods=('deepgmm', 'dfiv'),
+      seeds=2,
+      designs=({},),
+      watch=True,
+      words='our configs, two seeds; ten minutes on one core.',
+    ),
+    'full': Plan(
+      methods=('deepgmm', 'dfiv'),
+      paper=('deepgmm', 'dfiv'),
+      seeds=5,
+      designs=({},),
+      watch=True,
+      words="ours and the paper's, five seeds.",
+    ),
+  },
 }
 
 
 def designs(
-    name: str, budget: str, pictures: str | None) -> list['trials.Design']:
+  name: str, budget: str, pictures: str | None
+) -> list['trials.Design']:
   """Returns the designs that a budget asks of a benchmark.
 
   Args:
@@ -94,11 +126,15 @@ def designs(
     pictures: where they are; None for those that need no path.
   """
   from dfiv_ope.benchmarks import demand_mnist, dsprites, mnist_scenarios
+
   wanted = IV[name][budget].designs
   if name == 'mnist':
-    return [mnist_scenarios.MNISTScenario(mnist=pictures, **fields)
-            for fields in wanted]
+    return [
+      mnist_scenarios.MNISTScenario(mnist=pictures, **fields)
+      for fields in wanted
+    ]
   if name == 'demand-mnist':
-    return [demand_mnist.DemandMNIST(mnist=pictures, **fields)
-            for fields in wanted]
+    return [
+      demand_mnist.DemandMNIST(mnist=pictures, **fields) for fields in wanted
+    ]
   return [dsprites.DSprites(archive=pictures, **fields) for fields in wanted]

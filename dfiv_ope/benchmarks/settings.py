@@ -10,7 +10,7 @@ from dfiv_ope.results import problems
 
 
 def config(
-    problem: problems.IVDesign, method: str, *, paper: bool = False,
+  problem: problems.IVDesign, method: str, *, paper: bool = False
 ) -> Any:
   """Returns the config of a method on a design.
 
@@ -30,7 +30,8 @@ def config(
     whose = 'The paper has' if paper else 'There is'
     known = f'Choose from {", ".join(made)}.' if made else 'Leave --paper out.'
     raise ValueError(
-        f'{whose} no setting for {method!r} on {problem.name!r}. {known}')
+      f'{whose} no setting for {method!r} on {problem.name!r}. {known}'
+    )
   return made[method](problem.parameters)
 
 
@@ -42,5 +43,6 @@ def _numbers(n: int, method: str, paper: bool) -> Any:
     return deepiv.Config.paper(n)
   if 'paper' not in entry.configs:
     raise ValueError(
-        f'The paper has no setting for {method!r}; run it without --paper.')
+      f'The paper has no setting for {method!r}; run it without --paper.'
+    )
   return entry.configs['paper']

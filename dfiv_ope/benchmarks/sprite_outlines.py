@@ -15,9 +15,9 @@ from dfiv_ope import types
 
 SQUARE, ELLIPSE, HEART = range(3)
 # The value of each class.
-SCALES = np.linspace(0.5, 1., 6)
-ORIENTATIONS = np.linspace(0., 2. * np.pi, 40)
-POSITIONS = np.linspace(0., 1., 32)
+SCALES = np.linspace(0.5, 1.0, 6)
+ORIENTATIONS = np.linspace(0.0, 2.0 * np.pi, 40)
+POSITIONS = np.linspace(0.0, 1.0, 32)
 WIDTH = 64
 
 # A centre is 16 + 32 k / 31 pixels from the corner for class k. In units of
@@ -33,22 +33,23 @@ _ROWS = 2 * _REACH + 1
 _CROSSINGS = 4
 # Entry b has the bits of the pixels of a row whose centre is left of b/31 + 1/2
 # pixels. The exclusive or of the entries of all crossings fills the row.
-_PREFIX = (np.uint64(1) << (
-    -(-np.arange((WIDTH - 1) * _UNITS + 1) // _UNITS)).astype(np.uint64)
+_PREFIX = (
+  np.uint64(1)
+  << (-(-np.arange((WIDTH - 1) * _UNITS + 1) // _UNITS)).astype(np.uint64)
 ) - np.uint64(1)
 # Half the side of the square and half the axes of the ellipse; found, like the
 # numbers of the heart, by matching real pictures.
 _HALF_SIDE = 9.598
 _HALF_AXES = (12.766, 7.2135)
-_VERTICES = 2 ** 14
+_VERTICES = 2**14
 
 
 def row_masks(
-    shape: int,
-    scale: np.ndarray,
-    orientation: np.ndarray,
-    pos_x: np.ndarray,
-    pos_y: np.ndarray,
+  shape: int,
+  scale: np.ndarray,
+  orientation: np.ndarray,
+  pos_x: np.ndarray,
+  pos_y: np.ndarray,
 ) -> np.ndarray:
   """Returns the lit pixels of each row, bit j for column j: uint64 [n, 64].
 
@@ -61,10 +62,12 @@ def row_masks(
   """
   masks = np.zeros((len(scale), WIDTH), np.uint64)
   borders = _crossings(shape)[orientation % _TURN, scale, pos_y]
-  masks[np.arange(len(scale))[:, None],
-        _first_row(pos_y)[:, None] + np.arange(_ROWS)] = (
-            np.bitwise_xor.reduce(
-                _PREFIX[borders + 32 * pos_x[:, None, None]], axis=1))
+  masks[
+    np.arange(len(scale))[:, None],
+    _first_row(pos_y)[:, None] + np.arange(_ROWS),
+  ] = np.bitwise_xor.reduce(
+    _PREFIX[borders + 32 * pos_x[:, None, None]], axis=1
+  )
   return masks
 
 
@@ -72,15 +75,26 @@ def _outline(shape: int) -> tuple[types.FloatArray, types.FloatArray]:
   """Returns the corners (u, v) of a shape of scale 1, v downwards."""
   if shape == SQUARE:
     side = _HALF_SIDE
-    return (np.array([-side, side, side, -side]),
-            np.array([-side, -side, side, side]))
+    return (
+      np.array([-side, side, side, -side]),
+      np.array([-side, -side, side, side]),
+    )
   # A polygon so fine that it is within 1e-6 pixels of the curve.
-  t = np.arange(_VERTICES) * (2. * np.pi / _VERTICES)
+  t = np.arange(_VERTICES) * (2.0 * np.pi / _VERTICES)
   if shape == ELLIPSE:
     return _HALF_AXES[0] * np.cos(t), _HALF_AXES[1] * np.sin(t)
   u = 9.5941 * np.sin(t) ** 3
-  v = -10.5950 / 16. * (13. * np.cos(t) - 5. * np.cos(2. * t)
-                        - 2. * np.cos(3. * t) - np.cos(4. * t)) - 1.43666
+  v = (
+    -10.5950
+    / 16.0
+    * (
+      13.0 * np.cos(t)
+      - 5.0 * np.cos(2.0 * t)
+      - 2.0 * np.cos(3.0 * t)
+      - np.cos(4.0 * t)
+    )
+    - 1.43666
+  )
   return u, v
 
 
@@ -102,8 +116,7 @@ def _crossings(shape: int) -> np.ndarray:
   rows = _first_row(np.arange(32))[:, None] + np.arange(_ROWS) + 0.5
   heights = rows - (_CENTRES / _UNITS)[:, None]  # [32, 29]
   heights = heights / SCALES[:, None, None]  # [6, 32, 29]
-  table = np.zeros(
-      (_TURN, len(SCALES), 32, _CROSSINGS, _ROWS), np.int16)
+  table = np.zeros((_TURN, len(SCALES), 32, _CROSSINGS, _ROWS), np.int16)
   for turn in range(_TURN):
     cosine, sine = np.cos(ORIENTATIONS[turn]), np.sin(ORIENTATIONS[turn])
     x, y = cosine * u + sine * v, cosine * v - sine * u
@@ -111,14 +124,15 @@ def _crossings(shape: int) -> np.ndarray:
     for branch_x, branch_y in _branches(x, y):
       hit = np.nonzero((heights >= branch_y[0]) & (heights < branch_y[-1]))
       border = np.interp(heights[hit], branch_y, branch_x) * SCALES[hit[0]]
-      table[turn, hit[0], hit[1], count[hit], hit[2]] = np.ceil(
-          _UNITS * (border - 0.5)) + _CENTRES[0]
+      table[turn, hit[0], hit[1], count[hit], hit[2]] = (
+        np.ceil(_UNITS * (border - 0.5)) + _CENTRES[0]
+      )
       count[hit] += 1
   return table
 
 
 def _branches(
-    x: types.FloatArray, y: types.FloatArray,
+  x: types.FloatArray, y: types.FloatArray
 ) -> Iterator[tuple[types.FloatArray, types.FloatArray]]:
   """Yields the parts of a closed outline where y rises or falls, as rising."""
   start = np.argmin(y)
@@ -128,4 +142,4 @@ def _branches(
   for first, last in zip([0, *turns], [*turns, len(direction)], strict=True):
     if direction[first]:
       order = int(direction[first])
-      yield x[first:last + 1][::order], y[first:last + 1][::order]
+      yield x[first : last + 1][::order], y[first : last + 1][::order]

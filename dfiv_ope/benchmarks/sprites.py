@@ -37,7 +37,7 @@ class Pictures(Protocol):
   """Where pictures come from."""
 
   def images(
-      self, shape: Any, scale: Any, orientation: Any, pos_x: Any, pos_y: Any,
+    self, shape: Any, scale: Any, orientation: Any, pos_x: Any, pos_y: Any
   ) -> np.ndarray:
     """Returns the pictures of the given latent classes.
 
@@ -64,18 +64,19 @@ class Rendered:
   """
 
   def images(
-      self, shape: Any, scale: Any, orientation: Any, pos_x: Any, pos_y: Any,
+    self, shape: Any, scale: Any, orientation: Any, pos_x: Any, pos_y: Any
   ) -> np.ndarray:
-    kinds, *latents = _classes(
-        SIZES, (shape, scale, orientation, pos_x, pos_y))
+    kinds, *latents = _classes(SIZES, (shape, scale, orientation, pos_x, pos_y))
     masks = np.empty((len(kinds), WIDTH), '<u8')
     for kind in np.unique(kinds):
       rows = np.flatnonzero(kinds == kind)
       for part in np.split(rows, range(_BLOCK, len(rows), _BLOCK)):
         masks[part] = sprite_outlines.row_masks(
-            int(kind), *(each[part] for each in latents))
+          int(kind), *(each[part] for each in latents)
+        )
     return np.unpackbits(masks.view(np.uint8), bitorder='little').reshape(
-        -1, WIDTH, WIDTH)
+      -1, WIDTH, WIDTH
+    )
 
 
 class Archive:
@@ -91,7 +92,7 @@ class Archive:
   """
 
   def __init__(
-      self, path: str | pathlib.Path, sizes: tuple[int, ...] = SIZES,
+    self, path: str | pathlib.Path, sizes: tuple[int, ...] = SIZES
   ) -> None:
     """Checks the file.
 
@@ -108,8 +109,9 @@ class Archive:
     self._packed: dict[int, np.ndarray] = {}
     if not self.path.is_file():
       raise FileNotFoundError(
-          f'There is no file {self.path}. Pass the path of the dSprites npz '
-          'file, or none to have the pictures drawn.')
+        f'There is no file {self.path}. Pass the path of the dSprites npz '
+        'file, or none to have the pictures drawn.'
+      )
     count = int(np.prod(sizes))
     with self._member('latents_classes') as file:
       self._check_header(file, 'latents_classes', (count, 6), 'iu')
@@ -117,10 +119,11 @@ class Archive:
       self._check_header(file, 'imgs', (count, WIDTH, WIDTH), 'u')
 
   def images(
-      self, shape: Any, scale: Any, orientation: Any, pos_x: Any, pos_y: Any,
+    self, shape: Any, scale: Any, orientation: Any, pos_x: Any, pos_y: Any
   ) -> np.ndarray:
     kinds, *latents = _classes(
-        self.sizes, (shape, scale, orientation, pos_x, pos_y))
+      self.sizes, (shape, scale, orientation, pos_x, pos_y)
+    )
     wanted = [int(kind) for kind in np.unique(kinds)]
     self._read([kind for kind in wanted if kind not in self._packed])
     index = np.ravel_multi_index(latents, self.sizes[1:])
@@ -137,8 +140,9 @@ class Archive:
     if not shapes:
       return
     each = int(np.prod(self.sizes[1:]))
-    packed = {shape: np.empty((each, WIDTH * WIDTH // 8), np.uint8)
-              for shape in shapes}
+    packed = {
+      shape: np.empty((each, WIDTH * WIDTH // 8), np.uint8) for shape in shapes
+    }
     with self._member('imgs') as file:
       _header(file)
       for shape in range(self.sizes[0]):
@@ -147,14 +151,16 @@ class Archive:
           data = file.read(rows * WIDTH * WIDTH)
           if len(data) < rows * WIDTH * WIDTH:
             raise EOFError(
-                f'the pictures end in row {shape * each + start} or after')
+              f'the pictures end in row {shape * each + start} or after'
+            )
           if shape in packed:
             pixels = np.frombuffer(data, np.uint8).reshape(rows, -1)
             if pixels.max() > 1:
               raise ValueError(
-                  f'imgs in {self.path} has pixels of {pixels.max()}; dSprites '
-                  'has 0 and 1 only. Pass the original file.')
-            packed[shape][start:start + rows] = np.packbits(pixels, axis=1)
+                f'imgs in {self.path} has pixels of {pixels.max()}; dSprites '
+                'has 0 and 1 only. Pass the original file.'
+              )
+            packed[shape][start : start + rows] = np.packbits(pixels, axis=1)
       file.read(1)
     self._packed.update(packed)
 
@@ -163,45 +169,58 @@ class Archive:
     """Opens an array of the file; damage becomes a ValueError."""
     try:
       with zipfile.ZipFile(self.path) as archive:
-        keys = {name.removesuffix('.npy') for name in archive.namelist()
-                if name.endswith('.npy')}
+        keys = {
+          name.removesuffix('.npy')
+          for name in archive.namelist()
+          if name.endswith('.npy')
+        }
         if key not in keys:
           raise ValueError(
-              f'{self.path} holds the arrays {sorted(keys)}, but imgs and '
-              'latents_classes were wanted. Pass the dSprites npz file.')
+            f'{self.path} holds the arrays {sorted(keys)}, but imgs and '
+            'latents_classes were wanted. Pass the dSprites npz file.'
+          )
         with archive.open(f'{key}.npy') as file:
           yield file
     except PermissionError:
       raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
-            RuntimeError, OSError) as error:
+    except (
+      zipfile.BadZipFile,
+      zlib.error,
+      EOFError,
+      NotImplementedError,
+      RuntimeError,
+      OSError,
+    ) as error:
       raise ValueError(
-          f'{self.path} is not a whole npz file ({error}). It may be cut off '
-          'or of another kind: download the dSprites npz file again.'
+        f'{self.path} is not a whole npz file ({error}). It may be cut off '
+        'or of another kind: download the dSprites npz file again.'
       ) from error
 
   def _check_header(
-      self, file: IO[bytes], key: str, shape: tuple[int, ...], kinds: str,
+    self, file: IO[bytes], key: str, shape: tuple[int, ...], kinds: str
   ) -> None:
     """Raises ValueError unless an array has the wanted shape and dtype."""
     try:
       found, fortran, dtype = _header(file)
     except (ValueError, tokenize.TokenError) as error:
       raise ValueError(
-          f'{key} in {self.path} is not a numpy array ({error}). Download the '
-          'dSprites npz file again.') from error
+        f'{key} in {self.path} is not a numpy array ({error}). Download the '
+        'dSprites npz file again.'
+      ) from error
     if dtype.hasobject:
       raise ValueError(
-          f'{key} in {self.path} holds pickled Python objects, which can run '
-          'code when read and are refused. Numbers were wanted: download the '
-          'original file.')
+        f'{key} in {self.path} holds pickled Python objects, which can run '
+        'code when read and are refused. Numbers were wanted: download the '
+        'original file.'
+      )
     right_dtype = dtype.kind in kinds and (key != 'imgs' or dtype == np.uint8)
     if found != shape or fortran or not right_dtype:
       wanted = 'uint8' if key == 'imgs' else 'integers'
       raise ValueError(
-          f'{key} in {self.path} is {dtype} of shape {found}'
-          f'{" in Fortran order" if fortran else ""}, but {wanted} of shape '
-          f'{shape} was wanted. Pass the file with all three shapes.')
+        f'{key} in {self.path} is {dtype} of shape {found}'
+        f'{" in Fortran order" if fortran else ""}, but {wanted} of shape '
+        f'{shape} was wanted. Pass the file with all three shapes.'
+      )
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
@@ -209,8 +228,11 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
   version = np.lib.format.read_magic(file)
   if version not in ((1, 0), (2, 0)):
     raise ValueError(f'npy version {version}, 1.0 or 2.0 was wanted')
-  read = (np.lib.format.read_array_header_1_0 if version == (1, 0)
-          else np.lib.format.read_array_header_2_0)
+  read = (
+    np.lib.format.read_array_header_1_0
+    if version == (1, 0)
+    else np.lib.format.read_array_header_2_0
+  )
   with warnings.catch_warnings():
     # Headers written by Python 2 are parsed with a warning.
     warnings.simplefilter('ignore', UserWarning)
@@ -223,19 +245,24 @@ def _classes(sizes: tuple[int, ...], given: Iterable[Any]) -> list[np.ndarray]:
   for name, size, values in zip(_NAMES, sizes, arrays, strict=True):
     if values.dtype.kind not in 'iu' or values.ndim > 1:
       raise ValueError(
-          f'{name} must be integer classes, one or [n], got {values.dtype} of '
-          f'shape {values.shape}. Pass classes, not latent values.')
+        f'{name} must be integer classes, one or [n], got {values.dtype} of '
+        f'shape {values.shape}. Pass classes, not latent values.'
+      )
     broken = (values < 0) | (values >= size)
     if broken.any():
       raise ValueError(
-          f'{name} has the classes 0 to {size - 1}, got '
-          f'{values[broken].flat[0]}.')
+        f'{name} has the classes 0 to {size - 1}, got {values[broken].flat[0]}.'
+      )
   try:
-    return [np.atleast_1d(each).astype(np.int64)
-            for each in np.broadcast_arrays(*arrays)]
+    return [
+      np.atleast_1d(each).astype(np.int64)
+      for each in np.broadcast_arrays(*arrays)
+    ]
   except ValueError as error:
-    lengths = {name: each.shape for name, each in zip(
-        _NAMES, arrays, strict=True)}
+    lengths = {
+      name: each.shape for name, each in zip(_NAMES, arrays, strict=True)
+    }
     raise ValueError(
-        f'All latents must have the same length or be single classes, got '
-        f'{lengths}.') from error
+      f'All latents must have the same length or be single classes, got '
+      f'{lengths}.'
+    ) from error

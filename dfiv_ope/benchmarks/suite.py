@@ -1,7 +1,7 @@
 """The suite of IV designs: every law with its sizes, and the demand design.
 
-    for design in suite.designs():
-      row = trials.run(design, 'kiv', config, seed=0)
+for design in suite.designs():
+  row = trials.run(design, 'kiv', config, seed=0)
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from dfiv_ope.results import problems
 
 NAME = 'suite'
 # Rows that errors are measured at, and the seed of their draw.
-_TEST_ROWS, _TEST_SEED = 4000, 2 ** 31
+_TEST_ROWS, _TEST_SEED = 4000, 2**31
 # Sizes of the demand design of the paper; the last is set aside.
 _DEMAND, _DEMAND_SET_ASIDE = (1000, 5000), (20_000,)
 _RHO = 0.5
@@ -33,6 +33,7 @@ class SuiteDesign:
     law: one of `laws.LAWS`.
     n: rows of both stages.
   """
+
   law: str
   n: int
 
@@ -45,19 +46,21 @@ class SuiteDesign:
   def problem(self) -> problems.IVDesign:
     """The design as a result row names it."""
     return problems.IVDesign(
-        name=NAME, parameters={'law': self.law, 'n': self.n})
+      name=NAME, parameters={'law': self.law, 'n': self.n}
+    )
 
   def sample(self, seed: int) -> types.IVBatch:
     """Draws rows."""
     drawn = _draw(self.law, self.n, seed)
     return types.IVBatch(
-        drawn.treatment, drawn.instrument,
-        self.truth(drawn.treatment, drawn.covariate) + drawn.noise,
-        drawn.covariate)
+      drawn.treatment,
+      drawn.instrument,
+      self.truth(drawn.treatment, drawn.covariate) + drawn.noise,
+      drawn.covariate,
+    )
 
   def truth(
-      self, treatment: types.FloatArray,
-      covariate: types.FloatArray | None = None,
+    self, treatment: types.FloatArray, covariate: types.FloatArray | None = None
   ) -> types.FloatArray:
     """Returns the structural function, [B, 1]."""
     return laws.LAWS[self.law].structural(treatment, covariate)
@@ -85,13 +88,18 @@ def designs(*, set_aside: bool | None = None) -> list[Design]:
       without it all of them.
   """
   every: list[Design] = [
-      SuiteDesign(law=name, n=size)
-      for name, law in laws.LAWS.items()
-      for size in (*law.sizes, *law.set_aside)]
-  every += [demand.Demand(n=size, rho=_RHO)
-            for size in (*_DEMAND, *_DEMAND_SET_ASIDE)]
-  return [each for each in every
-          if set_aside in (None, is_set_aside(each.problem.parameters))]
+    SuiteDesign(law=name, n=size)
+    for name, law in laws.LAWS.items()
+    for size in (*law.sizes, *law.set_aside)
+  ]
+  every += [
+    demand.Demand(n=size, rho=_RHO) for size in (*_DEMAND, *_DEMAND_SET_ASIDE)
+  ]
+  return [
+    each
+    for each in every
+    if set_aside in (None, is_set_aside(each.problem.parameters))
+  ]
 
 
 def named(names: Sequence[str]) -> list[Design]:
@@ -109,7 +117,8 @@ def is_set_aside(parameters: Mapping[str, Any]) -> bool:
   """Returns whether no default was chosen on a design."""
   law = _law(parameters)
   return parameters['n'] in (
-      laws.LAWS[law].set_aside if law in laws.LAWS else _DEMAND_SET_ASIDE)
+    laws.LAWS[law].set_aside if law in laws.LAWS else _DEMAND_SET_ASIDE
+  )
 
 
 def is_identified(parameters: Mapping[str, Any]) -> bool:
@@ -127,14 +136,15 @@ def _draw(law: str, n: int, seed: int) -> laws.Draw:
 
 
 @functools.lru_cache(maxsize=4)
-def _test(law: str) -> tuple[
-    types.FloatArray, types.FloatArray | None, types.FloatArray, float]:
+def _test(
+  law: str,
+) -> tuple[types.FloatArray, types.FloatArray | None, types.FloatArray, float]:
   """Returns treatments, covariates, the truth at them, and the unit."""
   if laws.LAWS[law].structural is laws.noisy_sales:
     # Published errors of this design are on the grid.
     treatment, covariate = demand.grid()
     covariate = laws.one_hot(covariate)
-    return treatment, covariate, laws.noisy_sales(treatment, covariate), 1.
+    return treatment, covariate, laws.noisy_sales(treatment, covariate), 1.0
   drawn = _draw(law, _TEST_ROWS, _TEST_SEED)
   truth = laws.LAWS[law].structural(drawn.treatment, drawn.covariate)
   varied = truth + drawn.noise if laws.LAWS[law].unit == 'outcome' else truth

@@ -40,6 +40,7 @@ class Facts:
     vectors: whether actions are vectors.
     time_feature: whether the number of the step is an observation.
   """
+
   episodes: int
   horizon: int
   overlap: str
@@ -59,7 +60,8 @@ class Value:
   """
 
   def __init__(
-      self, policy: process.Policy, find: Callable[[], tuple[float, float]]):
+    self, policy: process.Policy, find: Callable[[], tuple[float, float]]
+  ):
     """Remembers how to find it.
 
     Args:
@@ -77,11 +79,11 @@ class Value:
 
 def tabulated(problem: finite.Finite, table: types.FloatArray) -> Value:
   """Returns the exact value of a policy of a finite problem, [S, A]."""
-  return Value(problem.policy(table), lambda: (problem.value(table), 0.))
+  return Value(problem.policy(table), lambda: (problem.value(table), 0.0))
 
 
 def simulated(
-    problem: process.Process, policy: process.Policy, *, ranked: bool = False,
+  problem: process.Process, policy: process.Policy, *, ranked: bool = False
 ) -> Value:
   """Returns the value of a policy by simulation.
 
@@ -93,8 +95,11 @@ def simulated(
 
   def find() -> tuple[float, float]:
     found = process.simulate(
-        problem, policy, seed=_TRUTH_SEED,
-        episodes=_RANKED_EPISODES if ranked else _TRUTH_EPISODES)
+      problem,
+      policy,
+      seed=_TRUTH_SEED,
+      episodes=_RANKED_EPISODES if ranked else _TRUTH_EPISODES,
+    )
     return found.mean, found.standard_error
 
   return Value(policy, find)
@@ -110,6 +115,7 @@ class Setting:
     target: the policy that is evaluated.
     others: further policies to rank, by name.
   """
+
   problem: process.Process
   behaviour: process.Policy
   target: Value
@@ -127,6 +133,7 @@ class Made:
     overlap: effective sample size of the ratios of single steps, as a share
       of the rows.
   """
+
   log: episodes_lib.Episodes
   target: Value
   others: Mapping[str, Value]
@@ -153,7 +160,7 @@ class Made:
     return self.ask(self.target)
 
   def ask(
-      self, value: Value, like: 'task_lib.EvaluationTask | None' = None,
+    self, value: Value, like: 'task_lib.EvaluationTask | None' = None
   ) -> 'task_lib.EvaluationTask':
     """Returns the question for the value of a policy.
 
@@ -162,9 +169,10 @@ class Made:
       like: another question of this log, see `EvaluationTask`.
     """
     from dfiv_ope.ope import task as task_lib
+
     return task_lib.EvaluationTask(
-        self.log, task_lib.find_policy(value.policy, self.log).policy,
-        like=like)
+      self.log, task_lib.find_policy(value.policy, self.log).policy, like=like
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,6 +187,7 @@ class Case:
     setting: returns the problem and the policies.
     package: that it cannot be drawn without; empty if there is none.
   """
+
   name: str
   family: str
   half: str
@@ -201,21 +210,32 @@ class Case:
     """
     made, facts = self._setting, self.facts
     log = process.draw(
-        made.problem, made.behaviour, episodes=facts.episodes,
-        seed=(_LOG_SEED, seed, *self.name.encode()), recorded=True,
-        time_feature=facts.time_feature, name=f'{self.name}-{seed}')
+      made.problem,
+      made.behaviour,
+      episodes=facts.episodes,
+      seed=(_LOG_SEED, seed, *self.name.encode()),
+      recorded=True,
+      time_feature=facts.time_feature,
+      name=f'{self.name}-{seed}',
+    )
     seen = log.transitions.observation
-    answer = made.target.policy(
-        seen[:, :-1] if facts.time_feature else seen)
-    ratios = process.likelihood(
-        made.problem, answer,
-        np.asarray(log.transitions.action)) / log.behaviour_probabilities
+    answer = made.target.policy(seen[:, :-1] if facts.time_feature else seen)
+    ratios = (
+      process.likelihood(
+        made.problem, answer, np.asarray(log.transitions.action)
+      )
+      / log.behaviour_probabilities
+    )
     return Made(
-        log=log if facts.recorded else dataclasses.replace(
-            log, behaviour_probabilities=None),
-        target=made.target, others=made.others,
-        overlap=float(np.sum(ratios) ** 2
-                      / (len(ratios) * np.sum(np.square(ratios)))))
+      log=log
+      if facts.recorded
+      else dataclasses.replace(log, behaviour_probabilities=None),
+      target=made.target,
+      others=made.others,
+      overlap=float(
+        np.sum(ratios) ** 2 / (len(ratios) * np.sum(np.square(ratios)))
+      ),
+    )
 
 
 def overlap_label(share: float) -> str:

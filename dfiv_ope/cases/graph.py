@@ -23,8 +23,12 @@ _RANKED = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 def graph(
-    *, horizon: int, stochastic: bool = True, noisy: bool = False,
-    sparse: bool = False, block: int = 0,
+  *,
+  horizon: int,
+  stochastic: bool = True,
+  noisy: bool = False,
+  sparse: bool = False,
+  block: int = 0,
 ) -> finite.Finite:
   """Returns the graph.
 
@@ -40,31 +44,39 @@ def graph(
   steps, rewards = np.zeros((2, size, 2, size))
   for state in range(size - 2):
     following = 2 * ((state + 1) // 2) + 1  # of the first lane
-    slip = _HIDDEN_SLIPS[(state + 1) % 2] if block else (
-        _SLIP * stochastic)
+    slip = _HIDDEN_SLIPS[(state + 1) % 2] if block else (_SLIP * stochastic)
     for action in range(2):
-      steps[state, action, following + action] = 1. - slip
+      steps[state, action, following + action] = 1.0 - slip
       steps[state, action, following + 1 - action] = slip
     if not sparse or following == size - 2:
-      rewards[state, :, following] = 1.
-      rewards[state, :, following + 1] = -1.
-  steps[-2:, :, -1] = 1.
+      rewards[state, :, following] = 1.0
+      rewards[state, :, following + 1] = -1.0
+  steps[-2:, :, -1] = 1.0
   step = (np.arange(size) + 1) // 2
   return finite.Finite(
-      discount=_DISCOUNT, horizon=horizon, num_actions=2, categorical=(0,),
-      steps=steps, rewards=rewards, ends=step == horizon,
-      first=np.eye(size)[0], reward_noise=float(noisy),
-      observations=finite.numbers(size) if not block
-      else (step // block).astype(float)[:, None])
+    discount=_DISCOUNT,
+    horizon=horizon,
+    num_actions=2,
+    categorical=(0,),
+    steps=steps,
+    rewards=rewards,
+    ends=step == horizon,
+    first=np.eye(size)[0],
+    reward_noise=float(noisy),
+    observations=finite.numbers(size)
+    if not block
+    else (step // block).astype(float)[:, None],
+  )
 
 
 def constant(problem: finite.Finite, share: float) -> types.FloatArray:
   """Returns the table of taking action 0 with the same probability."""
-  return np.tile([share, 1. - share], (len(problem.steps), 1))
+  return np.tile([share, 1.0 - share], (len(problem.steps), 1))
 
 
 def setting(
-    problem: finite.Finite, behaviour: float, target: float) -> case.Setting:
+  problem: finite.Finite, behaviour: float, target: float
+) -> case.Setting:
   """Returns a case of two constant policies.
 
   Args:
@@ -73,7 +85,11 @@ def setting(
     target: that of the target policy.
   """
   return case.Setting(
-      problem=problem, behaviour=problem.policy(constant(problem, behaviour)),
-      target=case.tabulated(problem, constant(problem, target)),
-      others={f'{share:g}': case.tabulated(problem, constant(problem, share))
-              for share in _RANKED})
+    problem=problem,
+    behaviour=problem.policy(constant(problem, behaviour)),
+    target=case.tabulated(problem, constant(problem, target)),
+    others={
+      f'{share:g}': case.tabulated(problem, constant(problem, share))
+      for share in _RANKED
+    },
+  )

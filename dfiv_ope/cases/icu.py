@@ -29,6 +29,7 @@ class Hospital(NamedTuple):
     best: the optimal one among admissible actions, [S, A].
     uniform: any admissible action, [S, A].
   """
+
   problem: finite.Finite
   clinicians: types.FloatArray
   best: types.FloatArray
@@ -49,28 +50,48 @@ def hospital(*, centres: bool = False) -> Hospital:
   found = importlib.util.find_spec(PACKAGE)
   if found is None or not found.submodule_search_locations:
     raise ModuleNotFoundError(
-        'The tables of ICU-Sepsis are not installed. Install them with '
-        f'`{INSTALL}`.')
+      'The tables of ICU-Sepsis are not installed. Install them with '
+      f'`{INSTALL}`.'
+    )
   files = pathlib.Path(found.submodule_search_locations[0]) / 'envs' / 'assets'
   with np.load(files / 'dynamics.npz') as data:
-    steps, clinicians, rewards, first, seen = (data[name] for name in (
-        'tx_mat', 'expert_policy', 'r_mat', 'd_0', 'state_cluster_centers'))
+    steps, clinicians, rewards, first, seen = (
+      data[name]
+      for name in (
+        'tx_mat',
+        'expert_policy',
+        'r_mat',
+        'd_0',
+        'state_cluster_centers',
+      )
+    )
   # The states before the end have no clinicians' actions; any does there.
-  clinicians[clinicians.sum(axis=1) == 0., -1] = 1.
+  clinicians[clinicians.sum(axis=1) == 0.0, -1] = 1.0
   admissible = np.zeros(clinicians.shape, bool)
-  lines = (files / 'admissible_actions.txt').read_text(
-      encoding='utf-8').splitlines()[1:]
+  lines = (
+    (files / 'admissible_actions.txt')
+    .read_text(encoding='utf-8')
+    .splitlines()[1:]
+  )
   for state, line in enumerate(filter(str.strip, lines)):
     admissible[state, [int(each) for each in line.split()]] = True
   problem = finite.Finite(
-      discount=_DISCOUNT, horizon=_HORIZON, num_actions=clinicians.shape[1],
-      categorical=() if centres else (0,), steps=steps, rewards=rewards,
-      ends=np.array([np.min(steps[s, :, s]) == 1. for s in range(len(steps))]),
-      first=first,
-      observations=seen if centres else finite.numbers(len(steps)))
+    discount=_DISCOUNT,
+    horizon=_HORIZON,
+    num_actions=clinicians.shape[1],
+    categorical=() if centres else (0,),
+    steps=steps,
+    rewards=rewards,
+    ends=np.array([np.min(steps[s, :, s]) == 1.0 for s in range(len(steps))]),
+    first=first,
+    observations=seen if centres else finite.numbers(len(steps)),
+  )
   return Hospital(
-      problem, clinicians, problem.optimal(admissible),
-      admissible / admissible.sum(axis=1, keepdims=True))
+    problem,
+    clinicians,
+    problem.optimal(admissible),
+    admissible / admissible.sum(axis=1, keepdims=True),
+  )
 
 
 def setting(target: str, *, centres: bool = False) -> case.Setting:
@@ -84,10 +105,13 @@ def setting(target: str, *, centres: bool = False) -> case.Setting:
   """
   made = hospital(centres=centres)
   tables = {
-      CLINICIANS: made.clinicians,
-      HALF: 0.5 * (made.clinicians + made.best),
-      OPTIMAL: 0.9 * made.best + 0.1 * made.uniform}
+    CLINICIANS: made.clinicians,
+    HALF: 0.5 * (made.clinicians + made.best),
+    OPTIMAL: 0.9 * made.best + 0.1 * made.uniform,
+  }
   return case.Setting(
-      problem=made.problem, behaviour=made.problem.policy(made.clinicians),
-      target=case.tabulated(made.problem, tables[target]),
-      others=mixtures.ranked(made.problem, made.best, made.clinicians))
+    problem=made.problem,
+    behaviour=made.problem.policy(made.clinicians),
+    target=case.tabulated(made.problem, tables[target]),
+    others=mixtures.ranked(made.problem, made.best, made.clinicians),
+  )

@@ -12,9 +12,9 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.cases import case, mixtures, process
 
-_ORDERS = np.array([0., 2., 4., 6., 8.])
-_ROOM, _KEPT = 20., 0.9
-_RANKED = (2., 4., 6., 8., 12.)
+_ORDERS = np.array([0.0, 2.0, 4.0, 6.0, 8.0])
+_ROOM, _KEPT = 20.0, 0.9
+_RANKED = (2.0, 4.0, 6.0, 8.0, 12.0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,50 +25,66 @@ class Inventory(process.Process):
     shape: of the gamma law of demand: its relative variance is 1 / shape.
     season: length of a year in steps.
   """
+
   shape: float
-  season: float = 20.
+  season: float = 20.0
 
   def start(self, count: int, generator: np.random.Generator) -> np.ndarray:
-    return np.column_stack([
-        generator.uniform(0., 8., count),
-        generator.uniform(0., 2. * np.pi, count)])
+    return np.column_stack(
+      [
+        generator.uniform(0.0, 8.0, count),
+        generator.uniform(0.0, 2.0 * np.pi, count),
+      ]
+    )
 
   def step(
-      self, state: np.ndarray, action: np.ndarray,
-      generator: np.random.Generator) -> process.Step:
+    self, state: np.ndarray, action: np.ndarray, generator: np.random.Generator
+  ) -> process.Step:
     stock, angle = state.T
     ordered = _ORDERS[action]
-    mean = 3. + 1.5 * np.sin(angle)
+    mean = 3.0 + 1.5 * np.sin(angle)
     demand = generator.gamma(self.shape, mean / self.shape)
     there = np.minimum(stock + ordered, _ROOM)
     sold = np.minimum(there, demand)
     left = there - sold
-    reward = (3. * sold - ordered - 2. * (ordered > 0.) - 0.2 * left
-              - (demand - sold))
+    reward = (
+      3.0 * sold
+      - ordered
+      - 2.0 * (ordered > 0.0)
+      - 0.2 * left
+      - (demand - sold)
+    )
     return process.Step(
-        np.column_stack([
-            _KEPT * left, np.mod(angle + 2. * np.pi / self.season,
-                                 2. * np.pi)]),
-        reward, np.zeros(len(state), bool))
+      np.column_stack(
+        [_KEPT * left, np.mod(angle + 2.0 * np.pi / self.season, 2.0 * np.pi)]
+      ),
+      reward,
+      np.zeros(len(state), bool),
+    )
 
   def observe(self, state: np.ndarray, time: int) -> types.FloatArray:
-    return np.column_stack([
-        state[:, 0], np.sin(state[:, 1]), np.cos(state[:, 1])])
+    return np.column_stack(
+      [state[:, 0], np.sin(state[:, 1]), np.cos(state[:, 1])]
+    )
 
 
 def refill(level: float, temperature: float) -> process.Policy:
   """Returns a policy that orders about up to a level."""
 
   def policy(observations: types.FloatArray) -> types.FloatArray:
-    missing = np.maximum(level - observations[:, :1], 0.)
+    missing = np.maximum(level - observations[:, :1], 0.0)
     return mixtures.softmax(-np.square(_ORDERS - missing) / temperature)
 
   return policy
 
 
 def setting(
-    behaviour: tuple[float, float], target: tuple[float, float], *,
-    shape: float, horizon: int, discount: float = 0.95,
+  behaviour: tuple[float, float],
+  target: tuple[float, float],
+  *,
+  shape: float,
+  horizon: int,
+  discount: float = 0.95,
 ) -> case.Setting:
   """Returns a case.
 
@@ -80,12 +96,16 @@ def setting(
     discount: of the value.
   """
   problem = Inventory(
-      discount=discount, horizon=horizon, num_actions=len(_ORDERS),
-      shape=shape)
+    discount=discount, horizon=horizon, num_actions=len(_ORDERS), shape=shape
+  )
   return case.Setting(
-      problem=problem, behaviour=refill(*behaviour),
-      target=case.simulated(problem, refill(*target)),
-      others={
-          f'{level:g}': case.simulated(
-              problem, refill(level, target[1]), ranked=True)
-          for level in _RANKED})
+    problem=problem,
+    behaviour=refill(*behaviour),
+    target=case.simulated(problem, refill(*target)),
+    others={
+      f'{level:g}': case.simulated(
+        problem, refill(level, target[1]), ranked=True
+      )
+      for level in _RANKED
+    },
+  )

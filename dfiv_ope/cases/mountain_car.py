@@ -12,8 +12,8 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.cases import case, mixtures, process
 
-_CLOCK = 1_000.
-_RANKED = (0.3, 0.5, 0.7, 0.85, 1.)
+_CLOCK = 1_000.0
+_RANKED = (0.3, 0.5, 0.7, 0.85, 1.0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,29 +24,34 @@ class MountainCar(process.Process):
     noise: probability that another action is carried out.
     clock: whether the number of the step is observed.
   """
+
   noise: float
   clock: bool
 
   def start(self, count: int, generator: np.random.Generator) -> np.ndarray:
-    return np.column_stack([
-        generator.uniform(-0.6, -0.4, count), np.zeros(count)])
+    return np.column_stack(
+      [generator.uniform(-0.6, -0.4, count), np.zeros(count)]
+    )
 
   def step(
-      self, state: np.ndarray, action: np.ndarray,
-      generator: np.random.Generator) -> process.Step:
+    self, state: np.ndarray, action: np.ndarray, generator: np.random.Generator
+  ) -> process.Step:
     if self.noise:
       swapped = generator.random(len(state)) < self.noise
-      action = np.where(
-          swapped, generator.integers(0, 3, len(state)), action)
+      action = np.where(swapped, generator.integers(0, 3, len(state)), action)
     position, velocity = state.T
     velocity = np.clip(
-        velocity + 0.001 * (action - 1) - 0.0025 * np.cos(3. * position),
-        -0.07, 0.07)
+      velocity + 0.001 * (action - 1) - 0.0025 * np.cos(3.0 * position),
+      -0.07,
+      0.07,
+    )
     position = np.clip(position + velocity, -1.2, 0.6)
-    velocity = np.where((position <= -1.2) & (velocity < 0.), 0., velocity)
+    velocity = np.where((position <= -1.2) & (velocity < 0.0), 0.0, velocity)
     return process.Step(
-        np.column_stack([position, velocity]), np.full(len(state), -1.),
-        position >= 0.5)
+      np.column_stack([position, velocity]),
+      np.full(len(state), -1.0),
+      position >= 0.5,
+    )
 
   def observe(self, state: np.ndarray, time: int) -> types.FloatArray:
     if not self.clock:
@@ -62,15 +67,20 @@ def pumping(share: float) -> process.Policy:
   """
 
   def policy(observations: types.FloatArray) -> types.FloatArray:
-    along = np.where(observations[:, 1] >= 0., 2, 0)
+    along = np.where(observations[:, 1] >= 0.0, 2, 0)
     return np.eye(3)[along]
 
-  return mixtures.explore(policy, 1. - share, 3)
+  return mixtures.explore(policy, 1.0 - share, 3)
 
 
 def setting(
-    behaviour: float, target: float, *, noise: float, clock: bool,
-    horizon: int, discount: float = 0.99,
+  behaviour: float,
+  target: float,
+  *,
+  noise: float,
+  clock: bool,
+  horizon: int,
+  discount: float = 0.99,
 ) -> case.Setting:
   """Returns a case.
 
@@ -83,12 +93,14 @@ def setting(
     discount: of the value.
   """
   problem = MountainCar(
-      discount=discount, horizon=horizon, num_actions=3, noise=noise,
-      clock=clock)
+    discount=discount, horizon=horizon, num_actions=3, noise=noise, clock=clock
+  )
   return case.Setting(
-      problem=problem, behaviour=pumping(behaviour),
-      target=case.simulated(problem, pumping(target)),
-      others={
-          f'{share:g}': case.simulated(
-              problem, pumping(share), ranked=True)
-          for share in _RANKED})
+    problem=problem,
+    behaviour=pumping(behaviour),
+    target=case.simulated(problem, pumping(target)),
+    others={
+      f'{share:g}': case.simulated(problem, pumping(share), ranked=True)
+      for share in _RANKED
+    },
+  )

@@ -14,11 +14,11 @@ from dfiv_ope import types
 from dfiv_ope.cases import case, mixtures, process
 
 _SPEED = 0.08
-_DIRECTIONS = np.array([[1., 0.], [-1., 0.], [0., 1.], [0., -1.]])
+_DIRECTIONS = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
 _GOAL, _NEAR = np.array([0.9, 0.9]), 0.12
 _PUDDLE, _RADIUS = np.array([0.55, 0.55]), 0.15
-_PAY = 10.
-_RANKED = (0.5, 1., 2., 4., 8.)
+_PAY = 10.0
+_RANKED = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,24 +29,26 @@ class Navigation(process.Process):
     noise: standard deviation of a step.
     sparse: whether only the goal pays.
   """
+
   noise: float
   sparse: bool = False
 
   def start(self, count: int, generator: np.random.Generator) -> np.ndarray:
-    return generator.uniform(0., 0.4, (count, 2))
+    return generator.uniform(0.0, 0.4, (count, 2))
 
   def step(
-      self, state: np.ndarray, action: np.ndarray,
-      generator: np.random.Generator) -> process.Step:
+    self, state: np.ndarray, action: np.ndarray, generator: np.random.Generator
+  ) -> process.Step:
     move = action if self.continuous else _DIRECTIONS[action]
     following = state + _SPEED * move
     if self.noise:
       following = following + self.noise * generator.standard_normal(
-          state.shape)
-    following = np.clip(following, 0., 1.)
+        state.shape
+      )
+    following = np.clip(following, 0.0, 1.0)
     ended = np.linalg.norm(following - _GOAL, axis=1) < _NEAR
     wet = np.linalg.norm(following - _PUDDLE, axis=1) < _RADIUS
-    cost = np.zeros(len(state)) if self.sparse else 1. + 2. * wet
+    cost = np.zeros(len(state)) if self.sparse else 1.0 + 2.0 * wet
     return process.Step(following, _PAY * ended - cost, ended)
 
 
@@ -54,7 +56,8 @@ def _heading(observations: types.FloatArray) -> types.FloatArray:
   """Returns the direction to the goal, away from the puddle, [B, 2]."""
   to_goal = _GOAL - observations
   to_goal = to_goal / np.maximum(
-      np.linalg.norm(to_goal, axis=1, keepdims=True), 1e-6)
+    np.linalg.norm(to_goal, axis=1, keepdims=True), 1e-6
+  )
   away = observations - _PUDDLE
   distance = np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-6)
   return to_goal + np.exp(-np.square(distance / 0.2)) * away / distance
@@ -64,8 +67,7 @@ def choosing(sharpness: float) -> process.Policy:
   """Returns a policy between four directions."""
 
   def policy(observations: types.FloatArray) -> types.FloatArray:
-    return mixtures.softmax(
-        sharpness * _heading(observations) @ _DIRECTIONS.T)
+    return mixtures.softmax(sharpness * _heading(observations) @ _DIRECTIONS.T)
 
   return policy
 
@@ -74,7 +76,7 @@ def steering(sharpness: float) -> process.Policy:
   """Returns the heading with noise of deviation 1 / (2 sharpness^1/2)."""
 
   def policy(
-      observations: types.FloatArray,
+    observations: types.FloatArray,
   ) -> tuple[types.FloatArray, types.FloatArray]:
     mean = 0.7 * _heading(observations)
     return mean, np.full_like(mean, 0.5 / np.sqrt(sharpness))
@@ -83,8 +85,14 @@ def steering(sharpness: float) -> process.Policy:
 
 
 def setting(
-    behaviour: float, target: float, *, noise: float, horizon: int,
-    sparse: bool = False, vectors: bool = False, discount: float = 0.97,
+  behaviour: float,
+  target: float,
+  *,
+  noise: float,
+  horizon: int,
+  sparse: bool = False,
+  vectors: bool = False,
+  discount: float = 0.97,
 ) -> case.Setting:
   """Returns a case.
 
@@ -97,16 +105,26 @@ def setting(
     vectors: whether a step may go in any direction.
     discount: of the value.
   """
-  space = actions_lib.Continuous(
-      low=(-1., -1.), high=(1., 1.)) if vectors else None
+  space = (
+    actions_lib.Continuous(low=(-1.0, -1.0), high=(1.0, 1.0))
+    if vectors
+    else None
+  )
   problem = Navigation(
-      discount=discount, horizon=horizon, noise=noise, sparse=sparse,
-      num_actions=0 if vectors else len(_DIRECTIONS), continuous=space)
+    discount=discount,
+    horizon=horizon,
+    noise=noise,
+    sparse=sparse,
+    num_actions=0 if vectors else len(_DIRECTIONS),
+    continuous=space,
+  )
   policy = steering if vectors else choosing
   return case.Setting(
-      problem=problem, behaviour=policy(behaviour),
-      target=case.simulated(problem, policy(target)),
-      others={
-          f'{sharpness:g}': case.simulated(
-              problem, policy(sharpness), ranked=True)
-          for sharpness in _RANKED})
+    problem=problem,
+    behaviour=policy(behaviour),
+    target=case.simulated(problem, policy(target)),
+    others={
+      f'{sharpness:g}': case.simulated(problem, policy(sharpness), ranked=True)
+      for sharpness in _RANKED
+    },
+  )

@@ -13,11 +13,11 @@ from dfiv_ope import types
 from dfiv_ope.cases import case, mixtures, process
 
 _STEP = 0.05
-_GRAVITY = 10.
-_FASTEST = 8.
-_STRONGEST = 2.
-_TORQUES = np.array([-2., -1., 0., 1., 2.])
-_RANKED = (0.2, 0.5, 1., 2., 4.)
+_GRAVITY = 10.0
+_FASTEST = 8.0
+_STRONGEST = 2.0
+_TORQUES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+_RANKED = (0.2, 0.5, 1.0, 2.0, 4.0)
 # Energy of the upright pendulum at rest, and where it is held, in radians.
 _UPRIGHT, _HELD = 1.5 * _GRAVITY, 0.4
 
@@ -30,44 +30,53 @@ class Pendulum(process.Process):
     noise: standard deviation of noise on the velocity.
     torques: those of finitely many actions, [A]; None if any is possible.
   """
+
   noise: float
   torques: types.FloatArray | None = None
 
   def start(self, count: int, generator: np.random.Generator) -> np.ndarray:
-    return np.column_stack([
+    return np.column_stack(
+      [
         generator.uniform(-np.pi, np.pi, count),
-        generator.uniform(-1., 1., count)])
+        generator.uniform(-1.0, 1.0, count),
+      ]
+    )
 
   def step(
-      self, state: np.ndarray, action: np.ndarray,
-      generator: np.random.Generator) -> process.Step:
+    self, state: np.ndarray, action: np.ndarray, generator: np.random.Generator
+  ) -> process.Step:
     torque = action[:, 0] if self.torques is None else self.torques[action]
     angle, velocity = state.T
-    cost = angle ** 2 + 0.1 * velocity ** 2 + 0.001 * torque ** 2
+    cost = angle**2 + 0.1 * velocity**2 + 0.001 * torque**2
     velocity = velocity + _STEP * (
-        1.5 * _GRAVITY * np.sin(angle) + 3. * torque)
+      1.5 * _GRAVITY * np.sin(angle) + 3.0 * torque
+    )
     if self.noise:
       velocity = velocity + self.noise * generator.standard_normal(len(state))
     velocity = np.clip(velocity, -_FASTEST, _FASTEST)
-    angle = np.mod(angle + _STEP * velocity + np.pi, 2. * np.pi) - np.pi
+    angle = np.mod(angle + _STEP * velocity + np.pi, 2.0 * np.pi) - np.pi
     return process.Step(
-        np.column_stack([angle, velocity]), -cost, np.zeros(len(state), bool))
+      np.column_stack([angle, velocity]), -cost, np.zeros(len(state), bool)
+    )
 
   def observe(self, state: np.ndarray, time: int) -> types.FloatArray:
-    return np.column_stack([
-        np.cos(state[:, 0]), np.sin(state[:, 0]), state[:, 1]])
+    return np.column_stack(
+      [np.cos(state[:, 0]), np.sin(state[:, 0]), state[:, 1]]
+    )
 
 
 def wanted(observations: types.FloatArray) -> types.FloatArray:
   """Returns the torque that pumps energy, or holds the pendulum, [B]."""
   cosine, sine, velocity = observations.T
-  missing = _UPRIGHT * (1. - cosine) - 0.5 * velocity ** 2
-  pumped = np.where(velocity >= 0., 1., -1.) * np.clip(
-      missing, -_STRONGEST, _STRONGEST)
+  missing = _UPRIGHT * (1.0 - cosine) - 0.5 * velocity**2
+  pumped = np.where(velocity >= 0.0, 1.0, -1.0) * np.clip(
+    missing, -_STRONGEST, _STRONGEST
+  )
   angle = np.arctan2(sine, cosine)
-  held = -(8. * angle + 2. * velocity)
+  held = -(8.0 * angle + 2.0 * velocity)
   return np.clip(
-      np.where(np.abs(angle) < _HELD, held, pumped), -_STRONGEST, _STRONGEST)
+    np.where(np.abs(angle) < _HELD, held, pumped), -_STRONGEST, _STRONGEST
+  )
 
 
 def choosing(temperature: float) -> process.Policy:
@@ -84,7 +93,7 @@ def noisy(deviation: float) -> process.Policy:
   """Returns the wanted torque with noise, clipped to the strongest."""
 
   def policy(
-      observations: types.FloatArray,
+    observations: types.FloatArray,
   ) -> tuple[types.FloatArray, types.FloatArray]:
     mean = wanted(observations)[:, None]
     return mean, np.full_like(mean, deviation)
@@ -93,8 +102,13 @@ def noisy(deviation: float) -> process.Policy:
 
 
 def setting(
-    behaviour: float, target: float, *, noise: float, horizon: int,
-    vectors: bool = False, discount: float = 0.95,
+  behaviour: float,
+  target: float,
+  *,
+  noise: float,
+  horizon: int,
+  vectors: bool = False,
+  discount: float = 0.95,
 ) -> case.Setting:
   """Returns a case.
 
@@ -109,18 +123,26 @@ def setting(
   """
   if vectors:
     problem = Pendulum(
-        discount=discount, horizon=horizon, noise=noise,
-        continuous=actions_lib.Continuous(
-            low=(-_STRONGEST,), high=(_STRONGEST,)))
+      discount=discount,
+      horizon=horizon,
+      noise=noise,
+      continuous=actions_lib.Continuous(low=(-_STRONGEST,), high=(_STRONGEST,)),
+    )
   else:
     problem = Pendulum(
-        discount=discount, horizon=horizon, num_actions=len(_TORQUES),
-        noise=noise, torques=_TORQUES)
+      discount=discount,
+      horizon=horizon,
+      num_actions=len(_TORQUES),
+      noise=noise,
+      torques=_TORQUES,
+    )
   policy = noisy if vectors else choosing
   return case.Setting(
-      problem=problem, behaviour=policy(behaviour),
-      target=case.simulated(problem, policy(target)),
-      others={
-          f'{spread:g}': case.simulated(
-              problem, policy(spread), ranked=True)
-          for spread in _RANKED})
+    problem=problem,
+    behaviour=policy(behaviour),
+    target=case.simulated(problem, policy(target)),
+    others={
+      f'{spread:g}': case.simulated(problem, policy(spread), ranked=True)
+      for spread in _RANKED
+    },
+  )

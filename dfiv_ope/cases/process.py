@@ -36,6 +36,7 @@ class Step(NamedTuple):
     reward: [n].
     ended: whether the episode terminated, [n].
   """
+
   state: np.ndarray
   reward: types.FloatArray
   ended: np.ndarray
@@ -54,6 +55,7 @@ class Process(abc.ABC):
     continuous: what an action is, if actions are vectors.
     categorical: columns of the observations whose values are names.
   """
+
   discount: float
   horizon: int
   complete: bool = False
@@ -67,8 +69,8 @@ class Process(abc.ABC):
 
   @abc.abstractmethod
   def step(
-      self, state: np.ndarray, action: np.ndarray,
-      generator: np.random.Generator) -> Step:
+    self, state: np.ndarray, action: np.ndarray, generator: np.random.Generator
+  ) -> Step:
     """Returns what follows actions, [n] or [n, d]."""
 
   def observe(self, state: np.ndarray, time: int) -> types.FloatArray:
@@ -78,7 +80,7 @@ class Process(abc.ABC):
 
 
 def choose(
-    probabilities: types.FloatArray, generator: np.random.Generator,
+  probabilities: types.FloatArray, generator: np.random.Generator
 ) -> np.ndarray:
   """Draws a place of each row of probabilities [n, A], [n]."""
   edges = np.cumsum(probabilities, axis=1)
@@ -87,40 +89,50 @@ def choose(
 
 
 def act(
-    problem: Process, answer: Any, generator: np.random.Generator,
+  problem: Process, answer: Any, generator: np.random.Generator
 ) -> np.ndarray:
   """Draws actions of what a policy says of n states, [n] or [n, d]."""
   if problem.continuous is None:
     return choose(answer, generator)
   mean, deviation = answer
   return np.clip(
-      mean + deviation * generator.standard_normal(mean.shape),
-      *problem.continuous.bounds)
+    mean + deviation * generator.standard_normal(mean.shape),
+    *problem.continuous.bounds,
+  )
 
 
 def likelihood(
-    problem: Process, answer: Any, action: np.ndarray) -> types.FloatArray:
+  problem: Process, answer: Any, action: np.ndarray
+) -> types.FloatArray:
   """Returns probabilities of actions; densities if they are vectors, [n].
 
   At a bound, to which vectors are clipped, it is the mass there.
   """
   if problem.continuous is None:
     return np.asarray(answer, np.float64)[np.arange(len(action)), action]
-  mean, deviation = (
-      np.broadcast_to(each, action.shape) for each in answer)
+  mean, deviation = (np.broadcast_to(each, action.shape) for each in answer)
   low, high = problem.continuous.bounds
-  density = np.exp(-np.square((action - mean) / deviation) / 2.) / (
-      deviation * math.sqrt(2. * math.pi))
+  density = np.exp(-np.square((action - mean) / deviation) / 2.0) / (
+    deviation * math.sqrt(2.0 * math.pi)
+  )
   density = np.where(
-      action <= low, special.ndtr((low - mean) / deviation), density)
+    action <= low, special.ndtr((low - mean) / deviation), density
+  )
   density = np.where(
-      action >= high, special.ndtr((mean - high) / deviation), density)
+    action >= high, special.ndtr((mean - high) / deviation), density
+  )
   return np.prod(density, axis=1)
 
 
 def draw(
-    problem: Process, behaviour: Policy, *, episodes: int, seed: types.Seed,
-    recorded: bool = True, time_feature: bool = False, name: str = 'case',
+  problem: Process,
+  behaviour: Policy,
+  *,
+  episodes: int,
+  seed: types.Seed,
+  recorded: bool = True,
+  time_feature: bool = False,
+  name: str = 'case',
 ) -> episodes_lib.Episodes:
   """Returns a log of whole episodes.
 
@@ -140,43 +152,64 @@ def draw(
 
   def observed(states: np.ndarray, time: int) -> types.FloatArray:
     seen = problem.observe(states, time)
-    return np.column_stack(
-        [seen, np.full(len(seen), float(time))]) if time_feature else seen
+    return (
+      np.column_stack([seen, np.full(len(seen), float(time))])
+      if time_feature
+      else seen
+    )
 
   for time in range(problem.horizon):
     answer = behaviour(problem.observe(state, time))
     action = act(problem, answer, generator)
     after = problem.step(state, action, generator)
     over = after.ended | (problem.complete and time == problem.horizon - 1)
-    parts.append((
-        episode, np.full(len(episode), time), observed(state, time), action,
-        after.reward, ~over, observed(after.state, time + 1),
-        likelihood(problem, answer, action)))
+    parts.append(
+      (
+        episode,
+        np.full(len(episode), time),
+        observed(state, time),
+        action,
+        after.reward,
+        ~over,
+        observed(after.state, time + 1),
+        likelihood(problem, answer, action),
+      )
+    )
     state, episode = after.state[~over], episode[~over]
     if not len(episode):
       break
   columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
   order = np.lexsort((columns[1], columns[0]))
   episode, time, seen, action, reward, goes_on, following, taken = (
-      each[order] for each in columns)
+    each[order] for each in columns
+  )
   rows = (seen, action, reward, goes_on, following, taken)
   return episodes_lib.Episodes(
-      transitions=types.Transition(
-          observation=seen,
-          action=action if problem.continuous else action.astype(np.int32),
-          reward=reward, discount=goes_on.astype(np.float32),
-          next_observation=following),
-      episodes=episode, initial_observations=seen[time == 0],
-      num_actions=problem.num_actions, discount=problem.discount, name=name,
-      digest=identity.digest(*(
-          np.ascontiguousarray(each).tobytes() for each in rows)),
-      truncated=len(state), categorical=problem.categorical,
-      behaviour_probabilities=taken if recorded else None,
-      continuous=problem.continuous, time_feature=time_feature)
+    transitions=types.Transition(
+      observation=seen,
+      action=action if problem.continuous else action.astype(np.int32),
+      reward=reward,
+      discount=goes_on.astype(np.float32),
+      next_observation=following,
+    ),
+    episodes=episode,
+    initial_observations=seen[time == 0],
+    num_actions=problem.num_actions,
+    discount=problem.discount,
+    name=name,
+    digest=identity.digest(
+      *(np.ascontiguousarray(each).tobytes() for each in rows)
+    ),
+    truncated=len(state),
+    categorical=problem.categorical,
+    behaviour_probabilities=taken if recorded else None,
+    continuous=problem.continuous,
+    time_feature=time_feature,
+  )
 
 
 def simulate(
-    problem: Process, policy: Policy, *, episodes: int, seed: types.Seed,
+  problem: Process, policy: Policy, *, episodes: int, seed: types.Seed
 ) -> episode_returns.MonteCarlo:
   """Returns the value of a policy, by episodes that nothing cuts off.
 
@@ -189,12 +222,15 @@ def simulate(
   generator = np.random.default_rng(seed)
   state, episode = problem.start(episodes, generator), np.arange(episodes)
   returns, lengths = np.zeros(episodes), np.zeros(episodes, int)
-  longest = problem.horizon if problem.complete else math.ceil(
-      math.log(_NEGLIGIBLE) / math.log(problem.discount))
+  longest = (
+    problem.horizon
+    if problem.complete
+    else math.ceil(math.log(_NEGLIGIBLE) / math.log(problem.discount))
+  )
   for time in range(longest):
     action = act(problem, policy(problem.observe(state, time)), generator)
     after = problem.step(state, action, generator)
-    returns[episode] += problem.discount ** time * after.reward
+    returns[episode] += problem.discount**time * after.reward
     lengths[episode] += 1
     state, episode = after.state[~after.ended], episode[~after.ended]
     if not len(episode):

@@ -14,10 +14,10 @@ from dfiv_ope import types
 from dfiv_ope.cases import case, mixtures, process
 
 _RATES = np.array([0.9, 0.6])
-_SERVED = np.array([[0., 0.], [3., 0.], [0., 2.]])
-_COSTS = np.array([1., 2.])
-_ROOM = 15.
-_RANKED = (0.2, 0.5, 1., 2., 4.)
+_SERVED = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 2.0]])
+_COSTS = np.array([1.0, 2.0])
+_ROOM = 15.0
+_RANKED = (0.2, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,19 +27,20 @@ class Queue(process.Process):
   Attributes:
     load: multiplies the rates of arrivals.
   """
+
   load: float
 
   def start(self, count: int, generator: np.random.Generator) -> np.ndarray:
     return generator.integers(0, 6, (count, 2)).astype(float)
 
   def step(
-      self, state: np.ndarray, action: np.ndarray,
-      generator: np.random.Generator) -> process.Step:
-    left = np.maximum(state - _SERVED[action], 0.)
+    self, state: np.ndarray, action: np.ndarray, generator: np.random.Generator
+  ) -> process.Step:
+    left = np.maximum(state - _SERVED[action], 0.0)
     arrived = generator.poisson(self.load * _RATES, state.shape)
     following = np.minimum(left + arrived, _ROOM)
     away = np.sum(left + arrived - following, axis=1)
-    cost = state @ _COSTS + 0.5 * (action > 0) + 5. * away
+    cost = state @ _COSTS + 0.5 * (action > 0) + 5.0 * away
     return process.Step(following, -cost, np.zeros(len(state), bool))
 
 
@@ -53,17 +54,25 @@ def weighing(weight: float, temperature: float) -> process.Policy:
 
   def policy(observations: types.FloatArray) -> types.FloatArray:
     first, second = observations.T
-    scores = np.column_stack([
-        np.zeros(len(first)), np.minimum(first, 3.),
-        weight * np.minimum(second, 2.)])
+    scores = np.column_stack(
+      [
+        np.zeros(len(first)),
+        np.minimum(first, 3.0),
+        weight * np.minimum(second, 2.0),
+      ]
+    )
     return mixtures.softmax(scores / temperature)
 
   return policy
 
 
 def setting(
-    behaviour: tuple[float, float], target: tuple[float, float], *,
-    load: float, horizon: int, discount: float = 0.95,
+  behaviour: tuple[float, float],
+  target: tuple[float, float],
+  *,
+  load: float,
+  horizon: int,
+  discount: float = 0.95,
 ) -> case.Setting:
   """Returns a case.
 
@@ -75,11 +84,16 @@ def setting(
     discount: of the value.
   """
   problem = Queue(
-      discount=discount, horizon=horizon, num_actions=len(_SERVED), load=load)
+    discount=discount, horizon=horizon, num_actions=len(_SERVED), load=load
+  )
   return case.Setting(
-      problem=problem, behaviour=weighing(*behaviour),
-      target=case.simulated(problem, weighing(*target)),
-      others={
-          f'{weight:g}': case.simulated(
-              problem, weighing(weight, target[1]), ranked=True)
-          for weight in _RANKED})
+    problem=problem,
+    behaviour=weighing(*behaviour),
+    target=case.simulated(problem, weighing(*target)),
+    others={
+      f'{weight:g}': case.simulated(
+        problem, weighing(weight, target[1]), ranked=True
+      )
+      for weight in _RANKED
+    },
+  )

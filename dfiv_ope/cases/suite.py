@@ -21,28 +21,39 @@ from dfiv_ope.cases import case, finite_cases, gym_tables, icu, smooth_cases
 # others.
 VERSION = 1
 QUICK, ALL = 'quick', 'all'
-_INSTALL = {
-    gym_tables.PACKAGE: gym_tables.INSTALL, icu.PACKAGE: icu.INSTALL}
+_INSTALL = {gym_tables.PACKAGE: gym_tables.INSTALL, icu.PACKAGE: icu.INSTALL}
 
 
 def _in_halves(
-    entries: Iterable[finite_cases.Entry]) -> Mapping[str, case.Case]:
+  entries: Iterable[finite_cases.Entry],
+) -> Mapping[str, case.Case]:
   """Returns the cases by name, sorted, each in its half."""
   ordered = sorted(
-      entries, key=lambda entry: (entry.family, hashlib.sha256(
-          f'{entry.family}-{entry.name}'.encode()).hexdigest()))
+    entries,
+    key=lambda entry: (
+      entry.family,
+      hashlib.sha256(f'{entry.family}-{entry.name}'.encode()).hexdigest(),
+    ),
+  )
   found = [
-      case.Case(
-          name=f'{entry.family}-{entry.name}', family=entry.family, half=half,
-          facts=entry.facts, setting=entry.setting, package=entry.package)
-      for entry, half in zip(
-          ordered, itertools.cycle((case.DEVELOPMENT, case.HELD_OUT)),
-          strict=False)]
+    case.Case(
+      name=f'{entry.family}-{entry.name}',
+      family=entry.family,
+      half=half,
+      facts=entry.facts,
+      setting=entry.setting,
+      package=entry.package,
+    )
+    for entry, half in zip(
+      ordered, itertools.cycle((case.DEVELOPMENT, case.HELD_OUT)), strict=False
+    )
+  ]
   return {each.name: each for each in sorted(found, key=lambda each: each.name)}
 
 
 CASES: Mapping[str, case.Case] = _in_halves(
-    itertools.chain(finite_cases.entries(), smooth_cases.entries()))
+  itertools.chain(finite_cases.entries(), smooth_cases.entries())
+)
 
 
 def first_of_families(names: Iterable[str]) -> list[str]:
@@ -68,18 +79,23 @@ def select(text: str) -> tuple[list[str], list[str]]:
   first: dict[tuple[str, str], str] = {}
   for name, each in CASES.items():
     first.setdefault((each.family, each.half), name)
-  named = list(first.values()) if text == QUICK else [
-      name for name in CASES if text == ALL or name.startswith(text)]
+  named = (
+    list(first.values())
+    if text == QUICK
+    else [name for name in CASES if text == ALL or name.startswith(text)]
+  )
   if not named:
     families = sorted({each.family for each in CASES.values()})
     raise ValueError(
-        f'No case begins with {text!r}. Name a case, a family, quick or all: '
-        f'{", ".join(families)}.')
+      f'No case begins with {text!r}. Name a case, a family, quick or all: '
+      f'{", ".join(families)}.'
+    )
   lost = missing(named)
   notes = [
-      f'{sum(each == install for each in lost.values())} cases are left out, '
-      f'because their tables are not installed: {install}'
-      for install in dict.fromkeys(lost.values())]
+    f'{sum(each == install for each in lost.values())} cases are left out, '
+    f'because their tables are not installed: {install}'
+    for install in dict.fromkeys(lost.values())
+  ]
   if len(lost) == len(named):
     raise ValueError(notes[0])
   return _in_turn(name for name in named if name not in lost), notes
@@ -99,6 +115,8 @@ def _in_turn(names: Iterable[str]) -> list[str]:
 def missing(names: Iterable[str]) -> dict[str, str]:
   """Returns how to install what cases need that cannot be drawn, by name."""
   return {
-      name: _INSTALL[package] for name in names
-      if (package := CASES[name].package)
-      and importlib.util.find_spec(package) is None}
+    name: _INSTALL[package]
+    for name in names
+    if (package := CASES[name].package)
+    and importlib.util.find_spec(package) is None
+  }

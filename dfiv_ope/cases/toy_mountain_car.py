@@ -16,8 +16,11 @@ _RANKED = (0.55, 0.65, 0.75, 0.85, 0.95)
 
 
 def toy_mountain_car(
-    *, horizon: int, stochastic: bool = False, complete: bool = True,
-    coordinates: bool = False,
+  *,
+  horizon: int,
+  stochastic: bool = False,
+  complete: bool = True,
+  coordinates: bool = False,
 ) -> finite.Finite:
   """Returns the toy mountain car.
 
@@ -32,24 +35,30 @@ def toy_mountain_car(
   for place in range(_PLACES):
     sides = max(place - 1, 0), min(place + 1, _PLACES - 1)
     for action in range(2):
-      steps[place, action, sides[action]] += 1. - _SLIP * stochastic
+      steps[place, action, sides[action]] += 1.0 - _SLIP * stochastic
       steps[place, action, sides[1 - action]] += _SLIP * stochastic
   return finite.Finite(
-      discount=0.99, horizon=horizon, complete=complete, num_actions=2,
-      categorical=() if coordinates else (0,), steps=steps,
-      rewards=np.full_like(steps, -1.),
-      ends=np.arange(_PLACES) == _PLACES - 1,
-      first=np.eye(_PLACES)[_PLACES // 2],
-      observations=finite.numbers(_PLACES))
+    discount=0.99,
+    horizon=horizon,
+    complete=complete,
+    num_actions=2,
+    categorical=() if coordinates else (0,),
+    steps=steps,
+    rewards=np.full_like(steps, -1.0),
+    ends=np.arange(_PLACES) == _PLACES - 1,
+    first=np.eye(_PLACES)[_PLACES // 2],
+    observations=finite.numbers(_PLACES),
+  )
 
 
 def rightwards(share: float) -> types.FloatArray:
   """Returns the table of going right with the same probability, [S, A]."""
-  return np.tile([1. - share, share], (_PLACES, 1))
+  return np.tile([1.0 - share, share], (_PLACES, 1))
 
 
 def setting(
-    problem: finite.Finite, behaviour: float, target: float) -> case.Setting:
+  problem: finite.Finite, behaviour: float, target: float
+) -> case.Setting:
   """Returns a case of two constant policies.
 
   Args:
@@ -58,7 +67,11 @@ def setting(
     target: that of the target policy.
   """
   return case.Setting(
-      problem=problem, behaviour=problem.policy(rightwards(behaviour)),
-      target=case.tabulated(problem, rightwards(target)),
-      others={f'{share:g}': case.tabulated(problem, rightwards(share))
-              for share in _RANKED})
+    problem=problem,
+    behaviour=problem.policy(rightwards(behaviour)),
+    target=case.tabulated(problem, rightwards(target)),
+    others={
+      f'{share:g}': case.tabulated(problem, rightwards(share))
+      for share in _RANKED
+    },
+  )

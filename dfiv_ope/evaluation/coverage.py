@@ -7,8 +7,12 @@ from dfiv_ope.results import rows
 
 
 def outcome(
-    found: estimates.Estimate, average: estimates.Estimate, *,
-    level: float, truth: float, logged: float,
+  found: estimates.Estimate,
+  average: estimates.Estimate,
+  *,
+  level: float,
+  truth: float,
+  logged: float,
 ) -> dict[str, Any]:
   """Returns what the row of an interval says, by the row's fields.
 
@@ -26,14 +30,19 @@ def outcome(
     raise ValueError(found.missing)
   held = metrics(found, average, level=level, truth=truth, logged=logged)
   return {
-      'metrics': {**held, 'diverged': len(found.runs) - len(found.sound)},
-      'outcome': rows.FINISHED if held else rows.DIVERGED,
-      'reason': '' if held else 'all seeds'}
+    'metrics': {**held, 'diverged': len(found.runs) - len(found.sound)},
+    'outcome': rows.FINISHED if held else rows.DIVERGED,
+    'reason': '' if held else 'all seeds',
+  }
 
 
 def metrics(
-    found: estimates.Estimate, average: estimates.Estimate, *,
-    level: float, truth: float, logged: float,
+  found: estimates.Estimate,
+  average: estimates.Estimate,
+  *,
+  level: float,
+  truth: float,
+  logged: float,
 ) -> dict[str, float]:
   """Returns an interval, the paired one, and what they hold.
 
@@ -50,8 +59,11 @@ def metrics(
     return {}
   difference = truth - logged
   return {
-      **interval._asdict(),
-      'covered': float(interval.low <= truth <= interval.high),
-      'paired_estimate': paired.estimate, 'paired_low': paired.low,
-      'paired_high': paired.high, 'paired_truth': difference,
-      'paired_covered': float(paired.low <= difference <= paired.high)}
+    **interval._asdict(),
+    'covered': float(interval.low <= truth <= interval.high),
+    'paired_estimate': paired.estimate,
+    'paired_low': paired.low,
+    'paired_high': paired.high,
+    'paired_truth': difference,
+    'paired_covered': float(paired.low <= difference <= paired.high),
+  }

@@ -42,7 +42,7 @@ from dfiv_ope.ope import task as task_lib
 _ROWS, _ONE_STEP_ROWS = 50_000, 200_000
 # Of the bandwidth, and of a table's prior. A wider one only adds bias: it was
 # five times off where LSTD-Q was right.
-_BANDWIDTHS = {'narrow': 0.5, 'draw': 1.}
+_BANDWIDTHS = {'narrow': 0.5, 'draw': 1.0}
 _PRIOR = 0.1
 _ROLLOUTS = 300
 # Share of the steps at a horizon that have to be near others, and that have to
@@ -57,6 +57,7 @@ class _Fit(NamedTuple):
     learner: that is done.
     parts: gives these rows.
   """
+
   learner: base.OPELearner
   parts: base.Parts
 
@@ -74,11 +75,12 @@ class _Fit(NamedTuple):
       return tf.cast(part.outcome, fitted.dtype) - fitted
 
     return problem.value_scale * np.concatenate(
-        [of(part)[:, 0] for part in self.parts()])
+      [of(part)[:, 0] for part in self.parts()]
+    )
 
 
 def measure(
-    task: task_lib.EvaluationTask, *, learner: base.OPELearner | None = None,
+  task: task_lib.EvaluationTask, *, learner: base.OPELearner | None = None
 ) -> dict[str, float]:
   """Returns what the checks say, as metrics by name.
 
@@ -90,56 +92,82 @@ def measure(
   rows = _some(task)
   config = lstd_entry.Config()
   plain = (
-      _Fit(learner, memory.InMemory(task.rows, batch_size=1, seed=0).parts)
-      if learner is not None and len(rows) == len(task.log)
-      else _fit(task, config, rows, seed=0))
+    _Fit(learner, memory.InMemory(task.rows, batch_size=1, seed=0).parts)
+    if learner is not None and len(rows) == len(task.log)
+    else _fit(task, config, rows, seed=0)
+  )
   # Each with a draw of its own.
-  known = {'lstd': plain.value, **{
+  known = {
+    'lstd': plain.value,
+    **{
       name: _fit(task, other, rows, seed=seed).value
       for seed, (name, other) in enumerate(
-          _others(task, config).items(), start=1)}}
+        _others(task, config).items(), start=1
+      )
+    },
+  }
   log, extra = task.log, {}
   episodes = log.episodes[rows]
   found = None if task.problem.one_step else _roll(task)
   if found is not None:
     errors = plain.errors()
     until = _roll_to_horizon(task)
-    chosen = None if log.continuous is not None else np.asarray(
-        task.target_probabilities.taken, np.float64)[rows]
+    chosen = (
+      None
+      if log.continuous is not None
+      else np.asarray(task.target_probabilities.taken, np.float64)[rows]
+    )
     missing = history.by_step(
-        errors, episodes, (found if until is None else until).visits,
-        None if until is None else _ended(task)[rows], chosen)
+      errors,
+      episodes,
+      (found if until is None else until).visits,
+      None if until is None else _ended(task)[rows],
+      chosen,
+    )
     for name, rolled in (('nearest', found), ('horizon', until)):
       if rolled is not None:
         known[name] = _apart(
-            plain.value, float(np.mean(rolled.returns)),
-            nearest.error(rolled.returns, len(task.initial_observations)))
+          plain.value,
+          float(np.mean(rolled.returns)),
+          nearest.error(rolled.returns, len(task.initial_observations)),
+        )
     if not log.transitions_only:
       known['step'] = _apart(
-          plain.value, plain.value + missing.value, missing.standard_error)
+        plain.value, plain.value + missing.value, missing.standard_error
+      )
     extra = {
-        'beyond_share': float(np.nanmax(found.beyond)),
-        'far_share': float(np.sum(found.far) / np.sum(found.visits)),
-        'left_share': found.left}
+      'beyond_share': float(np.nanmax(found.beyond)),
+      'far_share': float(np.sum(found.far) / np.sum(found.visits)),
+      'left_share': found.left,
+    }
     if table_lstd.fits(task.problem, config.settings):
       # Elsewhere errors of smooth values go with each other anyway.
       lagged = history.lagged(errors, episodes)
       extra |= {
-          'lagged_correlation': lagged.correlation, 'lagged_z': lagged.z,
-          'lagged_value': abs(lagged.correlation) * float(
-              np.std(errors) * np.sum(found.visits))}
+        'lagged_correlation': lagged.correlation,
+        'lagged_z': lagged.z,
+        'lagged_value': abs(lagged.correlation)
+        * float(np.std(errors) * np.sum(found.visits)),
+      }
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(
-        plain.value, robust.value,
-        float(np.sqrt(np.sum(np.square(robust.added)))))
-  return {**{inference.CHECK + name: value for name, value in known.items()
-             if np.isfinite(value)}, **extra}
+      plain.value, robust.value, float(np.sqrt(np.sum(np.square(robust.added))))
+    )
+  return {
+    **{
+      inference.CHECK + name: value
+      for name, value in known.items()
+      if np.isfinite(value)
+    },
+    **extra,
+  }
 
 
 def _roll(
-    task: task_lib.EvaluationTask, model: nearest_model.Model | None = None,
-    steps: int | None = None,
+  task: task_lib.EvaluationTask,
+  model: nearest_model.Model | None = None,
+  steps: int | None = None,
 ) -> nearest_model.Rollouts | None:
   """Returns rollouts in nearest steps; None if the policy cannot go there.
 
@@ -152,15 +180,17 @@ def _roll(
   model = model or nearest_model.Model(log, dropped=task.dropped)
   try:
     return model.roll(
-        task.policy,
-        nearest.starts(task.initial_observations.numpy(), _ROLLOUTS),
-        steps=steps or nearest.steps(log.discount, log.longest))
+      task.policy,
+      nearest.starts(task.initial_observations.numpy(), _ROLLOUTS),
+      steps=steps or nearest.steps(log.discount, log.longest),
+    )
   except ValueError:
     return None  # The policy is known in the states of the log alone.
 
 
 def _roll_to_horizon(
-    task: task_lib.EvaluationTask) -> nearest_model.Rollouts | None:
+  task: task_lib.EvaluationTask,
+) -> nearest_model.Rollouts | None:
   """Returns rollouts that end at the log's horizon; None if it has none.
 
   Steps that end there are not taken before: elsewhere such states go on. Where
@@ -173,26 +203,27 @@ def _roll_to_horizon(
   model = nearest_model.Model(log, dropped=task.dropped, without=last)
   final = np.flatnonzero(last)
   if model.near_share(final) < _ELSEWHERE or (
-      model.nearer_share(final) < _NO_NEARER):
+    model.nearer_share(final) < _NO_NEARER
+  ):
     return None
   return _roll(task, model, log.longest)
 
 
 def _ended(task: task_lib.EvaluationTask) -> np.ndarray:
   """Returns which steps of the log terminated their episodes, [N]."""
-  return np.asarray(task.log.transitions.discount) == 0.
+  return np.asarray(task.log.transitions.discount) == 0.0
 
 
 def _apart(plain: float, other: float, error: float) -> float:
   """Returns another value, nearer to LSTD-Q's by its standard error."""
   gap = other - plain
-  return plain + float(np.sign(gap)) * max(0., abs(gap) - error)
+  return plain + float(np.sign(gap)) * max(0.0, abs(gap) - error)
 
 
 def _some(task: task_lib.EvaluationTask) -> np.ndarray:
   """Returns the rows that are looked at, whole episodes."""
   episodes = task.log.episodes
-  most = (_ONE_STEP_ROWS if _kind(task) == random_features.ONE_STEP else _ROWS)
+  most = _ONE_STEP_ROWS if _kind(task) == random_features.ONE_STEP else _ROWS
   last = episodes[min(most, len(episodes)) - 1]
   return np.flatnonzero(episodes <= last)
 
@@ -200,51 +231,64 @@ def _some(task: task_lib.EvaluationTask) -> np.ndarray:
 def _kind(task: task_lib.EvaluationTask) -> str:
   """Returns the kind of LSTD-Q's features."""
   return lstd_entry.Config().settings.kind(
-      num_actions=task.problem.num_actions,
-      tabular=task.problem.observations.cells is not None,
-      one_step=task.problem.one_step)
+    num_actions=task.problem.num_actions,
+    tabular=task.problem.observations.cells is not None,
+    one_step=task.problem.one_step,
+  )
 
 
 def _others(
-    task: task_lib.EvaluationTask, config: lstd_entry.Config,
+  task: task_lib.EvaluationTask, config: lstd_entry.Config
 ) -> dict[str, lstd_entry.Config]:
   """Returns LSTD-Q's configs with other smoothing."""
   if table_lstd.fits(task.problem, config.settings):
-    return {'prior': dataclasses.replace(
-        config, prior_rows=_PRIOR * config.prior_rows)}
+    return {
+      'prior': dataclasses.replace(
+        config, prior_rows=_PRIOR * config.prior_rows
+      )
+    }
   if _kind(task) == random_features.ONE_STEP:
     return {}
-  return {name: dataclasses.replace(
-      config, bandwidth_scale=factor * config.bandwidth_scale)
-          for name, factor in _BANDWIDTHS.items()}
+  return {
+    name: dataclasses.replace(
+      config, bandwidth_scale=factor * config.bandwidth_scale
+    )
+    for name, factor in _BANDWIDTHS.items()
+  }
 
 
 def _fit(
-    task: task_lib.EvaluationTask, config: lstd_entry.Config, rows: np.ndarray,
-    *, seed: int,
+  task: task_lib.EvaluationTask,
+  config: lstd_entry.Config,
+  rows: np.ndarray,
+  *,
+  seed: int,
 ) -> _Fit:
   """Returns LSTD-Q, fitted on some rows."""
   problem = task.problem
   agent = lstd_lib.make(config, problem, seed=seed)
-  data = memory.InMemory(
-      memory.take(task.rows, rows), batch_size=1, seed=0)
+  data = memory.InMemory(memory.take(task.rows, rows), batch_size=1, seed=0)
   learner = base.OPELearner(
-      agent, problem, data, initial_observations=task.initial_observations)
+    agent, problem, data, initial_observations=task.initial_observations
+  )
   learner.run()
   return _Fit(learner, data.parts)
 
 
-def _doubly_robust(
-    task: task_lib.EvaluationTask) -> direct.Direct | None:
+def _doubly_robust(task: task_lib.EvaluationTask) -> direct.Direct | None:
   """Returns the doubly robust value; None where weights tell too little."""
   log = task.log
-  if log.behaviour_probabilities is None or task.problem.one_step or (
-      log.transitions_only or log.starts is not None):
+  if (
+    log.behaviour_probabilities is None
+    or task.problem.one_step
+    or (log.transitions_only or log.starts is not None)
+  ):
     return None
   try:
     found: direct.Direct = agents.load('dr').estimate(
-        dr_entry.Config(), task, seed=0)
+      dr_entry.Config(), task, seed=0
+    )
   except direct.UnanswerableError:
     return None
-  effective = found.metrics.get('effective_episodes', 0.)
+  effective = found.metrics.get('effective_episodes', 0.0)
   return found if effective >= inference.FEW_EFFECTIVE else None

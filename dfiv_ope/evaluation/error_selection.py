@@ -36,26 +36,44 @@ def judge(rows: Sequence[rows_lib.Row]) -> list[rows_lib.Row]:
   Raises:
     ValueError: none can be chosen.
   """
-  sound = [row for row in rows if not row.failed and row.resamples
-           and row.metrics.get('effective_episodes', math.inf)
-           >= inference.FEW_EFFECTIVE]
+  sound = [
+    row
+    for row in rows
+    if not row.failed
+    and row.resamples
+    and row.metrics.get('effective_episodes', math.inf)
+    >= inference.FEW_EFFECTIVE
+  ]
   if not sound:
     raise ValueError(
-        'No candidate has an estimate that tells its own error, so none can '
-        'be chosen. Name others, such as --method auto --method lstd --method '
-        'blend.')
+      'No candidate has an estimate that tells its own error, so none can '
+      'be chosen. Name others, such as --method auto --method lstd --method '
+      'blend.'
+    )
   values = np.array([row.metrics['estimate'] for row in sound])
   changes = np.array([row.resamples for row in sound])  # [C, B]
   covariance = np.atleast_2d(np.cov(changes))
-  trusted = [place for method in _ROBUST for place, row in enumerate(sound)
-             if row.method == method
-             and not row.metrics.get('estimated_propensities', 1.)]
-  biases = (blending.from_trusted(values, covariance, trusted[0]) if trusted
-            else blending.from_differences(values, covariance))
+  trusted = [
+    place
+    for method in _ROBUST
+    for place, row in enumerate(sound)
+    if row.method == method
+    and not row.metrics.get('estimated_propensities', 1.0)
+  ]
+  biases = (
+    blending.from_trusted(values, covariance, trusted[0])
+    if trusted
+    else blending.from_differences(values, covariance)
+  )
   errors = np.sqrt(np.diag(covariance + biases))
   best = int(np.argmin(errors))
-  known = {id(row): {ERROR: float(error), 'chosen': float(place == best)}
-           for place, (row, error) in enumerate(
-               zip(sound, errors, strict=True))}
-  return [dataclasses.replace(row, metrics={
-      **row.metrics, **known.get(id(row), {'chosen': 0.})}) for row in rows]
+  known = {
+    id(row): {ERROR: float(error), 'chosen': float(place == best)}
+    for place, (row, error) in enumerate(zip(sound, errors, strict=True))
+  }
+  return [
+    dataclasses.replace(
+      row, metrics={**row.metrics, **known.get(id(row), {'chosen': 0.0})}
+    )
+    for row in rows
+  ]

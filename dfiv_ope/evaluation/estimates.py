@@ -1,8 +1,8 @@
 """What several runs of an estimator say of a value, and of differences.
 
-    estimate = estimates.estimate(evaluator, 'lstd', lstd.Config(), seeds=3)
-    estimate.value, estimate.interval(0.95)
-    estimate.difference(other, 0.95)              # paired
+estimate = estimates.estimate(evaluator, 'lstd', lstd.Config(), seeds=3)
+estimate.value, estimate.interval(0.95)
+estimate.difference(other, 0.95)              # paired
 """
 
 from collections.abc import Callable, Sequence
@@ -31,6 +31,7 @@ class Estimate:
     runs: of each seed; those that failed are excluded from averages.
     missing: why there is no confidence interval; empty if there is one.
   """
+
   method: str
   runs: tuple[runs_lib.Run, ...]
   missing: str = ''
@@ -53,11 +54,12 @@ class Estimate:
     if self.missing or not self.sound:
       return None
     return inference.Draws(
-        np.array([run.metrics['estimate'] for run in self.sound]),
-        np.array([run.resamples for run in self.sound]),
-        np.array([run.metrics.get('correction', 0.) for run in self.sound]),
-        min(run.metrics.get('degrees', math.inf) for run in self.sound),
-        inference.checks(self.sound[0].metrics))
+      np.array([run.metrics['estimate'] for run in self.sound]),
+      np.array([run.resamples for run in self.sound]),
+      np.array([run.metrics.get('correction', 0.0) for run in self.sound]),
+      min(run.metrics.get('degrees', math.inf) for run in self.sound),
+      inference.checks(self.sound[0].metrics),
+    )
 
   @functools.cached_property
   def metrics(self) -> dict[str, float]:
@@ -65,16 +67,17 @@ class Estimate:
     if not self.sound:
       return {}
     return {
-        name: statistics.median(run.metrics[name] for run in self.sound)
-        for name in self.sound[0].metrics
-        if all(name in run.metrics for run in self.sound)}
+      name: statistics.median(run.metrics[name] for run in self.sound)
+      for name in self.sound[0].metrics
+      if all(name in run.metrics for run in self.sound)
+    }
 
   def interval(self, level: float = 0.95) -> inference.Interval | None:
     """Returns the confidence interval; None if there is none."""
     return None if self.draws is None else self.draws.interval(level)
 
   def difference(
-      self, other: 'Estimate', level: float = 0.95,
+    self, other: 'Estimate', level: float = 0.95
   ) -> inference.Interval | None:
     """Returns the interval of the paired difference; None if there is none."""
     if self.draws is None or other.draws is None:
@@ -83,9 +86,13 @@ class Estimate:
 
 
 def estimate(
-    evaluator: runs_lib.Evaluator, method: str, config: base.MethodConfig, *,
-    seeds: int | Sequence[int], progress: Progress | None = None,
-    saved: Callable[[int], checkpoints.Series] | None = None,
+  evaluator: runs_lib.Evaluator,
+  method: str,
+  config: base.MethodConfig,
+  *,
+  seeds: int | Sequence[int],
+  progress: Progress | None = None,
+  saved: Callable[[int], checkpoints.Series] | None = None,
 ) -> Estimate:
   """Runs an estimator with several seeds.
 
@@ -99,25 +106,32 @@ def estimate(
   """
   found = []
   for done, seed in enumerate(
-      range(seeds) if isinstance(seeds, int) else seeds):
+    range(seeds) if isinstance(seeds, int) else seeds
+  ):
     note = f'{method} seed {seed}'
 
     def report(
-        step: int, steps: int, said: str, done: int = done, note: str = note,
+      step: int, steps: int, said: str, done: int = done, note: str = note
     ) -> None:
       if progress is not None:
-        progress(done + (step / steps if steps else 1.), f'{note} {said}')
+        progress(done + (step / steps if steps else 1.0), f'{note} {said}')
 
     if progress is not None:
       progress(done, note)
-    found.append(evaluator.run(
-        method, config, seed=seed, progress=report,
-        saved=saved(seed) if saved else None))
+    found.append(
+      evaluator.run(
+        method,
+        config,
+        seed=seed,
+        progress=report,
+        saved=saved(seed) if saved else None,
+      )
+    )
   return of_runs(evaluator, method, found)
 
 
 def of_runs(
-    evaluator: runs_lib.Evaluator, method: str, found: Sequence[runs_lib.Run],
+  evaluator: runs_lib.Evaluator, method: str, found: Sequence[runs_lib.Run]
 ) -> Estimate:
   """Returns what runs of an estimator say together.
 
@@ -127,17 +141,24 @@ def of_runs(
     found: its runs, of several seeds.
   """
   log = evaluator.task.log
-  columns = max((run.metrics.get('columns', 0.) for run in found), default=0.)
-  effective = min((
-      run.metrics.get('effective_episodes', math.inf) for run in found),
-      default=math.inf)
+  columns = max((run.metrics.get('columns', 0.0) for run in found), default=0.0)
+  effective = min(
+    (run.metrics.get('effective_episodes', math.inf) for run in found),
+    default=math.inf,
+  )
   return Estimate(
-      method=method, runs=tuple(found), missing=inference.too_few(
-          log.num_episodes, len(log), int(columns), effective))
+    method=method,
+    runs=tuple(found),
+    missing=inference.too_few(
+      log.num_episodes, len(log), int(columns), effective
+    ),
+  )
 
 
 def log_average(evaluator: runs_lib.Evaluator) -> Estimate:
   """Returns the naive estimate, the average return of the log."""
   return Estimate(
-      method='log_average', runs=(evaluator.log_average(),),
-      missing=inference.too_few(evaluator.task.log.num_episodes, 1, 0))
+    method='log_average',
+    runs=(evaluator.log_average(),),
+    missing=inference.too_few(evaluator.task.log.num_episodes, 1, 0),
+  )

@@ -39,14 +39,14 @@ class LogFirstStage:
   """What states and actions tell of the values that follow."""
 
   def __init__(
-      self,
-      problem: bellman.Problem,
-      psi: fixed_features.Features,
-      parts: base.Parts,
-      halves: tuple[ridge.Sums, ridge.Sums],
-      *,
-      episodes: types.FloatArray,
-      features: random_features.Settings,
+    self,
+    problem: bellman.Problem,
+    psi: fixed_features.Features,
+    parts: base.Parts,
+    halves: tuple[ridge.Sums, ridge.Sums],
+    *,
+    episodes: types.FloatArray,
+    features: random_features.Settings,
   ):
     """Initialises the first stage of a log.
 
@@ -80,34 +80,48 @@ class LogFirstStage:
     values, moments = [], []
     for rows in self._parts():
       later = -tf.cast(
-          bellman.change(agent.predict, rows.treatment), tf.float64)
+        bellman.change(agent.predict, rows.treatment), tf.float64
+      )
       values.append(later.numpy()[:, 0])
-      moments.append(
-          fixed_features.moment(psi, rows.instrument, later).numpy())
+      moments.append(fixed_features.moment(psi, rows.instrument, later).numpy())
     sums = [
-        half._replace(
-            moment=np.sum(moments[index::2], axis=0),
-            square=np.sum(np.square(
-                np.concatenate(values[index::2])), keepdims=True))
-        for index, half in enumerate(self._halves)]
+      half._replace(
+        moment=np.sum(moments[index::2], axis=0),
+        square=np.sum(
+          np.square(np.concatenate(values[index::2])), keepdims=True
+        ),
+      )
+      for index, half in enumerate(self._halves)
+    ]
     # Each part is predicted from the other half.
     weights = _fit(*sums)
     predicted = [
-        psi.dot(rows.instrument, weights[index % 2]).numpy()[:, 0]
-        for index, rows in enumerate(self._parts())]
+      psi.dot(rows.instrument, weights[index % 2]).numpy()[:, 0]
+      for index, rows in enumerate(self._parts())
+    ]
     marks = np.cumsum([len(part) for part in values])[:-1]
     episodes = np.split(self._episodes, marks)
-    error, variation, statistic = np.sum([
-        _compare(*(np.concatenate(each[half::2])
-                   for each in (values, predicted, episodes)))
-        for half in (0, 1)], axis=0)
+    error, variation, statistic = np.sum(
+      [
+        _compare(
+          *(
+            np.concatenate(each[half::2])
+            for each in (values, predicted, episodes)
+          )
+        )
+        for half in (0, 1)
+      ],
+      axis=0,
+    )
     if variation <= _FLAT * sum(np.sum(np.square(part)) for part in values):
-      error, variation, statistic = 0., 1., np.inf  # There is nothing to say.
+      error, variation, statistic = 0.0, 1.0, np.inf  # There is nothing to say.
     return {
-        'first_stage_r2': float(1. - error / variation),
-        'first_stage_f': float(np.minimum(
-            strength.combined_f(statistic, 2), _LARGEST_F)),
-        **self.operator}
+      'first_stage_r2': float(1.0 - error / variation),
+      'first_stage_f': float(
+        np.minimum(strength.combined_f(statistic, 2), _LARGEST_F)
+      ),
+      **self.operator,
+    }
 
   @functools.cached_property
   def operator(self) -> dict[str, float]:
@@ -116,27 +130,43 @@ class LogFirstStage:
     They are those of E[psi(s, a) - gamma d psi(s', pi) | s, a], which every
     method has to invert, in a few random features.
     """
-    psi = fixed_features.make(self._problem, dataclasses.replace(
-        self._features, random_features=_SPECTRUM_FEATURES,
-        joint_features=_SPECTRUM_JOINT), seed=0)
+    psi = fixed_features.make(
+      self._problem,
+      dataclasses.replace(
+        self._features,
+        random_features=_SPECTRUM_FEATURES,
+        joint_features=_SPECTRUM_JOINT,
+      ),
+      seed=0,
+    )
     stride = -(-len(self._episodes) // _SPECTRUM_ROWS)
 
     # Not a graph either.
     def sums(batch: types.IVBatch) -> ridge.Sums:
       batch = tf.nest.map_structure(
-          lambda x: None if x is None else x[::stride], batch)
+        lambda x: None if x is None else x[::stride], batch
+      )
       treatment = bellman.difference(psi, batch.treatment)
-      columns = tf.concat([
-          psi(batch.instrument), treatment,
-          tf.cast(batch.outcome, treatment.dtype)], axis=1)
+      columns = tf.concat(
+        [
+          psi(batch.instrument),
+          treatment,
+          tf.cast(batch.outcome, treatment.dtype),
+        ],
+        axis=1,
+      )
       return differentiable.sums(columns, columns[:, -1:])
 
-    found = spectrum.from_moments(*(
+    found = spectrum.from_moments(
+      *(
         _moments(half, psi.output_size)
-        for half in base.half_sums(sums, self._parts)))
+        for half in base.half_sums(sums, self._parts)
+      )
+    )
     numbers = {
-        f'first_stage_value_{place}': float(found.values[:place][-1])
-        for place in _RECORDED}
+      f'first_stage_value_{place}': float(found.values[:place][-1])
+      for place in _RECORDED
+    }
     numbers['first_stage_rank'] = found.rank
     if not np.isnan(found.lost_share):
       numbers['first_stage_lost_share'] = found.lost_share
@@ -147,31 +177,39 @@ def _moments(half: ridge.Sums, size: int) -> spectrum.Moments:
   """Returns the moments of columns [phi, psi, r], of phi and psi `size`."""
   gram = half.gram
   return spectrum.Moments(
-      instrument=gram[:size, :size], cross=gram[:size, size:-1],
-      treatment=gram[size:-1, size:-1], outcome=gram[:size, -1],
-      square=float(gram[-1, -1]), rows=float(half.count))
+    instrument=gram[:size, :size],
+    cross=gram[:size, size:-1],
+    treatment=gram[size:-1, size:-1],
+    outcome=gram[:size, -1],
+    square=float(gram[-1, -1]),
+    rows=float(half.count),
+  )
 
 
-def _fit(
-    first: ridge.Sums, second: ridge.Sums) -> list[types.FloatArray]:
+def _fit(first: ridge.Sums, second: ridge.Sums) -> list[types.FloatArray]:
   """Returns the weights that predict each half, fitted on the other.
 
   The penalty is the one of the least error on the first half.
   """
-  fits = {penalty: ridge.solve_sums(second, penalty, intercept=True)
-          for penalty in _PENALTIES}
-  best = min(fits, key=lambda penalty: ridge.mean_squared_error(
-      first, fits[penalty]))
+  fits = {
+    penalty: ridge.solve_sums(second, penalty, intercept=True)
+    for penalty in _PENALTIES
+  }
+  best = min(
+    fits, key=lambda penalty: ridge.mean_squared_error(first, fits[penalty])
+  )
   return [fits[best], ridge.solve_sums(first, best, intercept=True)]
 
 
 def _compare(
-    value: types.FloatArray, predicted: types.FloatArray,
-    episodes: types.FloatArray,
+  value: types.FloatArray,
+  predicted: types.FloatArray,
+  episodes: types.FloatArray,
 ) -> tuple[float, float, float]:
   """Returns squares left and given, and the t statistic of a prediction."""
   centred = value - value.mean()
-  return (float(np.sum(np.square(value - predicted))),
-          float(np.sum(np.square(centred))),
-          strength.robust_t(
-              centred, predicted - predicted.mean(), episodes))
+  return (
+    float(np.sum(np.square(value - predicted))),
+    float(np.sum(np.square(centred))),
+    strength.robust_t(centred, predicted - predicted.mean(), episodes),
+  )

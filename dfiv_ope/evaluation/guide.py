@@ -37,6 +37,7 @@ class Advice:
     held_out: what it did on the held-out half; None if it was not run there.
     best: what was best on the held-out half; None if nothing was run there.
   """
+
   group: str
   chosen: Line
   held_out: Line | None
@@ -52,8 +53,11 @@ def stored() -> list[Line]:
 def told(lines: Sequence[Line]) -> list[Line]:
   """Returns the lines that advice rests on: halves of what logs may be."""
   return [
-      line for line in lines if line.half != suite_tables.BOTH
-      and (not line.group.startswith(_FAMILIES) or line.group == _HIDDEN)]
+    line
+    for line in lines
+    if line.half != suite_tables.BOTH
+    and (not line.group.startswith(_FAMILIES) or line.group == _HIDDEN)
+  ]
 
 
 def advise(lines: Sequence[Line]) -> list[Advice]:
@@ -67,21 +71,33 @@ def advise(lines: Sequence[Line]) -> list[Advice]:
     chosen = _best(lines, group, case_lib.DEVELOPMENT)
     if chosen is None or chosen.logs < _LEAST_LOGS:
       continue
-    held_out = [line for line in lines if (
-        line.group, line.half, line.method) == (
-            group, case_lib.HELD_OUT, chosen.method)]
-    found.append(Advice(
-        group=_NAMES.get(group, group), chosen=chosen,
+    held_out = [
+      line
+      for line in lines
+      if (line.group, line.half, line.method)
+      == (group, case_lib.HELD_OUT, chosen.method)
+    ]
+    found.append(
+      Advice(
+        group=_NAMES.get(group, group),
+        chosen=chosen,
         held_out=held_out[0] if held_out else None,
-        best=_best(lines, group, case_lib.HELD_OUT)))
+        best=_best(lines, group, case_lib.HELD_OUT),
+      )
+    )
   return found
 
 
 def _best(lines: Sequence[Line], group: str, half: str) -> Line | None:
   """Returns the line of the least median error, among those that answer."""
   members = [
-      line for line in lines if line.group == group and line.half == half
-      and line.answered >= _ANSWERED * line.logs
-      and not math.isnan(line.median_error)]
-  return min(members, key=lambda line: (line.median_error, line.method),
-             default=None)
+    line
+    for line in lines
+    if line.group == group
+    and line.half == half
+    and line.answered >= _ANSWERED * line.logs
+    and not math.isnan(line.median_error)
+  ]
+  return min(
+    members, key=lambda line: (line.median_error, line.method), default=None
+  )

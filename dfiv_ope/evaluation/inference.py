@@ -39,7 +39,7 @@ from dfiv_ope.evaluation import interval_settings
 FEWEST_EPISODES, FEWEST_RETURNS = 20, 5
 # Effective episodes of a method that weighs them: fewer than the first number
 # give no interval, and fewer than the second one that nobody should trust.
-_FEWEST_EFFECTIVE, FEW_EFFECTIVE = 2., 20.
+_FEWEST_EFFECTIVE, FEW_EFFECTIVE = 2.0, 20.0
 # Rows are heavy if the largest thousandth of them, at least one, have more
 # than HEAVY of all |w r|: more than on 1,000 ordinary logs of 20 and more
 # episodes (docs/intervals.md).
@@ -49,7 +49,7 @@ CHECK = 'check_'
 # Values that differ by less of their standard error are equal.
 _TIE = 1e-4
 # A correction of more data errors is no chance.
-_CORRECTIONS = 2.
+_CORRECTIONS = 2.0
 # Draws of the training's randomness for each resample.
 _TRAINING_DRAWS = 50
 
@@ -67,18 +67,19 @@ class Interval(NamedTuple):
     reach: how far the lower and the upper end are moved towards what other
       estimators say; both 0 or more.
   """
+
   estimate: float
   low: float
   high: float
   data_error: float
   training_error: float
   correction: float
-  reach: tuple[float, float] = (0., 0.)
+  reach: tuple[float, float] = (0.0, 0.0)
 
   @property
   def data_share(self) -> float:
     """Share of the variance that comes with the data; nan for one run."""
-    data, training = self.data_error ** 2, self.training_error ** 2
+    data, training = self.data_error**2, self.training_error**2
     return data / (data + training) if data + training else float('nan')
 
   @property
@@ -88,9 +89,9 @@ class Interval(NamedTuple):
 
 
 def contributions(
-    initial_values: types.FloatArray | None,
-    weighted_errors: types.FloatArray,
-    episodes: types.FloatArray,
+  initial_values: types.FloatArray | None,
+  weighted_errors: types.FloatArray,
+  episodes: types.FloatArray,
 ) -> types.FloatArray:
   """Returns what each episode adds to the value, [E].
 
@@ -100,8 +101,9 @@ def contributions(
     weighted_errors: w e of each transition, [N].
     episodes: index of the episode of each transition, [N].
   """
-  count = (int(np.max(episodes)) + 1 if initial_values is None
-           else len(initial_values))
+  count = (
+    int(np.max(episodes)) + 1 if initial_values is None else len(initial_values)
+  )
   added = np.bincount(episodes, weights=weighted_errors, minlength=count)
   # A sum of no mean: what all episodes share is no chance.
   added -= added.mean()
@@ -111,8 +113,10 @@ def contributions(
 
 
 def resample(
-    added: types.FloatArray, *, count: int = interval_settings.RESAMPLES,
-    seed: int = 0,
+  added: types.FloatArray,
+  *,
+  count: int = interval_settings.RESAMPLES,
+  seed: int = 0,
 ) -> types.FloatArray:
   """Returns changes of the value when episodes are drawn anew, [count].
 
@@ -129,8 +133,8 @@ def resample(
   # Drawn E - 1 at a time, for a variance without bias.
   size = max(episodes - 1, 1)
   drawn = [
-      np.sum(added[generator.integers(episodes, size=size)])
-      for _ in range(count)]
+    np.sum(added[generator.integers(episodes, size=size)]) for _ in range(count)
+  ]
   return np.array(drawn) * (episodes / size)
 
 
@@ -143,12 +147,14 @@ def degrees(added: types.FloatArray) -> float:
   Args:
     added: contributions of the episodes, [E], of mean zero.
   """
-  count, scale = len(added), np.max(np.abs(added), initial=0.)
+  count, scale = len(added), np.max(np.abs(added), initial=0.0)
   if not scale:
     return float(max(count - 1, 1))
   squares = np.square(np.asarray(added) / scale)
   kurtosis = count * np.sum(np.square(squares)) / np.sum(squares) ** 2
-  return float(max(1., (count - 1) * min(1., 2. / max(kurtosis - 1., 1e-9))))
+  return float(
+    max(1.0, (count - 1) * min(1.0, 2.0 / max(kurtosis - 1.0, 1e-9)))
+  )
 
 
 def heavy_share(weighted: types.FloatArray) -> float:
@@ -163,11 +169,11 @@ def heavy_share(weighted: types.FloatArray) -> float:
   size = np.sort(np.abs(np.asarray(weighted, np.float64)))[::-1]
   total = float(np.sum(size))
   most = max(1, math.ceil(_HEAVY_ROWS * np.count_nonzero(size)))
-  return float(np.sum(size[:most])) / total if total else 0.
+  return float(np.sum(size[:most])) / total if total else 0.0
 
 
 def too_few(
-    episodes: int, rows: int, columns: int, effective: float = math.inf,
+  episodes: int, rows: int, columns: int, effective: float = math.inf
 ) -> str:
   """Returns why there is no interval, in a sentence; empty if there is one.
 
@@ -179,21 +185,27 @@ def too_few(
   """
   if episodes < FEWEST_EPISODES:
     say = 'episode says' if episodes == 1 else 'episodes say'
-    return (f'No interval: {episodes:,} {say} too little of how much episodes '
-            f'differ. Log at least {FEWEST_EPISODES}.')
+    return (
+      f'No interval: {episodes:,} {say} too little of how much episodes '
+      f'differ. Log at least {FEWEST_EPISODES}.'
+    )
   if rows < columns:
-    return (f'No interval: {rows:,} rows cannot show the errors of features '
-            f'with {columns:,} columns. Log more, or set fewer '
-            'random_features (--set random_features=...).')
+    return (
+      f'No interval: {rows:,} rows cannot show the errors of features '
+      f'with {columns:,} columns. Log more, or set fewer '
+      'random_features (--set random_features=...).'
+    )
   if effective < _FEWEST_EFFECTIVE:
-    return (f'No interval: the weights of {episodes:,} episodes are worth '
-            f'{effective:.1f}. Set a cap (--set cap=100), or use lstd, kiv or '
-            'fqe.')
+    return (
+      f'No interval: the weights of {episodes:,} episodes are worth '
+      f'{effective:.1f}. Set a cap (--set cap=100), or use lstd, kiv or '
+      'fqe.'
+    )
   return ''
 
 
 def mean_interval(
-    mean: float, standard_error: float, count: int, *, level: float,
+  mean: float, standard_error: float, count: int, *, level: float
 ) -> tuple[float, float] | None:
   """Returns the ends of the interval of an average, by Student's t.
 
@@ -208,14 +220,17 @@ def mean_interval(
   """
   if count < FEWEST_RETURNS or not math.isfinite(standard_error):
     return None
-  half = standard_error * float(special.stdtrit(count - 1, 0.5 + level / 2.))
+  half = standard_error * float(special.stdtrit(count - 1, 0.5 + level / 2.0))
   return mean - half, mean + half
 
 
 def checks(metrics: Mapping[str, float]) -> dict[str, float]:
   """Returns what other estimators say of the same value, by name."""
-  return {name.removeprefix(CHECK): value for name, value in metrics.items()
-          if name.startswith(CHECK)}
+  return {
+    name.removeprefix(CHECK): value
+    for name, value in metrics.items()
+    if name.startswith(CHECK)
+  }
 
 
 class Draws(NamedTuple):
@@ -229,6 +244,7 @@ class Draws(NamedTuple):
     checks: what other estimators say of the same value, by name; empty if
       none was asked.
   """
+
   estimates: types.FloatArray
   changes: types.FloatArray
   corrections: types.FloatArray
@@ -238,8 +254,13 @@ class Draws(NamedTuple):
   def interval(self, level: float) -> Interval:
     """Returns the confidence interval of the mean of the runs."""
     return interval(
-        self.estimates, self.changes, self.corrections, level=level,
-        degrees=self.degrees, checks=tuple(self.checks.values()))
+      self.estimates,
+      self.changes,
+      self.corrections,
+      level=level,
+      degrees=self.degrees,
+      checks=tuple(self.checks.values()),
+    )
 
   def less(self, other: 'Draws') -> 'Draws':
     """Returns the draws of the paired difference to another.
@@ -254,33 +275,40 @@ class Draws(NamedTuple):
     """
     if self.changes.shape[1] != other.changes.shape[1]:
       raise ValueError(
-          f'A paired difference needs the same resamples, got '
-          f'{self.changes.shape[1]} and {other.changes.shape[1]}.')
+        f'A paired difference needs the same resamples, got '
+        f'{self.changes.shape[1]} and {other.changes.shape[1]}.'
+      )
     if len(self.estimates) != len(other.estimates):
       other = Draws(
-          np.mean(other.estimates, keepdims=True),
-          np.mean(other.changes, axis=0, keepdims=True),
-          np.mean(other.corrections, keepdims=True), other.degrees,
-          other.checks)
+        np.mean(other.estimates, keepdims=True),
+        np.mean(other.changes, axis=0, keepdims=True),
+        np.mean(other.corrections, keepdims=True),
+        other.degrees,
+        other.checks,
+      )
     # Where one has no such check, as the average of the log, nothing is known
     # of its bias.
     own, others = (float(np.mean(each.estimates)) for each in (self, other))
     return Draws(
-        self.estimates - other.estimates, self.changes - other.changes,
-        self.corrections - other.corrections,
-        min(self.degrees, other.degrees),
-        {name: self.checks.get(name, own) - other.checks.get(name, others)
-         for name in dict.fromkeys((*self.checks, *other.checks))})
+      self.estimates - other.estimates,
+      self.changes - other.changes,
+      self.corrections - other.corrections,
+      min(self.degrees, other.degrees),
+      {
+        name: self.checks.get(name, own) - other.checks.get(name, others)
+        for name in dict.fromkeys((*self.checks, *other.checks))
+      },
+    )
 
 
 def interval(
-    estimates: Sequence[float] | types.FloatArray,
-    changes: types.FloatArray,
-    corrections: Sequence[float] | types.FloatArray,
-    *,
-    level: float,
-    degrees: float = math.inf,
-    checks: Sequence[float] = (),
+  estimates: Sequence[float] | types.FloatArray,
+  changes: types.FloatArray,
+  corrections: Sequence[float] | types.FloatArray,
+  *,
+  level: float,
+  degrees: float = math.inf,
+  checks: Sequence[float] = (),
 ) -> Interval:
   """Returns the interval of the mean of several runs.
 
@@ -298,34 +326,42 @@ def interval(
     checks: what other estimators say: the ends are moved by as much as these
       lie below and above the estimate.
   """
-  if not 0. < level < 1.:
+  if not 0.0 < level < 1.0:
     raise ValueError(f'An interval needs a level in (0, 1), got {level:g}.')
   estimate, correction = float(np.mean(estimates)), float(np.mean(corrections))
   data = np.mean(changes, axis=0)  # [B]
   runs = len(estimates)
   training = (
-      float(np.std(estimates, ddof=1)) / np.sqrt(runs) if runs > 1
-      else float('nan'))
-  tail = (1. - level) / 2.
+    float(np.std(estimates, ddof=1)) / np.sqrt(runs)
+    if runs > 1
+    else float('nan')
+  )
+  tail = (1.0 - level) / 2.0
   stretch = float(
-      special.stdtrit(degrees, 1. - tail) / special.ndtri(1. - tail))
+    special.stdtrit(degrees, 1.0 - tail) / special.ndtri(1.0 - tail)
+  )
   draws = stretch * data[:, None]
   if runs > 1:
     quantiles = (np.arange(_TRAINING_DRAWS) + 0.5) / _TRAINING_DRAWS
     draws = draws + training * special.stdtrit(runs - 1, quantiles)[None, :]
-  low, high = np.quantile(draws, [tail, 1. - tail])
+  low, high = np.quantile(draws, [tail, 1.0 - tail])
   # The correction is what one more check says.
   others = (estimate, estimate + correction, *checks)
   below, above = estimate - min(others), max(others) - estimate
   return Interval(
-      estimate=estimate, low=estimate + float(low) - below,
-      high=estimate + float(high) + above,
-      data_error=float(np.std(data)), training_error=training,
-      correction=correction, reach=(below, above))
+    estimate=estimate,
+    low=estimate + float(low) - below,
+    high=estimate + float(high) + above,
+    data_error=float(np.std(data)),
+    training_error=training,
+    correction=correction,
+    reach=(below, above),
+  )
 
 
 def probability_of_best(
-    candidates: Sequence[Draws], *, seed: int = 0) -> types.FloatArray:
+  candidates: Sequence[Draws], *, seed: int = 0
+) -> types.FloatArray:
   """Returns how likely each of several policies has the greatest value, [K].
 
   The share of resamples, the same for all, in which its value is greatest,

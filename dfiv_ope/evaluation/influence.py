@@ -44,6 +44,7 @@ class Effect(NamedTuple):
     added: contributions of the episodes, [E] (`inference.contributions`).
     correction: what the log's Bellman equation says is missing.
   """
+
   added: types.FloatArray
   correction: float
 
@@ -57,6 +58,7 @@ class Weighed(NamedTuple):
     columns: how many unknowns were solved for.
     first_stage: as in `Influence`.
   """
+
   weights: types.FloatArray
   rewards: types.FloatArray
   columns: int
@@ -80,16 +82,16 @@ class Influence:
   """
 
   def __init__(
-      self,
-      problem: bellman.Problem,
-      parts: base.Parts,
-      *,
-      episodes: types.FloatArray,
-      initial_observations: tf.Tensor,
-      features: random_features.Settings,
-      agent: base.Agent | None = None,
-      weighed: Weighed | None = None,
-      fixed_starts: bool = False,
+    self,
+    problem: bellman.Problem,
+    parts: base.Parts,
+    *,
+    episodes: types.FloatArray,
+    initial_observations: tf.Tensor,
+    features: random_features.Settings,
+    agent: base.Agent | None = None,
+    weighed: Weighed | None = None,
+    fixed_starts: bool = False,
   ):
     """Solves for the weights.
 
@@ -107,7 +109,8 @@ class Influence:
     """
     self.features = features
     self.cells = (
-        table_lstd.cells(problem) if table_lstd.fits(problem, features) else 0)
+      table_lstd.cells(problem) if table_lstd.fits(problem, features) else 0
+    )
     self._parts = parts
     self._weighed = weighed
     self._fixed_starts = fixed_starts
@@ -115,8 +118,8 @@ class Influence:
     self._episodes = episodes
     self._initial_observations = initial_observations
     self._kept: list[decisions.Decision] | None = None
-    self.extrapolation = 0.
-    self._held_out: types.FloatArray | float = 1.
+    self.extrapolation = 0.0
+    self._held_out: types.FloatArray | float = 1.0
     self.first_stage: first_stage.LogFirstStage | None = None
     if weighed is not None:
       self.kind = random_features.PER_ACTION
@@ -130,43 +133,54 @@ class Influence:
       self.columns = int(np.sum(fit.leverage))
       self.weights = fit.weights
       self.extrapolation = problem.value_scale * fit.extrapolation
-      self._held_out = 1. / (1. - fit.leverage)
+      self._held_out = 1.0 / (1.0 - fit.leverage)
       return
     sizes = [len(rows.outcome) for rows in parts()]
     used, looked_at = thinned(sizes)
     if self.cells:
       features = dataclasses.replace(
-          features, joint_features=min(features.joint_features, _TABLE_JOINT))
+        features, joint_features=min(features.joint_features, _TABLE_JOINT)
+      )
     psi = fixed_features.make(problem, features, seed=0)
     sums = fixed_features.summing(psi)
     halves = base.half_sums(sums, _only(parts, looked_at))
     self.first_stage = first_stage.LogFirstStage(
-        problem, psi, _only(parts, looked_at), halves, features=features,
-        episodes=episodes[np.isin(
-            np.repeat(np.arange(len(sizes)), sizes), looked_at)])
+      problem,
+      psi,
+      _only(parts, looked_at),
+      halves,
+      features=features,
+      episodes=episodes[
+        np.isin(np.repeat(np.arange(len(sizes)), sizes), looked_at)
+      ],
+    )
     if self.cells:
       self.kind, self.columns = random_features.TABLE, self.cells
       found = tables.solve(
-          table_lstd.rows_of(problem, parts), table_lstd.policy_of(problem),
-          prior_rows=features.prior_rows)
+        table_lstd.rows_of(problem, parts),
+        table_lstd.policy_of(problem),
+        prior_rows=features.prior_rows,
+      )
       starts = table_lstd.starts_of(problem, initial_observations)
       self.weights = found.weigh(starts)
       self.extrapolation = problem.value_scale * found.extrapolation(starts)
       return
     self.kind = (
-        random_features.PER_ACTION if isinstance(psi, decisions.Outer)
-        else random_features.TOGETHER)
+      random_features.PER_ACTION
+      if isinstance(psi, decisions.Outer)
+      else random_features.TOGETHER
+    )
     self.columns = psi.output_size
-    value = np.sum([
-        tf.reduce_sum(psi(each), axis=0) for each in self._initial()],
-        axis=0)[:, None] / len(initial_observations)  # v, [D, 1]
+    value = np.sum(
+      [tf.reduce_sum(psi(each), axis=0) for each in self._initial()], axis=0
+    )[:, None] / len(initial_observations)  # v, [D, 1]
     others = sorted(set(used) - set(looked_at))
-    total = ridge.merge(*halves, *(
-        base.half_sums(sums, _only(parts, others)) if others else ()))
+    total = ridge.merge(
+      *halves, *(base.half_sums(sums, _only(parts, others)) if others else ())
+    )
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
-    dual = share * just_identified.dual(
-        total, value, features.penalty).weights
+    dual = share * just_identified.dual(total, value, features.penalty).weights
 
     @tf.function(autograph=False, reduce_retracing=True)
     def weigh(rows: types.IVBatch) -> tf.Tensor:
@@ -189,8 +203,11 @@ class Influence:
     """Number of random features: in all, or for each action."""
     if self.one_step:
       return one_step_columns.shared_features(self.features)
-    return (self.features.joint_features if self.together
-            else self.features.random_features)
+    return (
+      self.features.joint_features
+      if self.together
+      else self.features.random_features
+    )
 
   @property
   def effective_share(self) -> float:
@@ -198,14 +215,19 @@ class Influence:
 
     Small where the policy goes to states that the log seldom shows.
     """
-    return float(np.sum(self.weights) ** 2 / (
-        len(self.weights) * np.sum(np.square(self.weights))))
+    return float(
+      np.sum(self.weights) ** 2
+      / (len(self.weights) * np.sum(np.square(self.weights)))
+    )
 
   @functools.cached_property
   def heavy_share(self) -> float:
     """Share of all |w r| that the largest thousandth of rows has."""
-    rewards = self._weighed.rewards if self._weighed else np.concatenate(
-        [rows.outcome[:, 0] for rows in self._parts()])
+    rewards = (
+      self._weighed.rewards
+      if self._weighed
+      else np.concatenate([rows.outcome[:, 0] for rows in self._parts()])
+    )
     return inference.heavy_share(self.weights * rewards)
 
   def _initial(self) -> Iterable[decisions.Decision]:
@@ -220,8 +242,8 @@ class Influence:
     return self._kept
 
   def measure(
-      self, agent: base.Agent,
-      initial_values: types.FloatArray | None = None) -> Effect:
+    self, agent: base.Agent, initial_values: types.FloatArray | None = None
+  ) -> Effect:
     """Returns what the episodes do to an agent's estimate.
 
     Args:
@@ -229,23 +251,32 @@ class Influence:
       initial_values: what it expects of each episode, [E], on the raw scale;
         None to ask it.
     """
+
     # Not a graph: making one takes longer than the few large parts of a log.
     def errors(rows: types.IVBatch) -> tf.Tensor:
       # Of one-step logs nothing is to be asked of what follows.
-      fitted = (agent.predict(rows.treatment.now) if self._problem.one_step
-                else bellman.difference(agent.predict, rows.treatment))
+      fitted = (
+        agent.predict(rows.treatment.now)
+        if self._problem.one_step
+        else bellman.difference(agent.predict, rows.treatment)
+      )
       return tf.cast(rows.outcome, fitted.dtype) - fitted
 
     scale = self._problem.value_scale
-    weighted = scale * self.weights * np.concatenate(
-        [errors(rows)[:, 0] for rows in self._parts()])
+    weighted = (
+      scale
+      * self.weights
+      * np.concatenate([errors(rows)[:, 0] for rows in self._parts()])
+    )
     if self._fixed_starts:
       initial_values = None
     elif initial_values is None:
       initial_values = scale * np.concatenate(
-          [agent.predict(each).numpy()[:, 0] for each in self._initial()])
+        [agent.predict(each).numpy()[:, 0] for each in self._initial()]
+      )
     added = inference.contributions(
-        initial_values, weighted * self._held_out, self._episodes)
+      initial_values, weighted * self._held_out, self._episodes
+    )
     return Effect(added, float(np.sum(weighted)))
 
   def draw_error(self, agent: base.Agent) -> float:
@@ -257,46 +288,65 @@ class Influence:
     Args:
       agent: a method that has learned.
     """
-    start, total, seen = 0, 0., 0.
+    start, total, seen = 0, 0.0, 0.0
     for rows in self._parts():
       later = rows.treatment.later
-      weights = self.weights[start:start + len(rows.outcome)]
+      weights = self.weights[start : start + len(rows.outcome)]
       start += len(rows.outcome)
       if not self._problem.target.is_drawn(later):
-        return 0.
+        return 0.0
       if start <= _DRAWN_ROWS:
         spread = _variance(agent, later) * np.square(
-            weights * rows.treatment.continuation.numpy()[:, 0])
+          weights * rows.treatment.continuation.numpy()[:, 0]
+        )
         total += float(np.sum(spread))
         seen += len(spread)
     first, count = next(iter(self._initial())), len(self._initial_observations)
-    initial = (float(np.mean(_variance(agent, first))) / count
-               if self._problem.target.is_drawn(first) else 0.)
-    return self._problem.value_scale * float(np.sqrt(
-        total * start / max(seen, 1.) + initial))
+    initial = (
+      float(np.mean(_variance(agent, first))) / count
+      if self._problem.target.is_drawn(first)
+      else 0.0
+    )
+    return self._problem.value_scale * float(
+      np.sqrt(total * start / max(seen, 1.0) + initial)
+    )
 
 
 def _one_step(
-    problem: bellman.Problem, parts: base.Parts,
-    initial_observations: tf.Tensor, features: random_features.Settings,
-    agent: base.Agent | None,
+  problem: bellman.Problem,
+  parts: base.Parts,
+  initial_observations: tf.Tensor,
+  features: random_features.Settings,
+  agent: base.Agent | None,
 ) -> one_step_lstd.Fit:
   """Returns the fit of a one-step log with many actions, of seed 0."""
-  if isinstance(agent, one_step_lstd.OneStepLSTD) and agent.seed == 0 and (
-      agent.fitted is not None):
+  if (
+    isinstance(agent, one_step_lstd.OneStepLSTD)
+    and agent.seed == 0
+    and (agent.fitted is not None)
+  ):
     return agent.fitted
   return one_step_lstd.fit(
-      problem, one_step_columns.Columns(problem, features, seed=0), parts,
-      initial_observations)
+    problem,
+    one_step_columns.Columns(problem, features, seed=0),
+    parts,
+    initial_observations,
+  )
 
 
 def _variance(
-    agent: base.Agent, decision: decisions.Decision) -> types.FloatArray:
+  agent: base.Agent, decision: decisions.Decision
+) -> types.FloatArray:
   """Returns the variance of the mean over the draws of a decision, [B]."""
-  values = np.concatenate([
-      agent.predict(decisions.taken(
-          decision.observation, decision.actions[:, choice])).numpy()
-      for choice in range(decision.actions.shape[1])], axis=1)  # [B, K]
+  values = np.concatenate(
+    [
+      agent.predict(
+        decisions.taken(decision.observation, decision.actions[:, choice])
+      ).numpy()
+      for choice in range(decision.actions.shape[1])
+    ],
+    axis=1,
+  )  # [B, K]
   return np.var(values, axis=1, ddof=1) / values.shape[1]
 
 
@@ -308,7 +358,8 @@ def thinned(sizes: Sequence[int]) -> tuple[list[int], list[int]]:
   """
   used = _pairs(range(len(sizes)), sum(sizes), interval_settings.DUAL_ROWS)
   return used, _pairs(
-      used, sum(sizes[index] for index in used), first_stage.MOST_ROWS)
+    used, sum(sizes[index] for index in used), first_stage.MOST_ROWS
+  )
 
 
 def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:
@@ -317,12 +368,14 @@ def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:
   In pairs each half of the log, every other part, keeps its share.
   """
   stride = max(1, rows // most)
-  return [part for place, part in enumerate(parts[:len(parts) // 2 * 2])
-          if place // 2 % stride == 0]
+  return [
+    part
+    for place, part in enumerate(parts[: len(parts) // 2 * 2])
+    if place // 2 % stride == 0
+  ]
 
 
 def _only(parts: base.Parts, chosen: Sequence[int]) -> base.Parts:
   """Returns what gives some of the parts."""
   wanted = set(chosen)
-  return lambda: (
-      rows for index, rows in enumerate(parts()) if index in wanted)
+  return lambda: (rows for index, rows in enumerate(parts()) if index in wanted)

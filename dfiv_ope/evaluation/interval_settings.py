@@ -26,14 +26,17 @@ def default_features() -> Any:
 
 def constants() -> dict[str, Any]:
   """Returns the settings as JSON data."""
-  return {'version': VERSION,
-          'features': configs.encode(default_features()),
-          'memory': random_features.MEMORY_BUDGET,
-          'dual_rows': DUAL_ROWS, 'resamples': RESAMPLES}
+  return {
+    'version': VERSION,
+    'features': configs.encode(default_features()),
+    'memory': random_features.MEMORY_BUDGET,
+    'dual_rows': DUAL_ROWS,
+    'resamples': RESAMPLES,
+  }
 
 
 def settings(
-    config: base.Config | None, num_actions: int, *, rows: int,
+  config: base.Config | None, num_actions: int, *, rows: int
 ) -> random_features.Settings:
   """Returns the features that a method's intervals are made of.
 
@@ -50,19 +53,26 @@ def settings(
     return config.settings
   default = default_features().settings
   few = dataclasses.replace(
-      default,
-      random_features=min(default.random_features, max(
-          2, (rows // max(num_actions, 1) - 1) // 2 * 2)),
-      joint_features=min(default.joint_features, max(2, rows // 2 * 2)))
-  used = ('random_features' if default.kind(
-      num_actions=num_actions, tabular=False) == random_features.PER_ACTION
-          else 'joint_features')
+    default,
+    random_features=min(
+      default.random_features,
+      max(2, (rows // max(num_actions, 1) - 1) // 2 * 2),
+    ),
+    joint_features=min(default.joint_features, max(2, rows // 2 * 2)),
+  )
+  used = (
+    'random_features'
+    if default.kind(num_actions=num_actions, tabular=False)
+    == random_features.PER_ACTION
+    else 'joint_features'
+  )
   return dataclasses.replace(
-      few, reduced=getattr(few, used) < getattr(default, used))
+    few, reduced=getattr(few, used) < getattr(default, used)
+  )
 
 
 def require(
-    configs_: Iterable[base.MethodConfig], num_actions: int, *, rows: int,
+  configs_: Iterable[base.MethodConfig], num_actions: int, *, rows: int
 ) -> None:
   """Refuses configs whose features do not fit the memory; as `settings`.
 

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 # closed forms are run as they are.
 _BUDGET = {'updates': 60, 'checks': 1, 'batch_size': 128}
 # Data are multiples of this, so that float64 holds them exactly at 1e12.
-_GRID = 2. ** -6
+_GRID = 2.0**-6
 _DISCOUNT = 0.9
 
 
 class Change(NamedTuple):
   """Another start and other units: x becomes factor x + offset."""
-  factor: float = 1.
-  offset: float = 0.
+
+  factor: float = 1.0
+  offset: float = 0.0
 
   def __call__(self, x: Any) -> Any:
     return self.factor * x + self.offset
@@ -37,11 +38,11 @@ class Change(NamedTuple):
 
 # What is changed, of inputs and of rewards or outcomes.
 CHANGES: dict[str, tuple[Change, Change]] = {
-    'inputs + 1e12': (Change(offset=1e12), Change()),
-    'inputs x 1e-20': (Change(1e-20), Change()),
-    'inputs x 1e20': (Change(1e20), Change()),
-    'outcome x 1e-20': (Change(), Change(1e-20)),
-    'outcome x 1e20': (Change(), Change(1e20)),
+  'inputs + 1e12': (Change(offset=1e12), Change()),
+  'inputs x 1e-20': (Change(1e-20), Change()),
+  'inputs x 1e20': (Change(1e20), Change()),
+  'outcome x 1e-20': (Change(), Change(1e-20)),
+  'outcome x 1e20': (Change(), Change(1e20)),
 }
 
 # Returns the answers of a method, in the units of unchanged data.
@@ -49,7 +50,8 @@ Answer = Callable[[str, Change, Change], np.ndarray]
 
 
 def table(
-    rows: int, *, progress: stages.Progress = stages.silent) -> Iterator[str]:
+  rows: int, *, progress: stages.Progress = stages.silent
+) -> Iterator[str]:
   """Yields the lines of a table in Markdown: the largest change of an answer.
 
   Args:
@@ -59,18 +61,23 @@ def table(
   yield f'| method | {" | ".join(CHANGES)} |'
   yield '|---' * (1 + len(CHANGES)) + '|'
   for kind, names, answer in (
-      ('OPE', agents.LEARNERS, ope_answer(rows)),
-      ('IV', methods.NAMES, iv_answer(rows))):
+    ('OPE', agents.LEARNERS, ope_answer(rows)),
+    ('IV', methods.NAMES, iv_answer(rows)),
+  ):
     for name in names:
       with progress(f'{kind} {name}', None):
         found = dict(differences(name, answer))
-      yield f'| {kind} {name} | ' + ' | '.join(
-          f'{found[change]:.1e}' for change in CHANGES) + ' |'
+      yield (
+        f'| {kind} {name} | '
+        + ' | '.join(f'{found[change]:.1e}' for change in CHANGES)
+        + ' |'
+      )
 
 
 def differences(
-    name: str, answer: Answer,
-    changes: Mapping[str, tuple[Change, Change]] = CHANGES,
+  name: str,
+  answer: Answer,
+  changes: Mapping[str, tuple[Change, Change]] = CHANGES,
 ) -> Iterator[tuple[str, float]]:
   """Yields the relative change of a method's answers for each change."""
   before = answer(name, Change(), Change())
@@ -90,19 +97,28 @@ def ope_answer(rows: int, **changes: Any) -> Answer:
 
   def answer(name: str, inputs: Change, outcome: Change) -> np.ndarray:
     from dfiv_ope.agents import base, memory
+
     changed, problem = pose(log, inputs, outcome)
     entry = agents.ENTRIES[name]
     config = entry.configs['default']
     if entry.trained:
       config = dataclasses.replace(config, **_BUDGET)
-    config = dataclasses.replace(config, **{
-        field: value for field, value in changes.items()
-        if getattr(config, field, 0)})
+    config = dataclasses.replace(
+      config,
+      **{
+        field: value
+        for field, value in changes.items()
+        if getattr(config, field, 0)
+      },
+    )
     learner = base.OPELearner(
-        agents.load(name).make(config, problem, seed=0), problem,
-        memory.InMemory(
-            problem.rows(changed), batch_size=config.batch_size, seed=0),
-        initial_observations=changed.observation[:50])
+      agents.load(name).make(config, problem, seed=0),
+      problem,
+      memory.InMemory(
+        problem.rows(changed), batch_size=config.batch_size, seed=0
+      ),
+      initial_observations=changed.observation[:50],
+    )
     learner.run()
     return np.array([learner.evaluate() / outcome.factor])
 
@@ -120,8 +136,10 @@ def iv_answer(rows: int) -> Answer:
     import warnings
 
     from dfiv_ope.iv import estimators
+
     model = estimators.ESTIMATORS[name](
-        random_state=0, **methods.ENTRIES[name].tiny)
+      random_state=0, **methods.ENTRIES[name].tiny
+    )
     with warnings.catch_warnings():
       warnings.simplefilter('ignore')  # of weak instruments
       model.fit(outcome(y), inputs(t), Z=inputs(z), X=inputs(x))
@@ -138,38 +156,47 @@ class _Threshold:
 
   def action_probabilities(self, observation: Any) -> Any:
     import tensorflow as tf
+
     high = tf.cast(observation[:, 0] > self._level, tf.float32)
     return tf.stack([0.8 - 0.6 * high, 0.2 + 0.6 * high], axis=1)
 
 
 def pose(
-    log: 'types.Transition', inputs: Change, outcome: Change,
+  log: 'types.Transition', inputs: Change, outcome: Change
 ) -> tuple['types.Transition', 'bellman.Problem']:
   """Returns a changed log, and a policy's value on it as a problem."""
   from dfiv_ope.ope import bellman
+
   changed = log._replace(
-      observation=inputs(log.observation),
-      next_observation=inputs(log.next_observation),
-      reward=outcome(log.reward))
+    observation=inputs(log.observation),
+    next_observation=inputs(log.next_observation),
+    reward=outcome(log.reward),
+  )
   return changed, bellman.pose(
-      changed, _Threshold(inputs(0.5 * _GRID)), discount=_DISCOUNT,
-      num_actions=2)
+    changed, _Threshold(inputs(0.5 * _GRID)), discount=_DISCOUNT, num_actions=2
+  )
 
 
 def transitions(rows: int) -> 'types.Transition':
   """Returns a log of two numbers that drift, on the grid."""
   from dfiv_ope import types
+
   generator = np.random.default_rng(0)
   state = _round(generator.normal(size=(rows, 2)))
   action = generator.integers(2, size=rows)
   later = _round(
-      0.8 * state + 0.5 * (2. * action[:, None] - 1.) * [1., -0.5]
-      + 0.3 * generator.normal(size=(rows, 2)))
+    0.8 * state
+    + 0.5 * (2.0 * action[:, None] - 1.0) * [1.0, -0.5]
+    + 0.3 * generator.normal(size=(rows, 2))
+  )
   reward = _round(np.cos(state[:, 0]) + action * state[:, 1])
   return types.Transition(
-      observation=state, action=action.astype(np.int32), reward=reward,
-      discount=(generator.random(rows) > 0.05).astype(np.float32),
-      next_observation=later)
+    observation=state,
+    action=action.astype(np.int32),
+    reward=reward,
+    discount=(generator.random(rows) > 0.05).astype(np.float32),
+    next_observation=later,
+  )
 
 
 def _round(x: np.ndarray) -> np.ndarray:

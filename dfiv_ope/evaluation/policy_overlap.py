@@ -24,38 +24,56 @@ def describe(log: episodes.Episodes, policy: str) -> dict[str, Any]:
   share, features = influence.effective_share, influence.features
   assert found.coverage is not None
   return {
-      'policy': target.description,
-      'agreement': None if log.continuous else found.agreement,
-      'near_neighbours': found.coverage.share, 'effective_share': share,
-      'steps': found.steps, 'episodes': log.num_episodes,
-      'weights': found.weights and dataclasses.asdict(found.weights),
-      'sentences': [
-          overlap.verdict(overlap.worst(
-              found.grade, overlap.share_grade(share))),
-          overlap.share_words(
-              share, features=influence.size,
-              bandwidth_scale=features.bandwidth_scale,
-              reduced=features.reduced, cells=influence.cells,
-              together=influence.together, one_step=influence.one_step),
-          *found.warnings(log.action_labels)]}
+    'policy': target.description,
+    'agreement': None if log.continuous else found.agreement,
+    'near_neighbours': found.coverage.share,
+    'effective_share': share,
+    'steps': found.steps,
+    'episodes': log.num_episodes,
+    'weights': found.weights and dataclasses.asdict(found.weights),
+    'sentences': [
+      overlap.verdict(overlap.worst(found.grade, overlap.share_grade(share))),
+      overlap.share_words(
+        share,
+        features=influence.size,
+        bandwidth_scale=features.bandwidth_scale,
+        reduced=features.reduced,
+        cells=influence.cells,
+        together=influence.together,
+        one_step=influence.one_step,
+      ),
+      *found.warnings(log.action_labels),
+    ],
+  }
 
 
 def card(found: dict[str, Any]) -> list[tuple[str, str]]:
   """Returns the lines of a card: names and values."""
   weights = found['weights']
   rows = [
-      ('policy', found['policy']),
-      *([] if found['agreement'] is None else [
-          ('logged actions it takes', f'{100 * found["agreement"]:.1f} %')]),
-      ('decisions with near neighbours',
-       f'{100 * found["near_neighbours"]:.1f} %'),
-      ('effective sample size of rows',
-       f'{100 * found["effective_share"]:.1f} %')]
+    ('policy', found['policy']),
+    *(
+      []
+      if found['agreement'] is None
+      else [('logged actions it takes', f'{100 * found["agreement"]:.1f} %')]
+    ),
+    (
+      'decisions with near neighbours',
+      f'{100 * found["near_neighbours"]:.1f} %',
+    ),
+    (
+      'effective sample size of rows',
+      f'{100 * found["effective_share"]:.1f} %',
+    ),
+  ]
   if weights:
-    rows.append((
+    rows.append(
+      (
         'effective size',
         f'{weights["effective_steps"]:,.0f} of {found["steps"]:,} steps, '
         f'{weights["effective_episodes"]:,.1f} of '
         f'{found["episodes"]:,} episodes'
-        + (' (behaviour policy estimated)' if weights['estimated'] else '')))
+        + (' (behaviour policy estimated)' if weights['estimated'] else ''),
+      )
+    )
   return rows

@@ -7,10 +7,11 @@ import numpy as np
 
 
 def rank_correlation(
-    estimates: Sequence[float], truths: Sequence[float],
+  estimates: Sequence[float], truths: Sequence[float]
 ) -> float:
   """Returns Spearman's correlation, nan where one side is constant."""
   from scipy import stats
+
   if len(estimates) < 2 or not (np.ptp(estimates) and np.ptp(truths)):
     return float('nan')
   # stats.spearmanr adds a p-value, which takes thirty times as long.
@@ -19,7 +20,8 @@ def rank_correlation(
 
 
 def regret(
-    estimates: Sequence[float], truths: Sequence[float], k: int = 1) -> float:
+  estimates: Sequence[float], truths: Sequence[float], k: int = 1
+) -> float:
   """Returns regret@k: what the best of the k highest estimates falls short of.
 
   Of policies with equal estimates each is as likely among the k.
@@ -34,15 +36,18 @@ def regret(
   """
   if not 1 <= k <= len(estimates):
     raise ValueError(
-        f'regret@k needs k from 1 to {len(estimates)}, the number of policies, '
-        f'got {k}.')
+      f'regret@k needs k from 1 to {len(estimates)}, the number of policies, '
+      f'got {k}.'
+    )
   guesses, values = np.asarray(estimates), np.asarray(truths)
   last = np.sort(guesses)[-k]
   sure = values[guesses > last]
   tied = np.sort(values[guesses == last])[::-1]
   places = k - len(sure)
   # How likely the i-th best of the tied ones is the best of those drawn.
-  chance = [math.comb(len(tied) - 1 - place, places - 1) / math.comb(
-      len(tied), places) for place in range(len(tied))]
+  chance = [
+    math.comb(len(tied) - 1 - place, places - 1) / math.comb(len(tied), places)
+    for place in range(len(tied))
+  ]
   best = np.maximum(tied, np.max(sure, initial=-np.inf))
   return float(np.max(values) - np.dot(chance, best))

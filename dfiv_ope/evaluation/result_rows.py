@@ -31,7 +31,7 @@ def inference(method: str) -> dict[str, Any]:
 
 
 def user_log(
-    task: 'task_lib.EvaluationTask', *, target: str, policy: str,
+  task: 'task_lib.EvaluationTask', *, target: str, policy: str
 ) -> problems.UserLog:
   """Returns the problem of a log and a user's policy.
 
@@ -42,17 +42,31 @@ def user_log(
   """
   log, average = task.log, task.log.average_return
   return problems.UserLog(
-      dataset=log.name, digest=log.digest, discount=log.discount,
-      actions=log.num_actions, target=target, transitions=len(log),
-      episodes=log.num_episodes, log_return=average.mean,
-      log_standard_error=average.standard_error, overlap=task.overlap,
-      policy=policy, action_labels=tuple(log.action_labels), notes=task.notes)
+    dataset=log.name,
+    digest=log.digest,
+    discount=log.discount,
+    actions=log.num_actions,
+    target=target,
+    transitions=len(log),
+    episodes=log.num_episodes,
+    log_return=average.mean,
+    log_standard_error=average.standard_error,
+    overlap=task.overlap,
+    policy=policy,
+    action_labels=tuple(log.action_labels),
+    notes=task.notes,
+  )
 
 
 def of_run(
-    problem: problems.OnDataset, method: str, config: Mapping[str, Any],
-    run: 'runs.Run', *, preset: str = 'default', custom: bool = False,
-    command: str = '',
+  problem: problems.OnDataset,
+  method: str,
+  config: Mapping[str, Any],
+  run: 'runs.Run',
+  *,
+  preset: str = 'default',
+  custom: bool = False,
+  command: str = '',
 ) -> rows.Row:
   """Returns the row of a run.
 
@@ -66,23 +80,35 @@ def of_run(
     command: the command that makes the row.
   """
   return rows.Row(
-      problem=problem, method=method, config=config, seed=run.seed,
-      metrics={} if run.failure else {
-          **run.metrics, **errors(run.metrics['estimate'], problem.truth)},
-      curves={name: tuple(
-          each if math.isfinite(each) else None for each in values)
-          for name, values in run.curves.items()},
-      cpu_seconds=run.cpu_seconds, versions=versions.versions(),
-      outcome=outcome(run),
-      reason=run.failure, preset=preset, custom=custom, command=command,
-      version=version(method), inference=inference(method),
-      # Few digits keep rows small.
-      resamples=tuple(float(f'{change:.6g}') for change in run.resamples))
+    problem=problem,
+    method=method,
+    config=config,
+    seed=run.seed,
+    metrics={}
+    if run.failure
+    else {**run.metrics, **errors(run.metrics['estimate'], problem.truth)},
+    curves={
+      name: tuple(each if math.isfinite(each) else None for each in values)
+      for name, values in run.curves.items()
+    },
+    cpu_seconds=run.cpu_seconds,
+    versions=versions.versions(),
+    outcome=outcome(run),
+    reason=run.failure,
+    preset=preset,
+    custom=custom,
+    command=command,
+    version=version(method),
+    inference=inference(method),
+    # Few digits keep rows small.
+    resamples=tuple(float(f'{change:.6g}') for change in run.resamples),
+  )
 
 
 def told(
-    found: Iterable[rows.Row], names: Mapping[str, str],
-    truths: Mapping[str, float],
+  found: Iterable[rows.Row],
+  names: Mapping[str, str],
+  truths: Mapping[str, float],
 ) -> list[rows.Row]:
   """Returns rows with what a user says of policies: names and true values.
 
@@ -95,20 +121,28 @@ def told(
     truths: their values, by digest.
   """
   return [
-      _with_truth(row, truths[row.problem.target])
-      if isinstance(row.problem, problems.UserLog)
-      and row.problem.target in truths else row
-      for row in rows.renamed(found, names)]
+    _with_truth(row, truths[row.problem.target])
+    if isinstance(row.problem, problems.UserLog)
+    and row.problem.target in truths
+    else row
+    for row in rows.renamed(found, names)
+  ]
 
 
 def _with_truth(row: rows.Row, truth: float) -> rows.Row:
   assert isinstance(row.problem, problems.OnDataset)
-  kept = {name: value for name, value in row.metrics.items()
-          if name not in ('error', 'relative_error')}
+  kept = {
+    name: value
+    for name, value in row.metrics.items()
+    if name not in ('error', 'relative_error')
+  }
   return dataclasses.replace(
-      row, problem=dataclasses.replace(
-          row.problem, truth=truth, truth_standard_error=None),
-      metrics={**kept, **errors(kept['estimate'], truth)} if kept else {})
+    row,
+    problem=dataclasses.replace(
+      row.problem, truth=truth, truth_standard_error=None
+    ),
+    metrics={**kept, **errors(kept['estimate'], truth)} if kept else {},
+  )
 
 
 def outcome(run: 'runs.Run') -> str:
@@ -123,5 +157,8 @@ def errors(estimate: float, truth: float | None) -> dict[str, float]:
   if truth is None:
     return {'estimate': estimate}
   error = abs(estimate - truth)
-  return {'estimate': estimate, 'error': error,
-          **({'relative_error': error / abs(truth)} if truth else {})}
+  return {
+    'estimate': estimate,
+    'error': error,
+    **({'relative_error': error / abs(truth)} if truth else {}),
+  }

@@ -10,9 +10,7 @@ from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
 
-def of(
-    rows: list[rows_lib.Row], *, level: float,
-) -> inference.Interval | None:
+def of(rows: list[rows_lib.Row], *, level: float) -> inference.Interval | None:
   """Returns the interval of runs that differ in their seeds.
 
   Args:
@@ -28,23 +26,29 @@ def of(
     return None
   # Draws of other settings, by an older version, are not those of the last.
   last = sound[-1]
-  return draws([row for row in sound if row.inference == last.inference
-                and len(row.resamples) == len(last.resamples)]).interval(level)
+  return draws(
+    [
+      row
+      for row in sound
+      if row.inference == last.inference
+      and len(row.resamples) == len(last.resamples)
+    ]
+  ).interval(level)
 
 
 def draws(rows: Sequence[rows_lib.Row]) -> inference.Draws:
   """Returns the draws of runs of the same method, config and problem."""
   return inference.Draws(
-      np.array([row.metrics['estimate'] for row in rows]),
-      np.array([row.resamples for row in rows]),
-      np.array([row.metrics.get('correction', 0.) for row in rows]),
-      min(row.metrics.get('degrees', float('inf')) for row in rows),
-      inference.checks(rows[0].metrics))
+    np.array([row.metrics['estimate'] for row in rows]),
+    np.array([row.resamples for row in rows]),
+    np.array([row.metrics.get('correction', 0.0) for row in rows]),
+    min(row.metrics.get('degrees', float('inf')) for row in rows),
+    inference.checks(rows[0].metrics),
+  )
 
 
 def difference(
-    rows: list[rows_lib.Row], log: rows_lib.Row | None, *,
-    level: float,
+  rows: list[rows_lib.Row], log: rows_lib.Row | None, *, level: float
 ) -> inference.Interval | None:
   """Returns the interval of the value less the average return of the log.
 
@@ -57,14 +61,18 @@ def difference(
     None as in `of`, or if the row of the log has no resamples.
   """
   sound = _sound(rows)
-  if log is None or not sound or missing(sound) or any(
-      len(row.resamples) != len(log.resamples) for row in sound):
+  if (
+    log is None
+    or not sound
+    or missing(sound)
+    or any(len(row.resamples) != len(log.resamples) for row in sound)
+  ):
     return None
   return draws(sound).less(draws([log])).interval(level)
 
 
 def of_log(
-    problem: problems.OnDataset, *, level: float,
+  problem: problems.OnDataset, *, level: float
 ) -> tuple[float, float] | None:
   """Returns the ends of the interval of the average return of a log."""
   mean, error = problem.log_return, problem.log_standard_error
@@ -81,13 +89,16 @@ def missing(rows: Sequence[rows_lib.Row]) -> str:
   """
   problem = rows[0].problem if rows else None
   if not isinstance(problem, problems.OnDataset) or (
-      problem.episodes is None or problem.transitions is None):
+    problem.episodes is None or problem.transitions is None
+  ):
     return ''
-  columns = max(row.metrics.get('columns', 0.) for row in rows)
+  columns = max(row.metrics.get('columns', 0.0) for row in rows)
   effective = min(
-      row.metrics.get('effective_episodes', math.inf) for row in rows)
+    row.metrics.get('effective_episodes', math.inf) for row in rows
+  )
   return inference.too_few(
-      problem.episodes, problem.transitions, int(columns), effective)
+    problem.episodes, problem.transitions, int(columns), effective
+  )
 
 
 def _sound(rows: list[rows_lib.Row]) -> list[rows_lib.Row]:

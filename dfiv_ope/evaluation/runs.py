@@ -50,6 +50,7 @@ class Run:
     refused: whether it failed because the method cannot answer what is asked,
       not because it diverged.
   """
+
   seed: int
   metrics: Mapping[str, float]
   curves: Mapping[str, list[float]]
@@ -76,12 +77,16 @@ class Evaluator:
     self.task = task
     self._checked = checked
     self._checks: dict[str, float] | None = None
-    self._influences: dict[
-        random_features.Settings, influence.Influence] = {}
+    self._influences: dict[random_features.Settings, influence.Influence] = {}
 
   def learner(
-      self, method: str, config: base.Config, *, seed: int,
-      progress: Progress | None = None, rows: types.IVBatch | None = None,
+    self,
+    method: str,
+    config: base.Config,
+    *,
+    seed: int,
+    progress: Progress | None = None,
+    rows: types.IVBatch | None = None,
   ) -> base.OPELearner:
     """Returns the learner of a method on the rows of the log.
 
@@ -95,15 +100,16 @@ class Evaluator:
     task = self.task
     rows = task.rows if rows is None else rows
     return base.OPELearner(
-        agents.load(method).make(config, task.problem, seed=seed),
-        task.problem,
-        memory.InMemory(rows, batch_size=config.batch_size, seed=seed),
-        initial_observations=task.initial_observations,
-        logger=_Reporter(progress, config.updates))
+      agents.load(method).make(config, task.problem, seed=seed),
+      task.problem,
+      memory.InMemory(rows, batch_size=config.batch_size, seed=seed),
+      initial_observations=task.initial_observations,
+      logger=_Reporter(progress, config.updates),
+    )
 
   def influence(
-      self, config: base.Config | None = None,
-      agent: base.Agent | None = None) -> influence.Influence:
+    self, config: base.Config | None = None, agent: base.Agent | None = None
+  ) -> influence.Influence:
     """Returns the episodes' influence; found out when first asked for.
 
     Args:
@@ -112,32 +118,44 @@ class Evaluator:
     """
     task = self.task
     features = interval_settings.settings(
-        config, task.log.num_actions, rows=len(task.log))
+      config, task.log.num_actions, rows=len(task.log)
+    )
     if features not in self._influences:
       self._influences[features] = influence.Influence(
-          task.problem,
-          memory.InMemory(task.rows, batch_size=1, seed=0).parts,
-          episodes=task.log.episodes, features=features, agent=agent,
-          initial_observations=task.initial_observations,
-          fixed_starts=task.log.starts is not None)
+        task.problem,
+        memory.InMemory(task.rows, batch_size=1, seed=0).parts,
+        episodes=task.log.episodes,
+        features=features,
+        agent=agent,
+        initial_observations=task.initial_observations,
+        fixed_starts=task.log.starts is not None,
+      )
     return self._influences[features]
 
   def checks(
-      self, learner: base.OPELearner | None = None) -> Mapping[str, float]:
+    self, learner: base.OPELearner | None = None
+  ) -> Mapping[str, float]:
     """Returns what unrelated estimators say of the value, as metrics.
 
     Args:
       learner: LSTD-Q as `cross_checks.measure` takes it, not to fit it again.
     """
     if self._checks is None:
-      self._checks = cross_checks.measure(
-          self.task, learner=learner) if self._checked else {}
+      self._checks = (
+        cross_checks.measure(self.task, learner=learner)
+        if self._checked
+        else {}
+      )
     return self._checks
 
   def run(
-      self, method: str, config: entry_base.MethodConfig, *, seed: int,
-      progress: Progress | None = None,
-      saved: checkpoints.Series | None = None,
+    self,
+    method: str,
+    config: entry_base.MethodConfig,
+    *,
+    seed: int,
+    progress: Progress | None = None,
+    saved: checkpoints.Series | None = None,
   ) -> Run:
     """Runs a method of either kind to its end.
 
@@ -154,7 +172,8 @@ class Evaluator:
     assert isinstance(config, base.Config)
     if saved is not None:
       learner, seconds = self.learned(
-          method, config, seed=seed, saved=saved, progress=progress)
+        method, config, seed=seed, saved=saved, progress=progress
+      )
     else:
       started = time.process_time()
       learner = self.learner(method, config, seed=seed, progress=progress)
@@ -163,35 +182,56 @@ class Evaluator:
     return self.finish(learner, seed=seed, cpu_seconds=seconds)
 
   def _weigh(
-      self, method: str, config: entry_base.MethodConfig, *, seed: int) -> Run:
+    self, method: str, config: entry_base.MethodConfig, *, seed: int
+  ) -> Run:
     """Runs an estimator that has no Q-function."""
     started = time.process_time()
     try:
       _require_episodes(method, self.task)
       found: direct.Direct = agents.load(method).estimate(
-          config, self.task, seed=seed)
+        config, self.task, seed=seed
+      )
     except direct.UnanswerableError as error:
       return Run(
-          seed=seed, metrics={}, curves={}, resamples=np.zeros(0),
-          failure=str(error), refused=True,
-          cpu_seconds=time.process_time() - started)
+        seed=seed,
+        metrics={},
+        curves={},
+        resamples=np.zeros(0),
+        failure=str(error),
+        refused=True,
+        cpu_seconds=time.process_time() - started,
+      )
     seconds = time.process_time() - started
     resamples = _widened(
-        inference.resample(found.added), found.draw_error, seed)
+      inference.resample(found.added), found.draw_error, seed
+    )
     return Run(
-        seed=seed, curves={}, resamples=resamples, failure='',
-        cpu_seconds=seconds, metrics={
-            **_returns(self.task), **self.checks(), 'estimate': found.value,
-            'correction': found.correction,
-            'data_error': float(np.std(resamples)),
-            'degrees': inference.degrees(found.added),
-            **({'draw_error': found.draw_error} if found.draw_error else {}),
-            **found.metrics})
+      seed=seed,
+      curves={},
+      resamples=resamples,
+      failure='',
+      cpu_seconds=seconds,
+      metrics={
+        **_returns(self.task),
+        **self.checks(),
+        'estimate': found.value,
+        'correction': found.correction,
+        'data_error': float(np.std(resamples)),
+        'degrees': inference.degrees(found.added),
+        **({'draw_error': found.draw_error} if found.draw_error else {}),
+        **found.metrics,
+      },
+    )
 
   def learned(
-      self, method: str, config: base.Config, *, seed: int,
-      saved: checkpoints.Series, progress: Progress | None = None,
-      rows: types.IVBatch | None = None,
+    self,
+    method: str,
+    config: base.Config,
+    *,
+    seed: int,
+    saved: checkpoints.Series,
+    progress: Progress | None = None,
+    rows: types.IVBatch | None = None,
   ) -> tuple[base.OPELearner, float]:
     """Returns a learner that has learned, and the CPU seconds it took.
 
@@ -206,9 +246,10 @@ class Evaluator:
       rows: some of the task's; None for all.
     """
     learner = self.learner(
-        method, config, seed=seed, rows=rows, progress=progress)
+      method, config, seed=seed, rows=rows, progress=progress
+    )
     saved.restore(learner)
-    spent = saved.state.get('cpu_seconds', 0.)
+    spent = saved.state.get('cpu_seconds', 0.0)
     started = time.process_time()
 
     def seconds() -> float:
@@ -218,12 +259,15 @@ class Evaluator:
       learner.step()
       if not learner.done:
         saved.save(
-            learner, number=len(learner.history['updates']),
-            state={'cpu_seconds': seconds()})
+          learner,
+          number=len(learner.history['updates']),
+          state={'cpu_seconds': seconds()},
+        )
     return learner, seconds()
 
   def finish(
-      self, learner: base.OPELearner, *, seed: int, cpu_seconds: float) -> Run:
+    self, learner: base.OPELearner, *, seed: int, cpu_seconds: float
+  ) -> Run:
     """Returns what a learner found, with the influence of the episodes.
 
     Args:
@@ -234,31 +278,55 @@ class Evaluator:
     curves = learner.history
     failure = learner.divergence
     if failure:
-      return Run(seed=seed, metrics={}, curves=curves, resamples=np.zeros(0),
-                 failure=failure, cpu_seconds=cpu_seconds)
+      return Run(
+        seed=seed,
+        metrics={},
+        curves=curves,
+        resamples=np.zeros(0),
+        failure=failure,
+        cpu_seconds=cpu_seconds,
+      )
     found = self.influence(learner.agent.config, learner.agent)
     return summarise(
-        self.task, learner.agent, found,
-        found.measure(learner.agent, learner.initial_values), curves=curves,
-        seed=seed, cpu_seconds=cpu_seconds, checks=self.checks(
-            learner if seed == 0 and learner.agent.config == _LSTD else None))
+      self.task,
+      learner.agent,
+      found,
+      found.measure(learner.agent, learner.initial_values),
+      curves=curves,
+      seed=seed,
+      cpu_seconds=cpu_seconds,
+      checks=self.checks(
+        learner if seed == 0 and learner.agent.config == _LSTD else None
+      ),
+    )
 
   def log_average(self) -> Run:
     """Returns the naive estimate: the average return of the log."""
     returns = self.task.log.returns
     added = (returns - np.mean(returns)) / len(returns)
     return Run(
-        seed=0, curves={}, failure='', cpu_seconds=0.,
-        resamples=inference.resample(added),
-        metrics={'estimate': self.task.log.average_return.mean,
-                 'degrees': inference.degrees(added)})
+      seed=0,
+      curves={},
+      failure='',
+      cpu_seconds=0.0,
+      resamples=inference.resample(added),
+      metrics={
+        'estimate': self.task.log.average_return.mean,
+        'degrees': inference.degrees(added),
+      },
+    )
 
 
 def summarise(
-    task: task_lib.EvaluationTask, agent: base.Agent,
-    found: influence.Influence,
-    effect: influence.Effect, *, curves: Mapping[str, list[float]],
-    seed: int, cpu_seconds: float, checks: Mapping[str, float],
+  task: task_lib.EvaluationTask,
+  agent: base.Agent,
+  found: influence.Influence,
+  effect: influence.Effect,
+  *,
+  curves: Mapping[str, list[float]],
+  seed: int,
+  cpu_seconds: float,
+  checks: Mapping[str, float],
 ) -> Run:
   """Returns the run of an agent that has learned.
 
@@ -274,36 +342,47 @@ def summarise(
   """
   draw_error = found.draw_error(agent)
   resamples = _widened(
-      inference.resample(effect.added),
-      np.hypot(draw_error, found.extrapolation), seed)
+    inference.resample(effect.added),
+    np.hypot(draw_error, found.extrapolation),
+    seed,
+  )
   metrics = {
-      **_returns(task), **checks,
-      **{name: values[-1] for name, values in curves.items()
-         if name != 'updates'},
-      'correction': effect.correction,
-      'data_error': float(np.std(resamples)),
-      'degrees': inference.degrees(effect.added),
-      'effective_share': found.effective_share,
-      'heavy_share': found.heavy_share,
-      'columns': found.columns,
-      'overlap_cells': found.cells,
-      'overlap_features': found.size,
-      'overlap_joint': float(found.together),
-      'overlap_one_step': float(found.one_step),
-      'overlap_bandwidth_scale': found.features.bandwidth_scale,
-      'overlap_reduced': float(found.features.reduced),
-      **({'extrapolation': found.extrapolation}
-         if found.extrapolation else {}),
-      **({'draws': float(targets.DRAWS), 'draw_error': draw_error}
-         if draw_error else {}),
-      **({} if found.first_stage is None
-         else found.first_stage.measure(agent))}
-  return Run(seed=seed, metrics=metrics, curves=curves, resamples=resamples,
-             failure='', cpu_seconds=cpu_seconds)
+    **_returns(task),
+    **checks,
+    **{
+      name: values[-1] for name, values in curves.items() if name != 'updates'
+    },
+    'correction': effect.correction,
+    'data_error': float(np.std(resamples)),
+    'degrees': inference.degrees(effect.added),
+    'effective_share': found.effective_share,
+    'heavy_share': found.heavy_share,
+    'columns': found.columns,
+    'overlap_cells': found.cells,
+    'overlap_features': found.size,
+    'overlap_joint': float(found.together),
+    'overlap_one_step': float(found.one_step),
+    'overlap_bandwidth_scale': found.features.bandwidth_scale,
+    'overlap_reduced': float(found.features.reduced),
+    **({'extrapolation': found.extrapolation} if found.extrapolation else {}),
+    **(
+      {'draws': float(targets.DRAWS), 'draw_error': draw_error}
+      if draw_error
+      else {}
+    ),
+    **({} if found.first_stage is None else found.first_stage.measure(agent)),
+  }
+  return Run(
+    seed=seed,
+    metrics=metrics,
+    curves=curves,
+    resamples=resamples,
+    failure='',
+    cpu_seconds=cpu_seconds,
+  )
 
 
-def _require_episodes(
-    method: str, task: task_lib.EvaluationTask) -> None:
+def _require_episodes(method: str, task: task_lib.EvaluationTask) -> None:
   """Refuses logs whose episodes do not begin where the value does.
 
   Raises:
@@ -311,29 +390,40 @@ def _require_episodes(
   """
   if task.log.transitions_only or task.log.starts is not None:
     raise direct.UnanswerableError(
-        f'{method} weighs whole episodes from their own start states, but '
-        + ('the log is of transitions without episodes' if
-           task.log.transitions_only else 'other start states were given')
-        + '. Use lstd, kiv, fqe or dfiv.')
+      f'{method} weighs whole episodes from their own start states, but '
+      + (
+        'the log is of transitions without episodes'
+        if task.log.transitions_only
+        else 'other start states were given'
+      )
+      + '. Use lstd, kiv, fqe or dfiv.'
+    )
 
 
 def _returns(task: task_lib.EvaluationTask) -> dict[str, float]:
   """What an episode earned tells what is plausible, if none was cut off."""
   log = task.log
   spread = {'return_spread': float(np.std(log.returns))}
-  return spread if log.truncated or log.starts is not None else {
-      **spread, 'lowest_return': float(np.min(log.returns)),
-      'highest_return': float(np.max(log.returns))}
+  return (
+    spread
+    if log.truncated or log.starts is not None
+    else {
+      **spread,
+      'lowest_return': float(np.min(log.returns)),
+      'highest_return': float(np.max(log.returns)),
+    }
+  )
 
 
 def _widened(
-    resamples: types.FloatArray, unseen: float, seed: int,
+  resamples: types.FloatArray, unseen: float, seed: int
 ) -> types.FloatArray:
   """Returns resamples with a standard error that no episode shows, [B]."""
   if not unseen:
     return resamples
   return resamples + unseen * np.random.default_rng(seed).standard_normal(
-      len(resamples))
+    len(resamples)
+  )
 
 
 class _Reporter(loggers.Logger):
@@ -346,8 +436,8 @@ class _Reporter(loggers.Logger):
   def write(self, data: Mapping[str, Any]) -> None:
     if self._progress is not None:
       self._progress(
-          int(data['updates']), self._updates,
-          f'estimate {data["estimate"]:.4g}')
+        int(data['updates']), self._updates, f'estimate {data["estimate"]:.4g}'
+      )
 
   def close(self) -> None:
     """Has nothing to close."""

@@ -32,6 +32,7 @@ class Scores(NamedTuple):
     tournament: largest mean product of its Bellman error with a candidate.
     projected: its projected Bellman error; may be negative by chance.
   """
+
   tournament: types.FloatArray
   projected: types.FloatArray
 
@@ -42,11 +43,11 @@ class Scores(NamedTuple):
 
 
 def judge(
-    values: types.FloatArray,
-    errors: types.FloatArray,
-    instruments: types.FloatArray,
-    *,
-    penalty: float = 1e-6,
+  values: types.FloatArray,
+  errors: types.FloatArray,
+  instruments: types.FloatArray,
+  *,
+  penalty: float = 1e-6,
 ) -> Scores:
   """Scores candidates on rows that none of them was fitted to.
 
@@ -63,27 +64,33 @@ def judge(
     raise ValueError('No candidate has finite values, so none can be chosen.')
   scores = Scores(*np.full([2, len(sound)], np.inf))
   for all_scores, found in zip(
-      scores, _judge(values[:, sound], errors[:, sound], instruments, penalty),
-      strict=True):
+    scores,
+    _judge(values[:, sound], errors[:, sound], instruments, penalty),
+    strict=True,
+  ):
     all_scores[sound] = found
   return scores
 
 
 def _judge(
-    values: types.FloatArray, errors: types.FloatArray,
-    instruments: types.FloatArray, penalty: float,
+  values: types.FloatArray,
+  errors: types.FloatArray,
+  instruments: types.FloatArray,
+  penalty: float,
 ) -> Scores:
   """Does what `judge` does with candidates that are all finite."""
   # All candidates agree on most of q; what tells them apart are differences.
   centred = values - values.mean(axis=0)
   scale = np.maximum(centred.std(axis=0), 1e-12)
   tests = np.concatenate(
-      [centred / scale, np.ones([len(values), 1])], axis=1)  # [N, C + 1]
+    [centred / scale, np.ones([len(values), 1])], axis=1
+  )  # [N, C + 1]
   products = np.abs(errors.T @ tests) / len(values)  # [C, C + 1]
-  halves = [ridge.sums(instruments[part::2], errors[part::2])
-            for part in (0, 1)]
+  halves = [
+    ridge.sums(instruments[part::2], errors[part::2]) for part in (0, 1)
+  ]
   projected = np.zeros(values.shape[1])
   for one, other in (halves, halves[::-1]):
     weights = ridge.solve_sums(other, penalty, intercept=True)
-    projected += np.sum(weights * one.moment, axis=0) / one.count / 2.
+    projected += np.sum(weights * one.moment, axis=0) / one.count / 2.0
   return Scores(tournament=products.max(axis=1), projected=projected)

@@ -26,6 +26,7 @@ class Fit(NamedTuple):
     divergence: why there are none; empty if there are.
     cpu_seconds: that it took.
   """
+
   values: types.FloatArray
   errors: types.FloatArray
   divergence: str
@@ -42,12 +43,16 @@ class Fit(NamedTuple):
   def load(cls, path: pathlib.Path) -> Self:
     """Returns what `save` was given."""
     with np.load(path, allow_pickle=False) as data:
-      return cls(data['values'], data['errors'], str(data['divergence']),
-                 float(data['cpu_seconds']))
+      return cls(
+        data['values'],
+        data['errors'],
+        str(data['divergence']),
+        float(data['cpu_seconds']),
+      )
 
 
 def halves(
-    task: task_lib.EvaluationTask, half: int, judge: problems.Judge,
+  task: task_lib.EvaluationTask, half: int, judge: problems.Judge
 ) -> tuple[types.IVBatch, types.IVBatch]:
   """Returns the rows to fit on, and those of the other half to judge by.
 
@@ -61,33 +66,40 @@ def halves(
   """
   if not task.log.episodes.any():
     raise ValueError(
-        'Choosing a method takes two episodes, one to fit and one to judge; '
-        'this log has one. Name a --method.')
+      'Choosing a method takes two episodes, one to fit and one to judge; '
+      'this log has one. Name a --method.'
+    )
   parity = task.log.episodes % 2
   fitted = memory.take(task.rows, np.flatnonzero(parity == half))
   held_out = np.flatnonzero(parity != half)
   return fitted, memory.take(
-      task.rows, held_out[::max(1, -(-len(held_out) // judge.rows))])
+    task.rows, held_out[:: max(1, -(-len(held_out) // judge.rows))]
+  )
 
 
 def values_and_errors(
-    learner: base.OPELearner, judged: types.IVBatch,
+  learner: base.OPELearner, judged: types.IVBatch
 ) -> tuple[types.FloatArray, types.FloatArray]:
   """Returns values of rows and Bellman errors there, [N]; nan if diverged."""
   if learner.divergence:
     nothing = np.full(len(judged.outcome), np.nan)
     return nothing, nothing
   predict = tf.function(
-      learner.agent.predict, autograph=False, reduce_retracing=True)
+    learner.agent.predict, autograph=False, reduce_retracing=True
+  )
   error = tf.cast(judged.outcome, tf.float64) - tf.cast(
-      bellman.difference(predict, judged.treatment), tf.float64)
-  return (predict(judged.instrument).numpy()[:, 0].astype(np.float64),
-          error.numpy()[:, 0])
+    bellman.difference(predict, judged.treatment), tf.float64
+  )
+  return (
+    predict(judged.instrument).numpy()[:, 0].astype(np.float64),
+    error.numpy()[:, 0],
+  )
 
 
 def judge(
-    task: task_lib.EvaluationTask, fits: Sequence[Sequence[Fit]],
-    settings: problems.Judge,
+  task: task_lib.EvaluationTask,
+  fits: Sequence[Sequence[Fit]],
+  settings: problems.Judge,
 ) -> selection.Scores:
   """Scores candidates, averaged over both halves.
 
@@ -99,29 +111,39 @@ def judge(
   Raises:
     ValueError: each of them diverged on a half.
   """
-  if all(one.divergence or other.divergence
-         for one, other in zip(*fits, strict=True)):
+  if all(
+    one.divergence or other.divergence for one, other in zip(*fits, strict=True)
+  ):
     raise ValueError(
-        'Every candidate diverged on half of the episodes, so none can be '
-        'chosen. Name methods of a closed form, such as --method auto '
-        '--method lstd --method kiv.')
+      'Every candidate diverged on half of the episodes, so none can be '
+      'chosen. Name methods of a closed form, such as --method auto '
+      '--method lstd --method kiv.'
+    )
   asked = task.problem
   psi = fixed_features.make(
-      asked, dataclasses.replace(
-          interval_settings.default_features().settings,
-          random_features=settings.features, bandwidth_scale=1.), seed=0)
+    asked,
+    dataclasses.replace(
+      interval_settings.default_features().settings,
+      random_features=settings.features,
+      bandwidth_scale=1.0,
+    ),
+    seed=0,
+  )
   scores = []
   for half, found in enumerate(fits):
     _, judged = halves(task, half, settings)
-    scores.append(selection.judge(
+    scores.append(
+      selection.judge(
         np.stack([each.values for each in found], axis=1),
         np.stack([each.errors for each in found], axis=1),
-        psi(judged.instrument).numpy()))
+        psi(judged.instrument).numpy(),
+      )
+    )
   return selection.Scores(*np.mean(scores, axis=0))
 
 
 def outcomes(
-    fits: Sequence[Sequence[Fit]], total: selection.Scores,
+  fits: Sequence[Sequence[Fit]], total: selection.Scores
 ) -> Iterator[dict[str, Any]]:
   """Yields what the row of each candidate says of it, by the row's fields.
 
@@ -132,10 +154,14 @@ def outcomes(
   for place, both in enumerate(zip(*fits, strict=True)):
     divergence = next((each.divergence for each in both if each.divergence), '')
     yield {
-        'metrics': {} if divergence else {
-            'tournament': float(total.tournament[place]),
-            'projected_bellman_error': float(total.projected[place]),
-            'chosen': float(place == total.best)},
-        'cpu_seconds': sum(each.cpu_seconds for each in both),
-        'reason': divergence,
-        'outcome': rows.DIVERGED if divergence else rows.FINISHED}
+      'metrics': {}
+      if divergence
+      else {
+        'tournament': float(total.tournament[place]),
+        'projected_bellman_error': float(total.projected[place]),
+        'chosen': float(place == total.best),
+      },
+      'cpu_seconds': sum(each.cpu_seconds for each in both),
+      'reason': divergence,
+      'outcome': rows.DIVERGED if divergence else rows.FINISHED,
+    }

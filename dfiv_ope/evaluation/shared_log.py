@@ -44,8 +44,12 @@ class SharedLog:
     """
     transitions, problem = task.transitions, task.problem
     states = problem.observations
-    rows = problem.rows(transitions, later=decisions.Decision(
-        states.compact(transitions.next_observation), None, None))
+    rows = problem.rows(
+      transitions,
+      later=decisions.Decision(
+        states.compact(transitions.next_observation), None, None
+      ),
+    )
     step = rows.treatment
     self.transitions = transitions
     self.now, self.later = step.now.observation, step.later.observation
@@ -75,12 +79,14 @@ class SharedLog:
       return
     rows = np.concatenate([self.part(index) for index in parts])
     for start in range(0, len(rows), shared_sums.CHUNK):
-      yield rows[start:start + shared_sums.CHUNK]
+      yield rows[start : start + shared_sums.CHUNK]
 
 
 def features(
-    function: decisions.Outer, states: tf.Tensor, rows: np.ndarray,
-    out: types.FloatArray | None = None,
+  function: decisions.Outer,
+  states: tf.Tensor,
+  rows: np.ndarray,
+  out: types.FloatArray | None = None,
 ) -> types.FloatArray:
   """Returns [g(s), 1] of some encoded states, [B, H].
 
@@ -92,17 +98,18 @@ def features(
   """
   if out is None:
     out = np.empty((len(rows), function.output_size // function.num_actions))
-  found = out[:len(rows)]
-  found[:, -1] = 1.
+  found = out[: len(rows)]
+  found[:, -1] = 1.0
   for start in range(0, len(rows), _BLOCK):
-    some = rows[start:start + _BLOCK]
-    found[start:start + _BLOCK, :-1] = function.state(
-        tf.gather(states, some)).numpy()
+    some = rows[start : start + _BLOCK]
+    found[start : start + _BLOCK, :-1] = function.state(
+      tf.gather(states, some)
+    ).numpy()
   return found
 
 
 def taken(
-    states: types.FloatArray, weights: types.FloatArray, actions: np.ndarray,
+  states: types.FloatArray, weights: types.FloatArray, actions: np.ndarray
 ) -> types.FloatArray:
   """Returns the values of logged actions, [B, K].
 
@@ -115,8 +122,10 @@ def taken(
 
 
 def expected(
-    states: types.FloatArray, weights: types.FloatArray,
-    probabilities: types.FloatArray) -> types.FloatArray:
+  states: types.FloatArray,
+  weights: types.FloatArray,
+  probabilities: types.FloatArray,
+) -> types.FloatArray:
   """Returns the values of what each policy does, [B, K].
 
   Args:
@@ -128,10 +137,12 @@ def expected(
 
 
 def _values(
-    states: types.FloatArray, weights: types.FloatArray) -> types.FloatArray:
+  states: types.FloatArray, weights: types.FloatArray
+) -> types.FloatArray:
   """Returns the values of all actions, [B, K, A]."""
   return (states @ weights.reshape(-1, weights.shape[2]).T).reshape(
-      -1, *weights.shape[:2])
+    -1, *weights.shape[:2]
+  )
 
 
 def slices(rows: int, most: int) -> Iterator[np.ndarray]:

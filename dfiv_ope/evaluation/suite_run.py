@@ -17,7 +17,7 @@ from dfiv_ope.results import problems, rows
 
 
 def run(
-    wanted: problems.SuiteCase, method: str, config: base.MethodConfig,
+  wanted: problems.SuiteCase, method: str, config: base.MethodConfig
 ) -> dict[str, Any]:
   """Returns what came of a method on a case, by the fields of a row.
 
@@ -32,20 +32,32 @@ def run(
   seconds = time.process_time() - started
   if not found.sound:
     refused = all(each.refused for each in found.runs)
-    return {'outcome': rows.REFUSED if refused else rows.DIVERGED,
-            'reason': found.runs[0].failure, 'cpu_seconds': seconds}
+    return {
+      'outcome': rows.REFUSED if refused else rows.DIVERGED,
+      'reason': found.runs[0].failure,
+      'cpu_seconds': seconds,
+    }
   log, interval = made.log, found.interval(wanted.level)
   return {
-      'cpu_seconds': seconds, 'metrics': {
-          'estimate': found.value, 'truth': made.truth,
-          'truth_error': made.truth_error,
-          'log_return': log.average_return.mean, 'rows': float(len(log)),
-          'step_overlap': made.overlap,
-          **({} if interval is None else {
-              'low': interval.low, 'high': interval.high}),
-          **{name: found.metrics[name] for name in (
-              'correction', 'effective_share') if name in found.metrics},
-          **(_ranking(made, method, config) if wanted.ranked else {})}}
+    'cpu_seconds': seconds,
+    'metrics': {
+      'estimate': found.value,
+      'truth': made.truth,
+      'truth_error': made.truth_error,
+      'log_return': log.average_return.mean,
+      'rows': float(len(log)),
+      'step_overlap': made.overlap,
+      **(
+        {} if interval is None else {'low': interval.low, 'high': interval.high}
+      ),
+      **{
+        name: found.metrics[name]
+        for name in ('correction', 'effective_share')
+        if name in found.metrics
+      },
+      **(_ranking(made, method, config) if wanted.ranked else {}),
+    },
+  }
 
 
 @functools.lru_cache(maxsize=1)
@@ -56,18 +68,22 @@ def _drawn(name: str, log: int) -> tuple[case_lib.Made, runs.Evaluator]:
 
 
 def _ranking(
-    made: case_lib.Made, method: str, config: base.MethodConfig,
+  made: case_lib.Made, method: str, config: base.MethodConfig
 ) -> dict[str, float]:
   """Returns how well a method ranks the further policies of a case."""
   values = [
-      _value(runs.Evaluator(made.ask(other, like=made.task)), method, config)
-      for other in made.others.values()]
-  return ranked(np.array(values), np.array(
-      [other.found[0] for other in made.others.values()]))
+    _value(runs.Evaluator(made.ask(other, like=made.task)), method, config)
+    for other in made.others.values()
+  ]
+  return ranked(
+    np.array(values),
+    np.array([other.found[0] for other in made.others.values()]),
+  )
 
 
 def _value(
-    evaluator: runs.Evaluator, method: str, config: base.MethodConfig) -> float:
+  evaluator: runs.Evaluator, method: str, config: base.MethodConfig
+) -> float:
   """Returns an estimate without its interval; nan if there is none."""
   if not agents.ENTRIES[method].direct:
     assert isinstance(config, base.Config)
@@ -94,6 +110,6 @@ def ranked(values: np.ndarray, truths: np.ndarray) -> dict[str, float]:
     return {}
   chosen = truths[np.nanargmax(values)]
   return {
-      'spearman': float(stats.spearmanr(
-          values[known], truths[known]).statistic),
-      'regret': float((truths.max() - chosen) / np.ptp(truths))}
+    'spearman': float(stats.spearmanr(values[known], truths[known]).statistic),
+    'regret': float((truths.max() - chosen) / np.ptp(truths)),
+  }

@@ -1,7 +1,7 @@
 """Errors, coverage and costs of methods over the cases of the suite.
 
-    answers = suite_tables.answers(rows)
-    suite_tables.summary(answers)            # a line a group, half and method
+answers = suite_tables.answers(rows)
+suite_tables.summary(answers)            # a line a group, half and method
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,6 +46,7 @@ class Answer:
     rows: of the log.
     cpu_seconds: of the estimate and its interval.
   """
+
   case: str
   log: int
   method: str
@@ -81,6 +82,7 @@ class Line:
     regret: mean regret.
     cpu_seconds: mean of a log.
   """
+
   group: str
   half: str
   method: str
@@ -105,23 +107,32 @@ def answers(rows: Iterable[rows_lib.Row]) -> list[Answer]:
   found = {}
   for row in rows:
     problem = row.problem
-    if not isinstance(problem, problems.SuiteCase) or row.retry or (
-        problem.case not in suite.CASES):
+    if (
+      not isinstance(problem, problems.SuiteCase)
+      or row.retry
+      or (problem.case not in suite.CASES)
+    ):
       continue
     metrics: Mapping[str, float] = {} if row.failed else row.metrics
     truth, low, high = (
-        metrics.get(name, _NAN) for name in ('truth', 'low', 'high'))
+      metrics.get(name, _NAN) for name in ('truth', 'low', 'high')
+    )
     size = abs(truth) or _NAN
     found[problem.case, problem.log, row.method] = Answer(
-        case=problem.case, log=problem.log, method=row.method,
-        outcome=row.outcome, truth=truth,
-        estimate=metrics.get('estimate', _NAN),
-        error=(metrics.get('estimate', _NAN) - truth) / size,
-        covered=_NAN if math.isnan(low) else float(low <= truth <= high),
-        half_width=(high - low) / 2. / size,
-        **{name: metrics.get(name, _NAN)
-           for name in ('spearman', 'regret', 'rows')},
-        cpu_seconds=row.cpu_seconds)
+      case=problem.case,
+      log=problem.log,
+      method=row.method,
+      outcome=row.outcome,
+      truth=truth,
+      estimate=metrics.get('estimate', _NAN),
+      error=(metrics.get('estimate', _NAN) - truth) / size,
+      covered=_NAN if math.isnan(low) else float(low <= truth <= high),
+      half_width=(high - low) / 2.0 / size,
+      **{
+        name: metrics.get(name, _NAN) for name in ('spearman', 'regret', 'rows')
+      },
+      cpu_seconds=row.cpu_seconds,
+    )
   return list(found.values())
 
 
@@ -135,32 +146,39 @@ def groups(name: str, rows: float) -> list[str]:
   each = suite.CASES[name]
   facts = each.facts
   return [
-      ALL, f'family {each.family}',
-      'vectors as actions' if facts.vectors else
-      'names as states' if facts.table else 'numbers as states',
-      f'overlap {facts.overlap}',
-      f'horizon {"up to" if facts.horizon <= _SHORT else "above"} {_SHORT}',
-      f'rows {"below" if rows < _FEW else "from"} {_FEW:,}',
-      f'behaviour {"recorded" if facts.recorded else "unknown"}',
-      'transitions ' + (
-          'stochastic' if facts.stochastic else 'deterministic')]
+    ALL,
+    f'family {each.family}',
+    'vectors as actions'
+    if facts.vectors
+    else 'names as states'
+    if facts.table
+    else 'numbers as states',
+    f'overlap {facts.overlap}',
+    f'horizon {"up to" if facts.horizon <= _SHORT else "above"} {_SHORT}',
+    f'rows {"below" if rows < _FEW else "from"} {_FEW:,}',
+    f'behaviour {"recorded" if facts.recorded else "unknown"}',
+    'transitions ' + ('stochastic' if facts.stochastic else 'deterministic'),
+  ]
 
 
 def summary(found: Sequence[Answer]) -> list[Line]:
   """Returns a line for each group, half and method, in this order."""
   near = _near_top(found)
-  size = {each.case: each.rows for each in found if each.rows > 0.}
+  size = {each.case: each.rows for each in found if each.rows > 0.0}
   placed: dict[tuple[str, str, str], list[Answer]] = {}
   for each in found:
     halves = (BOTH, suite.CASES[each.case].half)
     for group, half in itertools.product(
-        groups(each.case, size.get(each.case, _NAN)), halves):
+      groups(each.case, size.get(each.case, _NAN)), halves
+    ):
       placed.setdefault((group, half, each.method), []).append(each)
   order = {case_lib.DEVELOPMENT: 0, case_lib.HELD_OUT: 1, BOTH: 2}
   return [
-      _line(group, half, method, placed[group, half, method], near)
-      for group, half, method in sorted(placed, key=lambda key: (
-          key[0] != ALL, key[0], order[key[1]], key[2]))]
+    _line(group, half, method, placed[group, half, method], near)
+    for group, half, method in sorted(
+      placed, key=lambda key: (key[0] != ALL, key[0], order[key[1]], key[2])
+    )
+  ]
 
 
 def _near_top(found: Sequence[Answer]) -> dict[tuple[str, str], bool]:
@@ -168,42 +186,59 @@ def _near_top(found: Sequence[Answer]) -> dict[tuple[str, str], bool]:
   errors: dict[str, dict[str, list[float]]] = {}
   for each in found:
     errors.setdefault(each.case, {}).setdefault(each.method, []).append(
-        each.error ** 2)
+      each.error**2
+    )
   near = {}
   for name, by_method in errors.items():
-    rmse = {method: math.sqrt(float(np.mean(squares)))
-            for method, squares in by_method.items()}
-    least = min((each for each in rmse.values() if not math.isnan(each)),
-                default=_NAN)
-    near.update({(name, method): each <= _NEAR_TOP * least
-                 for method, each in rmse.items()})
+    rmse = {
+      method: math.sqrt(float(np.mean(squares)))
+      for method, squares in by_method.items()
+    }
+    least = min(
+      (each for each in rmse.values() if not math.isnan(each)), default=_NAN
+    )
+    near.update(
+      {
+        (name, method): each <= _NEAR_TOP * least
+        for method, each in rmse.items()
+      }
+    )
   return near
 
 
 def _line(
-    group: str, half: str, method: str, found: Sequence[Answer],
-    near: Mapping[tuple[str, str], bool],
+  group: str,
+  half: str,
+  method: str,
+  found: Sequence[Answer],
+  near: Mapping[tuple[str, str], bool],
 ) -> Line:
   sizes = np.abs([each.error for each in found])
 
   def of(function: Callable[[Any], Any], name: str) -> float:
-    values = [value for each in found
-              if not math.isnan(value := getattr(each, name))]
+    values = [
+      value for each in found if not math.isnan(value := getattr(each, name))
+    ]
     return float(function(values)) if values else _NAN
 
   known = sizes[~np.isnan(sizes)]
   cases = {each.case for each in found}
   return Line(
-      group=group, half=half, method=method, logs=len(found),
-      answered=len(known),
-      median_error=float(np.median(known)) if len(known) else _NAN,
-      rmse=float(np.sqrt(np.mean(known ** 2))) if len(known) else _NAN,
-      coverage=of(np.mean, 'covered'),
-      intervals=sum(not math.isnan(each.covered) for each in found),
-      half_width=of(np.median, 'half_width'),
-      near_top=sum(near[name, method] for name in cases) / len(cases),
-      spearman=of(np.mean, 'spearman'), regret=of(np.mean, 'regret'),
-      cpu_seconds=of(np.mean, 'cpu_seconds'))
+    group=group,
+    half=half,
+    method=method,
+    logs=len(found),
+    answered=len(known),
+    median_error=float(np.median(known)) if len(known) else _NAN,
+    rmse=float(np.sqrt(np.mean(known**2))) if len(known) else _NAN,
+    coverage=of(np.mean, 'covered'),
+    intervals=sum(not math.isnan(each.covered) for each in found),
+    half_width=of(np.median, 'half_width'),
+    near_top=sum(near[name, method] for name in cases) / len(cases),
+    spearman=of(np.mean, 'spearman'),
+    regret=of(np.mean, 'regret'),
+    cpu_seconds=of(np.mean, 'cpu_seconds'),
+  )
 
 
 def as_csv(lines: Sequence[Line] | Sequence[Answer]) -> str:
@@ -214,9 +249,14 @@ def as_csv(lines: Sequence[Line] | Sequence[Answer]) -> str:
   writer.writerow(names)
   for line in lines:
     values = [getattr(line, name) for name in names]
-    writer.writerow([
+    writer.writerow(
+      [
         ('' if math.isnan(value) else f'{value:.6g}')
-        if isinstance(value, float) else value for value in values])
+        if isinstance(value, float)
+        else value
+        for value in values
+      ]
+    )
   return text.getvalue()
 
 
@@ -226,9 +266,13 @@ def from_csv(text: str) -> list[Line]:
 
   def parsed(each: Mapping[str, str]) -> Line:
     values: dict[str, Any] = {
-        name: float(value or _NAN) if kinds[name] is float
-        else int(value) if kinds[name] is int else value
-        for name, value in each.items()}
+      name: float(value or _NAN)
+      if kinds[name] is float
+      else int(value)
+      if kinds[name] is int
+      else value
+      for name, value in each.items()
+    }
     return Line(**values)
 
   return [parsed(each) for each in csv.DictReader(io.StringIO(text))]

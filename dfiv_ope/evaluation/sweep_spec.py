@@ -10,16 +10,25 @@ from dfiv_ope.agents import configured
 
 # Name, least, most.
 _COUNTS = (
-    ('seeds', 1, limits.SEEDS), ('dataset_seeds', 1, limits.SEEDS),
-    ('transitions', 1, limits.TRANSITIONS),
-    ('truth_episodes', 2, limits.TRUTH_EPISODES))
+  ('seeds', 1, limits.SEEDS),
+  ('dataset_seeds', 1, limits.SEEDS),
+  ('transitions', 1, limits.TRANSITIONS),
+  ('truth_episodes', 2, limits.TRUTH_EPISODES),
+)
 
-_KNOWN = {'tasks': envs.TASKS, 'methods': agents.NAMES,
-          'configs': registry.PRESETS}
+_KNOWN = {
+  'tasks': envs.TASKS,
+  'methods': agents.NAMES,
+  'configs': registry.PRESETS,
+}
 
 # What one of them is called; settings are named by methods.
-_SINGULAR = {'tasks': 'task', 'methods': 'method', 'configs': 'config',
-             'settings': 'method'}
+_SINGULAR = {
+  'tasks': 'task',
+  'methods': 'method',
+  'configs': 'config',
+  'settings': 'method',
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,15 +52,17 @@ class SweepSpec:
     truth_episodes: a true value takes at most as many episodes.
     policy: changes of the hyper-parameters of DQN or TD3, each name=value.
   """
+
   tasks: tuple[str, ...] = envs.TASKS
-  noises: tuple[float, ...] = (0., 0.1, 0.2, 0.3, 0.4, 0.5)
+  noises: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
   methods: tuple[str, ...] = agents.LEARNERS
   configs: tuple[str, ...] = ('default',)
   budget: str = 'full'
   seeds: int = 5
   settings: Mapping[str, tuple[str, ...]] = dataclasses.field(
-      default_factory=dict)
-  target_epsilons: tuple[float, ...] = (0.,)
+    default_factory=dict
+  )
+  target_epsilons: tuple[float, ...] = (0.0,)
   dataset_seeds: int = 1
   epsilon: float = 0.2
   discount: float = 0.99
@@ -79,16 +90,25 @@ class SweepSpec:
     idle = set(self.settings) - set(self.methods)
     if idle:
       raise ValueError(
-          f'There are settings of {", ".join(sorted(idle))}, but the methods '
-          f'are only {", ".join(self.methods)}.')
-    runs = math.prod((
-        len(self.tasks), len(self.noises), self.dataset_seeds,
-        len(self.target_epsilons), len(self.methods), len(self.configs),
-        self.seeds))
+        f'There are settings of {", ".join(sorted(idle))}, but the methods '
+        f'are only {", ".join(self.methods)}.'
+      )
+    runs = math.prod(
+      (
+        len(self.tasks),
+        len(self.noises),
+        self.dataset_seeds,
+        len(self.target_epsilons),
+        len(self.methods),
+        len(self.configs),
+        self.seeds,
+      )
+    )
     if runs > limits.RUNS:
       raise ValueError(
-          f'This sweep has {runs:,} runs, but at most {limits.RUNS:,} are '
-          'allowed at once. Ask for fewer seeds, noises or datasets.')
+        f'This sweep has {runs:,} runs, but at most {limits.RUNS:,} are '
+        'allowed at once. Ask for fewer seeds, noises or datasets.'
+      )
 
   def wanted(self) -> Iterator[configured.Configured]:
     """Yields each method with each preset, changed as the sweep says.
@@ -100,8 +120,11 @@ class SweepSpec:
       entry = agents.ENTRIES[method]
       own = self.settings.get(method, ())
       taken = {text.partition('=')[0] for text in own}
-      quick = [text for text in entry.quick if self.budget == 'quick'
-               and text.partition('=')[0] not in taken]
+      quick = [
+        text
+        for text in entry.quick
+        if self.budget == 'quick' and text.partition('=')[0] not in taken
+      ]
       for preset in self.configs:
         yield configured.configure(method, preset, (*quick, *own))
 
@@ -121,8 +144,9 @@ def parse(data: Mapping[str, Any]) -> SweepSpec:
   for name, value in data.items():
     if name == 'settings':
       values[name] = {
-          str(method): overrides.from_mapping(f'settings of {method}', each)
-          for method, each in overrides.mapping(name, value).items()}
+        str(method): overrides.from_mapping(f'settings of {method}', each)
+        for method, each in overrides.mapping(name, value).items()
+      }
     elif name == 'policy':
       values[name] = overrides.from_mapping(name, value)
     elif name in ('tasks', 'methods', 'configs'):
@@ -131,9 +155,11 @@ def parse(data: Mapping[str, Any]) -> SweepSpec:
       _check_known(name, named, _KNOWN[name])
       values[name] = named if named == names else _KNOWN[name]
     elif name in ('noises', 'target_epsilons'):
-      values[name] = tuple(dict.fromkeys(
-          overrides.number(name, each, float)
-          for each in overrides.items(value)))
+      values[name] = tuple(
+        dict.fromkeys(
+          overrides.number(name, each, float) for each in overrides.items(value)
+        )
+      )
     elif name == 'budget':
       values[name] = str(value)
     elif value is not None or name != 'transitions':
@@ -143,10 +169,10 @@ def parse(data: Mapping[str, Any]) -> SweepSpec:
 
 
 def _check_known(
-    name: str, values: Sequence[str], known: Sequence[str]) -> None:
+  name: str, values: Sequence[str], known: Sequence[str]
+) -> None:
   for value in values:
     if name == 'tasks':
       envs.require(value, also=['all'])
     elif value not in known:
-      raise ValueError(hints.unknown(
-          _SINGULAR[name], value, [*known, 'all']))
+      raise ValueError(hints.unknown(_SINGULAR[name], value, [*known, 'all']))

@@ -20,21 +20,23 @@ TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
 # Where unrelated estimators differ by more than chance does, and more than the
 # first share of the value, an estimate needs care; where by more than the
 # second share and several times chance, none is to be believed.
-_NOTED, _GRAVE, _TIMES = 0.02, 0.2, 3.
+_NOTED, _GRAVE, _TIMES = 0.02, 0.2, 3.0
 # Of visits that have no near step of the log.
 _FAR = (0.3, 0.6)
 # What errors that depend on the past may add to the value, as a share of it,
 # if they do by as many standard errors: with care, and do not.
-_LASTING, _CERTAIN = (0.1, 0.3), 5.
+_LASTING, _CERTAIN = (0.1, 0.3), 5.0
 # Words of the checks.
 _CHECKS = {
-    'lstd': 'LSTD-Q', 'narrow': 'LSTD-Q with narrower features',
-    'draw': 'LSTD-Q with other random features',
-    'prior': 'a table with less prior',
-    'nearest': 'rollouts in nearest steps',
-    'horizon': 'rollouts of as many steps as the longest episode',
-    'step': 'LSTD-Q corrected for the number of the step',
-    'doubly_robust': 'the doubly robust estimate'}
+  'lstd': 'LSTD-Q',
+  'narrow': 'LSTD-Q with narrower features',
+  'draw': 'LSTD-Q with other random features',
+  'prior': 'a table with less prior',
+  'nearest': 'rollouts in nearest steps',
+  'horizon': 'rollouts of as many steps as the longest episode',
+  'step': 'LSTD-Q corrected for the number of the step',
+  'doubly_robust': 'the doubly robust estimate',
+}
 
 
 class Trust(NamedTuple):
@@ -44,6 +46,7 @@ class Trust(NamedTuple):
     grade: of GRADES.
     reasons: sentences against it; none if it is trusted.
   """
+
   grade: str
   reasons: tuple[str, ...] = ()
 
@@ -55,12 +58,12 @@ class Reason(NamedTuple):
     grade: that it leaves.
     words: a sentence or two.
   """
+
   grade: str
   words: str
 
 
-def judge(
-    answer: verdict.Answer, support: verdict.Support | None) -> Trust:
+def judge(answer: verdict.Answer, support: verdict.Support | None) -> Trust:
   """Returns how far to trust what a method says.
 
   Args:
@@ -68,12 +71,20 @@ def judge(
     support: how far the log holds what the policy does; None if unknown.
   """
   metrics = answer.metrics
-  found = [*_known(answer), *_support(metrics, support), *_weights(metrics),
-           *doubts(metrics, answer.interval)]
+  found = [
+    *_known(answer),
+    *_support(metrics, support),
+    *_weights(metrics),
+    *doubts(metrics, answer.interval),
+  ]
   worst = max((GRADES.index(each.grade) for each in found), default=0)
-  return Trust(GRADES[worst], tuple(
-      each.words for each in sorted(
-          found, key=lambda each: -GRADES.index(each.grade))))
+  return Trust(
+    GRADES[worst],
+    tuple(
+      each.words
+      for each in sorted(found, key=lambda each: -GRADES.index(each.grade))
+    ),
+  )
 
 
 def sentences(judged: Mapping[str, Trust]) -> list[str]:
@@ -89,14 +100,16 @@ def sentences(judged: Mapping[str, Trust]) -> list[str]:
 
 
 def _sentence(names: Sequence[str], found: Trust) -> str:
-  words = {TRUST: 'trust: nothing that was measured speaks against the '
-                  'interval.', CARE: 'with care.', DO_NOT: 'do not trust.'}
-  return ' '.join([
-      f'{", ".join(names)}: {words[found.grade]}', *found.reasons])
+  words = {
+    TRUST: 'trust: nothing that was measured speaks against the interval.',
+    CARE: 'with care.',
+    DO_NOT: 'do not trust.',
+  }
+  return ' '.join([f'{", ".join(names)}: {words[found.grade]}', *found.reasons])
 
 
 def doubts(
-    metrics: Mapping[str, float], interval: inference.Interval | None,
+  metrics: Mapping[str, float], interval: inference.Interval | None
 ) -> list[Reason]:
   """Returns what checks of a value say against it.
 
@@ -104,8 +117,14 @@ def doubts(
     metrics: of a method's runs.
     interval: of its estimate; None if there is none.
   """
-  return [*_far(metrics), *([] if interval is None else [
-      *_agreement(metrics, interval), *_past(metrics, interval)])]
+  return [
+    *_far(metrics),
+    *(
+      []
+      if interval is None
+      else [*_agreement(metrics, interval), *_past(metrics, interval)]
+    ),
+  ]
 
 
 def _known(answer: verdict.Answer) -> Iterator[Reason]:
@@ -113,27 +132,30 @@ def _known(answer: verdict.Answer) -> Iterator[Reason]:
   if answer.missing or answer.interval is None:
     yield Reason(DO_NOT, answer.missing or 'There is no interval.')
   elif not inference.checks(answer.metrics):
-    yield Reason(CARE, 'Unrelated estimators were not asked: evaluate this '
-                 'policy alone.')
+    yield Reason(
+      CARE, 'Unrelated estimators were not asked: evaluate this policy alone.'
+    )
 
 
 def _support(
-    metrics: Mapping[str, float], support: verdict.Support | None,
+  metrics: Mapping[str, float], support: verdict.Support | None
 ) -> Iterator[Reason]:
   grade = verdict.grade(metrics, support)
   if grade != 'good':
     yield Reason(
-        DO_NOT if grade == 'poor' else CARE,
-        f'Overlap of the log and the target policy is {grade}.')
+      DO_NOT if grade == 'poor' else CARE,
+      f'Overlap of the log and the target policy is {grade}.',
+    )
 
 
 def _far(metrics: Mapping[str, float]) -> Iterator[Reason]:
-  share = metrics.get('beyond_share', 0.)
+  share = metrics.get('beyond_share', 0.0)
   if share > _FAR[0]:
     yield Reason(
-        DO_NOT if share > _FAR[1] else CARE,
-        f'In some tenth of its discounted steps, {100. * share:.0f} % of what '
-        'the target policy comes to is far from every step of the log.')
+      DO_NOT if share > _FAR[1] else CARE,
+      f'In some tenth of its discounted steps, {100.0 * share:.0f} % of what '
+      'the target policy comes to is far from every step of the log.',
+    )
 
 
 def _weights(metrics: Mapping[str, float]) -> Iterator[Reason]:
@@ -146,51 +168,59 @@ def _weights(metrics: Mapping[str, float]) -> Iterator[Reason]:
 
 
 def _agreement(
-    metrics: Mapping[str, float], interval: inference.Interval,
+  metrics: Mapping[str, float], interval: inference.Interval
 ) -> Iterator[Reason]:
   """Do unrelated estimators say the same?"""
   known = inference.checks(metrics)
   estimate, scale = interval.estimate, _scale(metrics, interval)
-  chance = (interval.high - interval.low - sum(interval.reach)) / 2.
+  chance = (interval.high - interval.low - sum(interval.reach)) / 2.0
   gap = max(interval.reach)
   if gap <= max(chance, _NOTED * scale):
     missing = interval.correction
     if interval.contradicted and abs(missing) > _NOTED * scale:
       yield Reason(
-          CARE, f'The log says that {missing:.2g} is missing from the estimate '
-          f'{estimate:.4g}, whose standard error is '
-          f'{interval.data_error:.2g}. The interval reaches there; another '
-          'method may be nearer.')
+        CARE,
+        f'The log says that {missing:.2g} is missing from the estimate '
+        f'{estimate:.4g}, whose standard error is '
+        f'{interval.data_error:.2g}. The interval reaches there; another '
+        'method may be nearer.',
+      )
     return
   name, value = max(
-      (('correction', estimate + interval.correction), *known.items()),
-      key=lambda each: abs(each[1] - estimate))
+    (('correction', estimate + interval.correction), *known.items()),
+    key=lambda each: abs(each[1] - estimate),
+  )
   said = _CHECKS.get(name, 'the correction by the log')
   yield Reason(
-      DO_NOT if gap > max(_TIMES * chance, _GRAVE * scale) else CARE,
-      f'Estimators differ: {said} says {value:.4g}, {gap:.2g} from '
-      f'{estimate:.4g}, where chance explains {chance:.2g}. The interval '
-      'reaches there.'
-      + (' Errors depend on the number of the step: add it to the '
-         'observations (time_feature).' if name in ('step', 'horizon')
-         else ''))
+    DO_NOT if gap > max(_TIMES * chance, _GRAVE * scale) else CARE,
+    f'Estimators differ: {said} says {value:.4g}, {gap:.2g} from '
+    f'{estimate:.4g}, where chance explains {chance:.2g}. The interval '
+    'reaches there.'
+    + (
+      ' Errors depend on the number of the step: add it to the '
+      'observations (time_feature).'
+      if name in ('step', 'horizon')
+      else ''
+    ),
+  )
 
 
 def _past(
-    metrics: Mapping[str, float], interval: inference.Interval,
+  metrics: Mapping[str, float], interval: inference.Interval
 ) -> Iterator[Reason]:
   """Is the state all that matters?"""
-  share = metrics.get('lagged_value', 0.) / _scale(metrics, interval)
-  if share > _LASTING[0] and abs(metrics.get('lagged_z', 0.)) > _CERTAIN:
+  share = metrics.get('lagged_value', 0.0) / _scale(metrics, interval)
+  if share > _LASTING[0] and abs(metrics.get('lagged_z', 0.0)) > _CERTAIN:
     yield Reason(
-        DO_NOT if share > _LASTING[1] else CARE,
-        'Bellman errors go with those one step earlier (correlation '
-        f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
-        'whole state. Add what lasts, such as earlier observations.')
+      DO_NOT if share > _LASTING[1] else CARE,
+      'Bellman errors go with those one step earlier (correlation '
+      f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
+      'whole state. Add what lasts, such as earlier observations.',
+    )
 
 
-def _scale(
-    metrics: Mapping[str, float], interval: inference.Interval) -> float:
+def _scale(metrics: Mapping[str, float], interval: inference.Interval) -> float:
   """Returns what differences are compared with."""
-  return max(abs(interval.estimate), metrics.get('return_spread', 0.)) or (
-      math.inf)
+  return max(abs(interval.estimate), metrics.get('return_spread', 0.0)) or (
+    math.inf
+  )

@@ -32,6 +32,7 @@ class Answer(NamedTuple):
     missing: why it has no confidence interval; empty if it has one.
     interval: of the value; None if there is none.
   """
+
   metrics: Mapping[str, float]
   difference: inference.Interval | None = None
   missing: str = ''
@@ -45,6 +46,7 @@ class Support(NamedTuple):
     grade: good, thin or poor.
     warnings: sentences.
   """
+
   grade: str
   warnings: Sequence[str] = ()
 
@@ -55,8 +57,11 @@ def support(found: overlap.Overlap, labels: Sequence[str] = ()) -> Support:
 
 
 def collect(
-    answers: Mapping[str, Answer], *, support: Support | None, level: float,
-    notes: Sequence[str] = (),
+  answers: Mapping[str, Answer],
+  *,
+  support: Support | None,
+  level: float,
+  notes: Sequence[str] = (),
 ) -> list[str]:
   """Returns what a person should know of the answers on a log.
 
@@ -67,28 +72,46 @@ def collect(
     notes: on the columns of the log.
   """
   few = dict.fromkeys(
-      answer.missing for answer in answers.values() if answer.missing)
+    answer.missing for answer in answers.values() if answer.missing
+  )
   return [
-      *few, *filter(None, map(beyond, answers, answers.values())),
-      *filter(None, (
-          few_effective(name, answer.metrics)
-          for name, answer in answers.items() if not answer.missing)),
-      *filter(None, (
-          words(name, answer.metrics)
-          for words in (mean_weight, far)
-          for name, answer in answers.items())),
-      *_differences(answers, support, level), *_overlap(answers, support),
-      *filter(None, (
-          heavy(name, answer.metrics.get('heavy_share', 0.))
-          for name, answer in answers.items())),
-      *notes, *_first_stage(answers)]
+    *few,
+    *filter(None, map(beyond, answers, answers.values())),
+    *filter(
+      None,
+      (
+        few_effective(name, answer.metrics)
+        for name, answer in answers.items()
+        if not answer.missing
+      ),
+    ),
+    *filter(
+      None,
+      (
+        words(name, answer.metrics)
+        for words in (mean_weight, far)
+        for name, answer in answers.items()
+      ),
+    ),
+    *_differences(answers, support, level),
+    *_overlap(answers, support),
+    *filter(
+      None,
+      (
+        heavy(name, answer.metrics.get('heavy_share', 0.0))
+        for name, answer in answers.items()
+      ),
+    ),
+    *notes,
+    *_first_stage(answers),
+  ]
 
 
 def comparison(found: inference.Interval) -> str:
   """Returns which policy is better, by their paired difference."""
-  if found.low > 0.:
+  if found.low > 0.0:
     return 'The target policy does better than the behaviour policy.'
-  if found.high < 0.:
+  if found.high < 0.0:
     return 'The target policy does worse than the behaviour policy.'
   return 'The log does not tell which of the two policies is better.'
 
@@ -108,10 +131,11 @@ def beyond(name: str, answer: Answer) -> str:
   if low - slack <= metrics['estimate'] <= high + slack:
     return ''
   return (
-      f'The estimate of {name}, {metrics["estimate"]:.4g}, lies beyond the '
-      f'return of every episode of the log ({low:.4g} to {high:.4g}): it is '
-      'extrapolation, and its interval does not show how wrong it may be. '
-      'Compare methods of another family, such as kiv and fqe.')
+    f'The estimate of {name}, {metrics["estimate"]:.4g}, lies beyond the '
+    f'return of every episode of the log ({low:.4g} to {high:.4g}): it is '
+    'extrapolation, and its interval does not show how wrong it may be. '
+    'Compare methods of another family, such as kiv and fqe.'
+  )
 
 
 def heavy(name: str, share: float) -> str:
@@ -124,9 +148,10 @@ def heavy(name: str, share: float) -> str:
   if not share > inference.HEAVY:
     return ''
   return (
-      f'{100. * share:.0f} % of the estimate of {name} rests on its largest '
-      '0.1 % of rows with a reward (by weight times reward): see if these are '
-      'right.')
+    f'{100.0 * share:.0f} % of the estimate of {name} rests on its largest '
+    '0.1 % of rows with a reward (by weight times reward): see if these are '
+    'right.'
+  )
 
 
 def few_effective(name: str, metrics: Mapping[str, float]) -> str:
@@ -140,9 +165,10 @@ def few_effective(name: str, metrics: Mapping[str, float]) -> str:
   if effective >= inference.FEW_EFFECTIVE:
     return ''
   return (
-      f'{name} rests on the equivalent of {effective:.2g} episodes (effective '
-      'sample size of their weights): its interval is not to be trusted. '
-      'Compare lstd, kiv or fqe, which weigh no episodes.')
+    f'{name} rests on the equivalent of {effective:.2g} episodes (effective '
+    'sample size of their weights): its interval is not to be trusted. '
+    'Compare lstd, kiv or fqe, which weigh no episodes.'
+  )
 
 
 def far(name: str, metrics: Mapping[str, float]) -> str:
@@ -153,15 +179,16 @@ def far(name: str, metrics: Mapping[str, float]) -> str:
     metrics: with the share of visits that have no near step of the log, in the
       tenth of the discounted steps where it is largest, if it rolls out.
   """
-  share = metrics.get('beyond_share', 0.)
+  share = metrics.get('beyond_share', 0.0)
   if share <= _FAR:
     return ''
   return (
-      f'{100. * share:.0f} % of the states and actions that the target policy '
-      'comes to in some tenth of its discounted steps are far from every step '
-      f'of the log (rollouts of {name}): there all methods extrapolate, and '
-      'their intervals do not show it. Log more of what the target policy '
-      'does.')
+    f'{100.0 * share:.0f} % of the states and actions that the target policy '
+    'comes to in some tenth of its discounted steps are far from every step '
+    f'of the log (rollouts of {name}): there all methods extrapolate, and '
+    'their intervals do not show it. Log more of what the target policy '
+    'does.'
+  )
 
 
 def mean_weight(name: str, metrics: Mapping[str, float]) -> str:
@@ -171,80 +198,107 @@ def mean_weight(name: str, metrics: Mapping[str, float]) -> str:
     name: of the method.
     metrics: with the mean weight, if it weighs episodes.
   """
-  mean = metrics.get('mean_weight', 1.)
+  mean = metrics.get('mean_weight', 1.0)
   low, high = _MEAN_WEIGHTS
   if low <= mean <= high:
     return ''
   return (
-      f'The weights of episodes in {name} average {mean:.2g} instead of 1: '
-      'episodes that the target policy would often have are missing from the '
-      'log, or the probabilities are wrong. No interval shows that.')
+    f'The weights of episodes in {name} average {mean:.2g} instead of 1: '
+    'episodes that the target policy would often have are missing from the '
+    'log, or the probabilities are wrong. No interval shows that.'
+  )
 
 
 def share_words(metrics: Mapping[str, float]) -> list[str]:
   """Returns the effective sample size of a method, if its metrics have it."""
   if not {'effective_share', 'overlap_features'} <= set(metrics):
     return []
-  return [overlap.share_words(
-      metrics['effective_share'], features=metrics['overlap_features'],
+  return [
+    overlap.share_words(
+      metrics['effective_share'],
+      features=metrics['overlap_features'],
       bandwidth_scale=metrics['overlap_bandwidth_scale'],
       reduced=bool(metrics['overlap_reduced']),
       cells=metrics.get('overlap_cells', 0),
-      together=bool(metrics.get('overlap_joint', 0.)),
-      one_step=bool(metrics.get('overlap_one_step', 0.)))]
+      together=bool(metrics.get('overlap_joint', 0.0)),
+      one_step=bool(metrics.get('overlap_one_step', 0.0)),
+    )
+  ]
 
 
 def grade(metrics: Mapping[str, float], support: Support | None) -> str:
   """Returns the grade of the overlap, with a method's features."""
   share = metrics.get('effective_share')
   return overlap.worst(
-      support.grade if support else 'good',
-      'good' if share is None else overlap.share_grade(share))
+    support.grade if support else 'good',
+    'good' if share is None else overlap.share_grade(share),
+  )
 
 
 def _differences(
-    answers: Mapping[str, Answer], support: Support | None, level: float,
+  answers: Mapping[str, Answer], support: Support | None, level: float
 ) -> list[str]:
   """Returns the value of each method less the average return of the log."""
   if support is None:
     return []
   return [
-      f'Paired difference to the behaviour policy by {name}: '
-      f'{found.estimate:+.3g} ({100 * level:g} % confidence interval '
-      f'{found.low:+.3g} to {found.high:+.3g}, from the same resampled '
-      'episodes).'
-      + (f' {comparison(found)}' if grade(answer.metrics, support) != 'poor'
-         else '')
-      for name, answer in answers.items() if (found := answer.difference)]
+    f'Paired difference to the behaviour policy by {name}: '
+    f'{found.estimate:+.3g} ({100 * level:g} % confidence interval '
+    f'{found.low:+.3g} to {found.high:+.3g}, from the same resampled '
+    'episodes).'
+    + (
+      f' {comparison(found)}'
+      if grade(answer.metrics, support) != 'poor'
+      else ''
+    )
+    for name, answer in answers.items()
+    if (found := answer.difference)
+  ]
 
 
 def _overlap(
-    answers: Mapping[str, Answer], support: Support | None) -> list[str]:
+  answers: Mapping[str, Answer], support: Support | None
+) -> list[str]:
   """Returns the verdict on the overlap, for each kind of features."""
   if support is None:
     return []
   verdicts: dict[str, list[str]] = {}
   for name, answer in answers.items():
-    verdicts.setdefault(' '.join([
-        overlap.verdict(grade(answer.metrics, support)),
-        *share_words(answer.metrics)]), []).append(name)
+    verdicts.setdefault(
+      ' '.join(
+        [
+          overlap.verdict(grade(answer.metrics, support)),
+          *share_words(answer.metrics),
+        ]
+      ),
+      [],
+    ).append(name)
   return [
-      *(words if len(verdicts) == 1 else f'{", ".join(names)}: {words}'
-        for words, names in verdicts.items()),
-      *support.warnings]
+    *(
+      words if len(verdicts) == 1 else f'{", ".join(names)}: {words}'
+      for words, names in verdicts.items()
+    ),
+    *support.warnings,
+  ]
 
 
 def _first_stage(answers: Mapping[str, Answer]) -> list[str]:
   """Returns what is weak in the first stage."""
   metrics = {
-      name: {'first_stage_f': math.nan, **answer.metrics}
-      for name, answer in answers.items()
-      if 'first_stage_r2' in answer.metrics}
+    name: {'first_stage_f': math.nan, **answer.metrics}
+    for name, answer in answers.items()
+    if 'first_stage_r2' in answer.metrics
+  }
   words = [messages.weak_values(metrics)]
   # It belongs to the log and the policy, so any method says the same.
-  lost = max((each.get('first_stage_lost_share', math.nan)
-              for each in metrics.values()), default=math.nan)
+  lost = max(
+    (each.get('first_stage_lost_share', math.nan) for each in metrics.values()),
+    default=math.nan,
+  )
   if lost > messages.ILL_POSED_SHARE:
-    words.append(messages.ill_posed(
-        lost, instruments='states and actions', outcome='the reward'))
+    words.append(
+      messages.ill_posed(
+        lost, instruments='states and actions', outcome='the reward'
+      )
+    )
   return [each for each in words if each]

@@ -20,17 +20,17 @@ Configs = Mapping[str, base.MethodConfig | Mapping[str, Any]]
 
 
 def evaluate(
-    log: episodes.Episodes,
-    policy: AnyPolicy,
-    *,
-    methods: str | Sequence[str] = ('lstd', 'fqe'),
-    seeds: int = 3,
-    configs: Configs | None = None,
-    truth: float | None = None,
-    initial_observations: Any = None,
-    trust_policy: bool = False,
-    all_columns: bool = False,
-    verbose: bool = False,
+  log: episodes.Episodes,
+  policy: AnyPolicy,
+  *,
+  methods: str | Sequence[str] = ('lstd', 'fqe'),
+  seeds: int = 3,
+  configs: Configs | None = None,
+  truth: float | None = None,
+  initial_observations: Any = None,
+  trust_policy: bool = False,
+  all_columns: bool = False,
+  verbose: bool = False,
 ) -> result.Result:
   """Estimates the value of a policy from a log, with confidence intervals.
 
@@ -73,17 +73,28 @@ def evaluate(
     log = log.starting_from(initial_observations)
   target = task_lib.find_policy(policy, log, trusted=trust_policy)
   task = task_lib.EvaluationTask(
-      log, target.policy, dropped=() if all_columns else None)
+    log, target.policy, dropped=() if all_columns else None
+  )
   with progress_bar(verbose, 'Evaluating', len(chosen) * seeds) as update:
-    found = run(task, target.description, target.digest, chosen, seeds=seeds,
-                update=update)
+    found = run(
+      task,
+      target.description,
+      target.digest,
+      chosen,
+      seeds=seeds,
+      update=update,
+    )
   return dataclasses.replace(found, truth=truth)
 
 
 def run(
-    task: task_lib.EvaluationTask, name: str, digest: str,
-    chosen: Mapping[str, base.MethodConfig], *, seeds: int,
-    update: estimates.Progress,
+  task: task_lib.EvaluationTask,
+  name: str,
+  digest: str,
+  chosen: Mapping[str, base.MethodConfig],
+  *,
+  seeds: int,
+  update: estimates.Progress,
 ) -> result.Result:
   """Runs estimators on a task.
 
@@ -99,16 +110,26 @@ def run(
   found = {}
   for place, (method, config) in enumerate(chosen.items()):
     found[method] = estimates.estimate(
-        evaluator, method, config, seeds=seeds,
-        progress=lambda done, note, place=place: update(  # type: ignore[misc]
-            place * seeds + done, note))
+      evaluator,
+      method,
+      config,
+      seeds=seeds,
+      progress=lambda done, note, place=place: update(  # type: ignore[misc]
+        place * seeds + done, note
+      ),
+    )
   return result.Result(
-      task=task, policy=name, digest=digest, configs=dict(chosen),
-      estimates=found, log_average=estimates.log_average(evaluator))
+    task=task,
+    policy=name,
+    digest=digest,
+    configs=dict(chosen),
+    estimates=found,
+    log_average=estimates.log_average(evaluator),
+  )
 
 
 def configs_of(
-    methods: str | Sequence[str], changes: Configs,
+  methods: str | Sequence[str], changes: Configs
 ) -> dict[str, base.MethodConfig]:
   """Returns the config of each method.
 
@@ -117,13 +138,13 @@ def configs_of(
   """
   names = [methods] if isinstance(methods, str) else list(methods)
   if not names:
-    raise ValueError(
-        f'Name at least one method of {", ".join(agents.NAMES)}.')
+    raise ValueError(f'Name at least one method of {", ".join(agents.NAMES)}.')
   unknown = sorted(set(changes) - set(names))
   if unknown:
     raise ValueError(
-        f'configs has {", ".join(unknown)}, which is not among the methods '
-        f'{", ".join(names)}.')
+      f'configs has {", ".join(unknown)}, which is not among the methods '
+      f'{", ".join(names)}.'
+    )
   made = {}
   for name in names:
     default = registry.find(name, agents.ENTRIES).configs['default']
@@ -131,17 +152,19 @@ def configs_of(
     if isinstance(change, base.MethodConfig):
       if type(change) is not type(default):
         raise ValueError(
-            f'The config of {name} should be a {type(default).__module__}.'
-            f'{type(default).__name__}, got {type(change).__module__}.'
-            f'{type(change).__name__}.')
+          f'The config of {name} should be a {type(default).__module__}.'
+          f'{type(default).__name__}, got {type(change).__module__}.'
+          f'{type(change).__name__}.'
+        )
       made[name] = change
       continue
     fields = [field.name for field in dataclasses.fields(default)]
     wrong = sorted(set(change) - set(fields))
     if wrong:
       raise ValueError(
-          f'{name} has no hyper-parameter {wrong[0]!r}. It has '
-          f'{", ".join(fields)}.')
+        f'{name} has no hyper-parameter {wrong[0]!r}. It has '
+        f'{", ".join(fields)}.'
+      )
     made[name] = dataclasses.replace(default, **change)
   return made
 
@@ -155,23 +178,29 @@ def check_seeds(seeds: int) -> None:
 def check_truth(name: str, value: float | None) -> None:
   """Refuses a known value that is no number."""
   if value is not None and not (
-      isinstance(value, int | float | np.number)
-      and not isinstance(value, bool) and np.isfinite(value)):
+    isinstance(value, int | float | np.number)
+    and not isinstance(value, bool)
+    and np.isfinite(value)
+  ):
     raise ValueError(f'{name} must be a finite number, got {value!r}.')
 
 
 @contextlib.contextmanager
 def progress_bar(
-    shown: bool, title: str, total: int) -> Iterator[estimates.Progress]:
+  shown: bool, title: str, total: int
+) -> Iterator[estimates.Progress]:
   """Yields a function that moves a progress bar, or does nothing."""
   if not shown:
     yield lambda done, note: None
     return
   from rich import progress as rich_progress
+
   with rich_progress.Progress(
-      rich_progress.TextColumn(title), rich_progress.BarColumn(),
-      rich_progress.TextColumn('{task.description}'),
-      rich_progress.TimeRemainingColumn()) as bar:
+    rich_progress.TextColumn(title),
+    rich_progress.BarColumn(),
+    rich_progress.TextColumn('{task.description}'),
+    rich_progress.TimeRemainingColumn(),
+  ) as bar:
     place = bar.add_task('', total=total)
 
     def update(done: float, note: str) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 class ConfidenceInterval(NamedTuple):
   """The ends of a confidence interval; nan where the log is too small."""
+
   low: float
   high: float
 
@@ -39,6 +40,7 @@ class Difference:
     value: the difference.
     draws: what its intervals are made of; None if there is none.
   """
+
   value: float
   draws: inference.Draws | None
 
@@ -60,6 +62,7 @@ class Result:
     log_average: the naive estimate, the average return of the log.
     truth: the policy's value, if the user knows it; nothing is fitted to it.
   """
+
   task: task_lib.EvaluationTask
   policy: str
   digest: str
@@ -79,7 +82,7 @@ class Result:
     return self.estimates[self.method].value
 
   def interval(
-      self, level: float = 0.95, *, method: str | None = None,
+    self, level: float = 0.95, *, method: str | None = None
   ) -> ConfidenceInterval:
     """Returns the confidence interval of the value.
 
@@ -105,10 +108,10 @@ class Result:
     ours, theirs = self.task.log, other.task.log
     if (ours.digest, ours.discount) != (theirs.digest, theirs.discount):
       raise ValueError(
-          'A paired difference needs two policies on one log at one discount, '
-          'but these logs differ in their content or discount.')
-    return _difference(
-        self._of(method), other.estimates[method or self.method])
+        'A paired difference needs two policies on one log at one discount, '
+        'but these logs differ in their content or discount.'
+      )
+    return _difference(self._of(method), other.estimates[method or self.method])
 
   def trust(self, *, method: str | None = None) -> trust_lib.Trust:
     """Returns how far to trust an estimate: a word, and reasons against it.
@@ -117,7 +120,8 @@ class Result:
       method: another than the first.
     """
     return trust_lib.judge(
-        self._answer(self._of(method)), verdict.support(self.overlap))
+      self._answer(self._of(method)), verdict.support(self.overlap)
+    )
 
   @property
   def overlap(self) -> overlap.Overlap:
@@ -128,19 +132,33 @@ class Result:
   def warnings(self) -> list[str]:
     """What to beware of, in sentences; the paired differences among them."""
     failed = [
-        f'{name} seed {run.seed}: {result_rows.outcome(run)}: '
-        f'{run.failure.rstrip(".")}; excluded from averages.'
-        for name, each in self.estimates.items()
-        for run in each.runs if run.failure]
-    judged = trust_lib.sentences({
+      f'{name} seed {run.seed}: {result_rows.outcome(run)}: '
+      f'{run.failure.rstrip(".")}; excluded from averages.'
+      for name, each in self.estimates.items()
+      for run in each.runs
+      if run.failure
+    ]
+    judged = trust_lib.sentences(
+      {
         name: self.trust(method=name)
-        for name, each in self.estimates.items() if each.sound})
-    return failed + judged + verdict.collect(
-        {name: self._answer(each)
-         for name, each in self.estimates.items() if each.sound},
+        for name, each in self.estimates.items()
+        if each.sound
+      }
+    )
+    return (
+      failed
+      + judged
+      + verdict.collect(
+        {
+          name: self._answer(each)
+          for name, each in self.estimates.items()
+          if each.sound
+        },
         support=verdict.support(self.overlap, self.task.log.action_labels),
         level=0.95,
-        notes=[note.sentence for note in self.task.notes])
+        notes=[note.sentence for note in self.task.notes],
+      )
+    )
 
   def to_frame(self, level: float = 0.95) -> 'pd.DataFrame':
     """Returns a line for each method, the average of the log first.
@@ -149,44 +167,60 @@ class Result:
       level: of the intervals.
     """
     import pandas as pd
+
     lines = []
-    for name, each in (('log_average', self.log_average),
-                       *self.estimates.items()):
+    for name, each in (
+      ('log_average', self.log_average),
+      *self.estimates.items(),
+    ):
       own = _ends(each.draws, level)
       paired = Difference(math.nan, None)
       if each is not self.log_average:
         paired = _difference(each, self.log_average)
-      lines.append({
-          'method': name, 'seeds': len(each.runs),
+      lines.append(
+        {
+          'method': name,
+          'seeds': len(each.runs),
           'diverged': len(each.runs) - len(each.sound),
-          'estimate': each.value, 'low': own.low, 'high': own.high,
+          'estimate': each.value,
+          'low': own.low,
+          'high': own.high,
           'difference': paired.value,
           'difference_low': paired.interval(level).low,
           'difference_high': paired.interval(level).high,
-          'trust': '' if each is self.log_average
+          'trust': ''
+          if each is self.log_average
           else self.trust(method=name).grade,
           'effective_share': each.metrics.get('effective_share', math.nan),
           'cpu_seconds': sum(run.cpu_seconds for run in each.runs),
-          **({} if self.truth is None else {
-              'truth': self.truth, 'error': abs(each.value - self.truth)})})
+          **(
+            {}
+            if self.truth is None
+            else {'truth': self.truth, 'error': abs(each.value - self.truth)}
+          ),
+        }
+      )
     return pd.DataFrame(lines).set_index('method')
 
   def rows(self) -> list[rows_lib.Row]:
     """Returns the result rows that the command line would write."""
     problem = result_rows.user_log(
-        self.task, target=self.digest, policy=self.policy)
+      self.task, target=self.digest, policy=self.policy
+    )
     made = [
-        result_rows.of_run(
-            problem, result_rows.LOG, result_rows.LOG_CONFIG, run)
-        for run in self.log_average.runs]
+      result_rows.of_run(problem, result_rows.LOG, result_rows.LOG_CONFIG, run)
+      for run in self.log_average.runs
+    ]
     for name, each in self.estimates.items():
       config = configs_lib.encode(self.configs[name])
       custom = self.configs[name] != agents.ENTRIES[name].configs['default']
       made += [
-          result_rows.of_run(problem, name, config, run, custom=custom)
-          for run in each.runs]
+        result_rows.of_run(problem, name, config, run, custom=custom)
+        for run in each.runs
+      ]
     return result_rows.told(
-        made, {}, {} if self.truth is None else {self.digest: self.truth})
+      made, {}, {} if self.truth is None else {self.digest: self.truth}
+    )
 
   def plot(self, axes: 'mpl_axes.Axes | None' = None) -> 'mpl_axes.Axes':
     """Draws estimates with intervals beside the log's average return.
@@ -197,10 +231,12 @@ class Result:
     from matplotlib import pyplot
 
     from dfiv_ope.launch.reporting import chart_figure, forest
+
     if axes is None:
       _, axes = pyplot.subplots(
-          figsize=(6., 1.2 + 0.45 * (len(self.estimates) + 1)),
-          layout='constrained')
+        figsize=(6.0, 1.2 + 0.45 * (len(self.estimates) + 1)),
+        layout='constrained',
+      )
     chart_figure.draw(forest.chart('result', self._shown), axes)
     return axes
 
@@ -211,52 +247,63 @@ class Result:
       directory: new, empty, or an older report, which is replaced.
     """
     from dfiv_ope.launch.reporting import publish
+
     return publish.publish(
-        self.rows(), 'dfiv_ope.evaluate', pathlib.Path(directory).expanduser())
+      self.rows(), 'dfiv_ope.evaluate', pathlib.Path(directory).expanduser()
+    )
 
   def __repr__(self) -> str:
     low, high = self.interval()
     ends = '' if math.isnan(low) else f' [{low:.4g}, {high:.4g}]'
-    return (f'<Result {self.policy} on {self.task.log.name}: '
-            f'{self.value:.4g}{ends} by {self.method}, '
-            f'{self.trust().grade}, log average '
-            f'{self.log_average.value:.4g}>')
+    return (
+      f'<Result {self.policy} on {self.task.log.name}: '
+      f'{self.value:.4g}{ends} by {self.method}, '
+      f'{self.trust().grade}, log average '
+      f'{self.log_average.value:.4g}>'
+    )
 
   def _repr_html_(self) -> str:
     """Returns the table, the figure and the warnings, for a notebook."""
     from dfiv_ope.launch.reporting import chart_figure, forest
+
     table = self.to_frame().drop(columns=['cpu_seconds']).rename_axis(None)
     drawn = chart_figure.inline(forest.chart('result', self._shown))
     said = ''.join(f'<li>{html.escape(each)}</li>' for each in self.warnings)
     return (
-        f'<h4>Value of {html.escape(self.policy)}</h4>'
-        + table.to_html(float_format='{:.4g}'.format, na_rep='')
-        + f'<div style="max-width: 40rem">{drawn}</div>'
-        + f'<ul>{said}</ul>')
+      f'<h4>Value of {html.escape(self.policy)}</h4>'
+      + table.to_html(float_format='{:.4g}'.format, na_rep='')
+      + f'<div style="max-width: 40rem">{drawn}</div>'
+      + f'<ul>{said}</ul>'
+    )
 
   @property
   def _shown(self) -> 'log_results.LogResults':
     """What reports show of the estimates."""
     from dfiv_ope.launch.reporting import frames, log_results
+
     rows = self.rows()
     (found,) = log_results.collect(frames.log(rows), rows)
     return found
 
   def _answer(self, found: estimates_lib.Estimate) -> verdict.Answer:
     return verdict.Answer(
-        found.metrics, found.difference(self.log_average), found.missing,
-        found.interval())
+      found.metrics,
+      found.difference(self.log_average),
+      found.missing,
+      found.interval(),
+    )
 
   def _of(self, method: str | None) -> estimates_lib.Estimate:
     if method is not None and method not in self.estimates:
       raise ValueError(
-          f'There is no estimate by {method!r}. There are '
-          f'{", ".join(self.estimates)}.')
+        f'There is no estimate by {method!r}. There are '
+        f'{", ".join(self.estimates)}.'
+      )
     return self.estimates[method or self.method]
 
 
 def _ends(draws: inference.Draws | None, level: float) -> ConfidenceInterval:
-  if not 0. < level < 1.:
+  if not 0.0 < level < 1.0:
     raise ValueError(f'An interval needs a level in (0, 1), got {level:g}.')
   if draws is None:
     return ConfidenceInterval(math.nan, math.nan)
@@ -265,10 +312,12 @@ def _ends(draws: inference.Draws | None, level: float) -> ConfidenceInterval:
 
 
 def _difference(
-    first: estimates_lib.Estimate, second: estimates_lib.Estimate,
+  first: estimates_lib.Estimate, second: estimates_lib.Estimate
 ) -> Difference:
   known = first.draws is not None and second.draws is not None
   return Difference(
-      first.value - second.value,
-      first.draws.less(second.draws)  # type: ignore[union-attr, arg-type]
-      if known else None)
+    first.value - second.value,
+    first.draws.less(second.draws)  # type: ignore[union-attr, arg-type]
+    if known
+    else None,
+  )

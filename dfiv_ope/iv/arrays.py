@@ -16,8 +16,7 @@ Progress = Callable[[int, int, Mapping[str, Any]], None]
 # Two halves of the rows, and two rows a half to have any spread.
 _LEAST_ROWS = 4
 
-_WRAPPED = (
-    'use regressors.IVRegressor(estimator), whose fit is fit(X, y, Z=Z)')
+_WRAPPED = 'use regressors.IVRegressor(estimator), whose fit is fit(X, y, Z=Z)'
 
 
 class Block(NamedTuple):
@@ -27,6 +26,7 @@ class Block(NamedTuple):
     matrix: float64, [n, columns].
     picture: whether the columns are pixels: they share one scale.
   """
+
   matrix: types.FloatArray
   picture: bool
 
@@ -36,8 +36,9 @@ class Block(NamedTuple):
     if not self.picture:
       return scaling.fit_standardiser(self.matrix)
     pixels = scaling.fit_standardiser(self.matrix.reshape(-1, 1))
-    return scaling.Standardiser(*(
-        np.repeat(each, self.matrix.shape[1]) for each in pixels))
+    return scaling.Standardiser(
+      *(np.repeat(each, self.matrix.shape[1]) for each in pixels)
+    )
 
 
 def blocks(name: str, values: Any) -> list[Block]:
@@ -51,32 +52,38 @@ def blocks(name: str, values: Any) -> list[Block]:
   Raises:
     ValueError: they are not finite numbers of such a shape.
   """
-  if isinstance(values, tuple) and values and all(
-      isinstance(each, np.ndarray) and each.ndim for each in values):
+  if (
+    isinstance(values, tuple)
+    and values
+    and all(isinstance(each, np.ndarray) and each.ndim for each in values)
+  ):
     parts = [blocks(name, each)[0] for each in values]
     rows = [len(part.matrix) for part in parts]
     if len(set(rows)) > 1:
       raise ValueError(
-          f'The blocks of {name} must have the same number of rows, got '
-          f'{rows}.')
+        f'The blocks of {name} must have the same number of rows, got {rows}.'
+      )
     return parts
   try:
     matrix = np.asarray(values, dtype=np.float64)
   except (TypeError, ValueError) as error:
     raise ValueError(
-        f'{name} must be numbers; some are not ({error}). Encode categories '
-        'as numbers first.') from error
+      f'{name} must be numbers; some are not ({error}). Encode categories '
+      'as numbers first.'
+    ) from error
   picture = matrix.ndim > 2
   if not matrix.size:
     raise ValueError(f'{name} is empty, shape {matrix.shape}.')
-  matrix = matrix.reshape(len(matrix) if matrix.ndim > 1 else -1,
-                          -1 if matrix.ndim > 1 else 1)
+  matrix = matrix.reshape(
+    len(matrix) if matrix.ndim > 1 else -1, -1 if matrix.ndim > 1 else 1
+  )
   broken = ~np.isfinite(matrix)
   if broken.any():
     row = int(np.argmax(broken.any(axis=1)))
     raise ValueError(
-        f'{name} has {int(broken.sum())} values that are NaN or infinite, the '
-        f'first in row {row}. Drop or impute these rows.')
+      f'{name} has {int(broken.sum())} values that are NaN or infinite, the '
+      f'first in row {row}. Drop or impute these rows.'
+    )
   return [Block(matrix, picture)]
 
 
@@ -94,8 +101,11 @@ def scales(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
       made.append(None)
       continue
     parts = [block.scale for block in blocks(name, values)]
-    made.append(scaling.Standardiser(*(
-        np.concatenate(each) for each in zip(*parts, strict=True))))
+    made.append(
+      scaling.Standardiser(
+        *(np.concatenate(each) for each in zip(*parts, strict=True))
+      )
+    )
   return types.IVBatch(*made)
 
 
@@ -115,24 +125,32 @@ def refuse_swapped(estimator: str, Y: Any, T: Any, Z: Any) -> None:
   """
   if Z is None:
     raise TypeError(
-        f'{estimator}.fit(Y, T, Z=Z, X=X) takes outcome, treatment and '
-        'instruments Z, got no Z. In a pipeline or a search of scikit-learn, '
-        f'{_WRAPPED}.')
+      f'{estimator}.fit(Y, T, Z=Z, X=X) takes outcome, treatment and '
+      'instruments Z, got no Z. In a pipeline or a search of scikit-learn, '
+      f'{_WRAPPED}.'
+    )
   # A tuple holds blocks of any shape.
-  if not isinstance(T, tuple) and not isinstance(Y, tuple) and (
-      np.ndim(T) == 1 and np.ndim(Y) == 2 and np.shape(Y)[1] == 1):
+  if (
+    not isinstance(T, tuple)
+    and not isinstance(Y, tuple)
+    and (np.ndim(T) == 1 and np.ndim(Y) == 2 and np.shape(Y)[1] == 1)
+  ):
     raise ValueError(
-        f'{estimator}.fit(Y, T, Z=Z) takes the outcome first, got a matrix '
-        f'{np.shape(Y)} and then a vector {np.shape(T)}, the shapes of '
-        f"scikit-learn's fit(X, y). In its wrappers, {_WRAPPED}; otherwise "
-        'pass Y as a vector or T as a matrix of one column.')
+      f'{estimator}.fit(Y, T, Z=Z) takes the outcome first, got a matrix '
+      f'{np.shape(Y)} and then a vector {np.shape(T)}, the shapes of '
+      f"scikit-learn's fit(X, y). In its wrappers, {_WRAPPED}; otherwise "
+      'pass Y as a vector or T as a matrix of one column.'
+    )
 
 
 def has_pictures(*members: Any) -> bool:
   """Returns whether some of the columns are pixels."""
   return any(
-      block.picture for each in members if each is not None
-      for block in blocks('columns', each))
+    block.picture
+    for each in members
+    if each is not None
+    for block in blocks('columns', each)
+  )
 
 
 def batch(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
@@ -142,44 +160,56 @@ def batch(Y: Any, T: Any, Z: Any, X: Any) -> types.IVBatch:
     ValueError: the data cannot be used; the message says why.
   """
   columns = {
-      'Y': column_matrix('Y', Y), 'T': column_matrix('T', T),
-      'Z': column_matrix('Z', Z)}
+    'Y': column_matrix('Y', Y),
+    'T': column_matrix('T', T),
+    'Z': column_matrix('Z', Z),
+  }
   if X is not None:
     columns['X'] = column_matrix('X', X)
   rows = {name: len(values) for name, values in columns.items()}
   if len(set(rows.values())) > 1:
     raise ValueError(
-        'Y, T, Z and X must have the same number of rows, got '
-        f'{", ".join(f"{name}: {count}" for name, count in rows.items())}.')
+      'Y, T, Z and X must have the same number of rows, got '
+      f'{", ".join(f"{name}: {count}" for name, count in rows.items())}.'
+    )
   if columns['Y'].shape[1] != 1:
     raise ValueError(
-        f'Y must be one column, got shape {columns["Y"].shape}. Fit one '
-        'estimator for each outcome; if Y holds regressors, as in '
-        f"scikit-learn's fit(X, y), {_WRAPPED}.")
+      f'Y must be one column, got shape {columns["Y"].shape}. Fit one '
+      'estimator for each outcome; if Y holds regressors, as in '
+      f"scikit-learn's fit(X, y), {_WRAPPED}."
+    )
   if rows['Y'] < _LEAST_ROWS:
     raise ValueError(
-        f'A fit needs at least {_LEAST_ROWS} rows, two for each stage, got '
-        f'{rows["Y"]}.')
-  if np.all(np.ptp(columns['Z'], axis=0) == 0.):
+      f'A fit needs at least {_LEAST_ROWS} rows, two for each stage, got '
+      f'{rows["Y"]}.'
+    )
+  if np.all(np.ptp(columns['Z'], axis=0) == 0.0):
     raise ValueError(
-        'Z is constant, so it cannot move the treatment. Pass an instrument '
-        'that varies.')
+      'Z is constant, so it cannot move the treatment. Pass an instrument '
+      'that varies.'
+    )
   # A pixel of a picture may be black in all of them.
-  if any(np.any(np.ptp(block.matrix, axis=None if block.picture else 0) == 0.)
-         for block in blocks('T', T)):
+  if any(
+    np.any(np.ptp(block.matrix, axis=None if block.picture else 0) == 0.0)
+    for block in blocks('T', T)
+  ):
     raise ValueError(
-        'A column of T is constant, so it has no effect to estimate. Leave it '
-        'out or pass it in X.')
+      'A column of T is constant, so it has no effect to estimate. Leave it '
+      'out or pass it in X.'
+    )
   return types.IVBatch(
-      treatment=columns['T'], instrument=columns['Z'], outcome=columns['Y'],
-      covariate=columns.get('X'))
+    treatment=columns['T'],
+    instrument=columns['Z'],
+    outcome=columns['Y'],
+    covariate=columns.get('X'),
+  )
 
 
 def points(
-    T: Any,
-    X: Any,
-    treatment: scaling.Standardiser,
-    covariate: scaling.Standardiser | None,
+  T: Any,
+  X: Any,
+  treatment: scaling.Standardiser,
+  covariate: scaling.Standardiser | None,
 ) -> tuple[types.FloatArray, types.FloatArray | None]:
   """Returns points of prediction; one row of T or X stands for all rows.
 
@@ -194,8 +224,10 @@ def points(
   """
   if (X is None) != (covariate is None):
     raise ValueError(
-        'The fit had no X, so predictions take none.' if covariate is None
-        else 'The fit had covariates X, so predictions need them too.')
+      'The fit had no X, so predictions take none.'
+      if covariate is None
+      else 'The fit had covariates X, so predictions need them too.'
+    )
   left = _like('T', T, treatment)
   if covariate is None:
     return left, None
@@ -203,16 +235,18 @@ def points(
   rows = max(len(left), len(right))
   if not {len(left), len(right)} <= {1, rows}:
     raise ValueError(
-        f'T has {len(left)} rows and X {len(right)}; pass as many of both, or '
-        'one row of either.')
+      f'T has {len(left)} rows and X {len(right)}; pass as many of both, or '
+      'one row of either.'
+    )
   return tuple(  # type: ignore[return-value]
-      np.broadcast_to(each, (rows, each.shape[1])) for each in (left, right))
+    np.broadcast_to(each, (rows, each.shape[1])) for each in (left, right)
+  )
 
 
 def held(
-    covariate: types.FloatArray | None,
-    given: Mapping[int | str, float],
-    names: frames.Names | None = None,
+  covariate: types.FloatArray | None,
+  given: Mapping[int | str, float],
+  names: frames.Names | None = None,
 ) -> types.FloatArray | None:
   """Returns the covariates with some columns held at given values.
 
@@ -227,14 +261,16 @@ def held(
     if isinstance(column, str):
       if names is None or column not in names:
         raise ValueError(
-            f'There is no column {column!r} of X; the fit had '
-            f'{", ".join(names) if names else "no names"}.')
+          f'There is no column {column!r} of X; the fit had '
+          f'{", ".join(names) if names else "no names"}.'
+        )
       column = names.index(column)
     held_at[column] = value
     if not 0 <= column < columns:
       raise ValueError(
-          f'There is no column {column} of X; the fit had {columns}, counted '
-          'from 0.')
+        f'There is no column {column} of X; the fit had {columns}, counted '
+        'from 0.'
+      )
   if covariate is None:
     return None
   covariate = covariate.copy()
@@ -247,24 +283,28 @@ def held(
 def progress_bar(title: str) -> Iterator[Progress]:
   """Yields a progress callback that draws a bar."""
   from rich import progress as rich_progress
+
   with rich_progress.Progress() as bar:
     task = bar.add_task(title, total=None)
     yield lambda done, total, losses: bar.update(
-        task, completed=done, total=total)
+      task, completed=done, total=total
+    )
 
 
 def progress_part(
-    progress: Progress | None, part: int, parts: int) -> Progress | None:
+  progress: Progress | None, part: int, parts: int
+) -> Progress | None:
   """Returns what tells of one of several equal parts of the work."""
   if progress is None or parts == 1:
     return progress
   whole = progress  # Not None inside the function either.
   return lambda done, total, losses: whole(
-      part * total + done, parts * total, losses)
+    part * total + done, parts * total, losses
+  )
 
 
 def _like(
-    name: str, values: Any, scale: scaling.Standardiser,
+  name: str, values: Any, scale: scaling.Standardiser
 ) -> types.FloatArray:
   matrix = column_matrix(name, values)
   wanted = len(scale.mean)
@@ -272,6 +312,7 @@ def _like(
     matrix = matrix.T  # One point given as a flat list.
   if matrix.shape[1] != wanted:
     raise ValueError(
-        f'{name} must have the {wanted} columns of the fit, got shape '
-        f'{matrix.shape}.')
+      f'{name} must have the {wanted} columns of the fit, got shape '
+      f'{matrix.shape}.'
+    )
   return matrix

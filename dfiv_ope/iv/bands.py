@@ -8,8 +8,7 @@ from dfiv_ope import types
 _DRAWS = 20_000
 
 
-def largest_t(
-    covariance: types.FloatArray, level: float, seed: int) -> float:
+def largest_t(covariance: types.FloatArray, level: float, seed: int) -> float:
   """Returns what the largest of correlated t statistics stays below.
 
   Args:
@@ -19,8 +18,10 @@ def largest_t(
   """
   scale = np.sqrt(np.diag(covariance))
   values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-  root = vectors * np.sqrt(values.clip(0.))
+  root = vectors * np.sqrt(values.clip(0.0))
   keep = values > 1e-12 * values[-1]
-  draws = np.random.default_rng((seed, 6)).standard_normal(
-      (_DRAWS, int(keep.sum()))) @ root[:, keep].T
+  draws = (
+    np.random.default_rng((seed, 6)).standard_normal((_DRAWS, int(keep.sum())))
+    @ root[:, keep].T
+  )
   return float(np.quantile(np.max(np.abs(draws), axis=1), level))

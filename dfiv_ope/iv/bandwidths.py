@@ -18,19 +18,19 @@ from dfiv_ope.iv import features
 
 # Multiples of the median distance that a treatment, or a covariate, may have;
 # those of covariates beyond 1 also by the root of their number.
-_TREATMENT = (1., 3., 10.)
-_COVARIATE = (1., 0.4)
-_WIDER = (1., 4.)
+_TREATMENT = (1.0, 3.0, 10.0)
+_COVARIATE = (1.0, 0.4)
+_WIDER = (1.0, 4.0)
 # Columns from which on their relevance is looked at.
 _MANY = 5
 # No column is wider than so many of its medians by its relevance.
-_WIDEST = 30.
+_WIDEST = 30.0
 # By how many standard errors of a loss another choice has to be better.
 _LEAST_GAIN = 0.25
 _SWEEPS = 2
 # Multiples by which columns of a member may then differ, where they fall into
 # so few groups.
-_FINER = (0.4, 3., 10.)
+_FINER = (0.4, 3.0, 10.0)
 _FEW = 4
 
 # Bandwidths by member of a batch, [D] each; a covariate's where there is one.
@@ -43,18 +43,23 @@ def medians(rows: types.IVBatch) -> Bandwidths:
   Args:
     rows: of numbers; instruments without covariates.
   """
-  return {name: features.median_bandwidth(each)
-          for name, each in members(rows).items()}
+  return {
+    name: features.median_bandwidth(each)
+    for name, each in members(rows).items()
+  }
 
 
 def members(rows: types.IVBatch) -> dict[str, types.FloatArray]:
   """Returns the members of a batch that kernels are of."""
-  return {name: each for name, each in rows._asdict().items()
-          if name != 'outcome' and each is not None}
+  return {
+    name: each
+    for name, each in rows._asdict().items()
+    if name != 'outcome' and each is not None
+  }
 
 
 def choose(
-    rows: types.IVBatch, loss: Callable[[Bandwidths], float],
+  rows: types.IVBatch, loss: Callable[[Bandwidths], float]
 ) -> Bandwidths:
   """Returns bandwidths by a search along one member after the other.
 
@@ -65,14 +70,18 @@ def choose(
     rows: of numbers; instruments without covariates.
     loss: stage-2 loss of bandwidths at held-out rows, a mean of squares.
   """
-  enough = 1. - _LEAST_GAIN * math.sqrt(2. / len(rows.outcome))
+  enough = 1.0 - _LEAST_GAIN * math.sqrt(2.0 / len(rows.outcome))
   tried = _candidates(rows)
   chosen = _search(
-      tried, lambda choice: loss({
-          name: tried[name][index] for name, index in choice.items()}), enough)
+    tried,
+    lambda choice: loss(
+      {name: tried[name][index] for name, index in choice.items()}
+    ),
+    enough,
+  )
   found = {name: tried[name][index] for name, index in chosen.items()}
   groups = _groups(rows)
-  factors = {each: (1., *_FINER) for each in groups}
+  factors = {each: (1.0, *_FINER) for each in groups}
 
   def scaled(choice: Mapping[_Group, int]) -> Bandwidths:
     result = {name: each.copy() for name, each in found.items()}
@@ -80,8 +89,7 @@ def choose(
       result[name][list(columns)] *= factors[name, columns][index]
     return result
 
-  return scaled(_search(
-      factors, lambda choice: loss(scaled(choice)), enough))
+  return scaled(_search(factors, lambda choice: loss(scaled(choice)), enough))
 
 
 # A member and some of its columns.
@@ -90,8 +98,9 @@ _Key = TypeVar('_Key', str, _Group)
 
 
 def _search(
-    options: Mapping[_Key, Sequence[Any]],
-    loss: Callable[[dict[_Key, int]], float], enough: float,
+  options: Mapping[_Key, Sequence[Any]],
+  loss: Callable[[dict[_Key, int]], float],
+  enough: float,
 ) -> dict[_Key, int]:
   """Returns which option of each key has the least loss, along one by one.
 
@@ -113,8 +122,9 @@ def _search(
     before = dict(chosen)
     for name in reversed(list(options)):
       best = min(
-          ({**chosen, name: index} for index in range(len(options[name]))),
-          key=measure)
+        ({**chosen, name: index} for index in range(len(options[name]))),
+        key=measure,
+      )
       if measure(best) < enough * measure(chosen):
         chosen = best
     if chosen == before:
@@ -133,10 +143,14 @@ def _groups(rows: types.IVBatch) -> list[_Group]:
     each = members(rows).get(name)
     if each is None:
       continue
-    pairs = [index for index, column in enumerate(each.T)
-             if len(np.unique(column)) <= 2]
+    pairs = [
+      index
+      for index, column in enumerate(each.T)
+      if len(np.unique(column)) <= 2
+    ]
     own: list[tuple[int, ...]] = [
-        (index,) for index in range(each.shape[1]) if index not in pairs]
+      (index,) for index in range(each.shape[1]) if index not in pairs
+    ]
     own += [tuple(pairs)] if pairs else []
     if 2 <= len(own) <= _FEW:
       groups += [(name, columns) for columns in own]
@@ -149,15 +163,16 @@ def _candidates(rows: types.IVBatch) -> dict[str, list[types.FloatArray]]:
   relevance = _relevance(rows)
   for name, median in medians(rows).items():
     root = math.sqrt(len(median))
-    factors = list(_TREATMENT if name == 'treatment' else (1.,))
+    factors = list(_TREATMENT if name == 'treatment' else (1.0,))
     if name == 'covariate':
       factors = [*_COVARIATE, *(each * root for each in _WIDER)]
     elif name == 'instrument' and len(median) > 1:
       factors.append(root)
     found[name] = [median * each for each in dict.fromkeys(factors)]
     if name != 'treatment' and len(median) >= _MANY:
-      found[name].append(median * np.minimum(
-          1. / np.sqrt(relevance[name]), _WIDEST))
+      found[name].append(
+        median * np.minimum(1.0 / np.sqrt(relevance[name]), _WIDEST)
+      )
   return found
 
 
@@ -174,11 +189,13 @@ def _relevance(rows: types.IVBatch) -> dict[str, types.FloatArray]:
       continue
     explained = []
     for column in np.asarray(getattr(rows, name), np.float64).T:
-      powers = np.stack([column, column ** 2, column ** 3], axis=1)
+      powers = np.stack([column, column**2, column**3], axis=1)
       basis = np.linalg.qr(powers - powers.mean(axis=0))[0]
-      explained.append(np.max(
-          np.sum(np.square(basis.T @ targets), axis=0)) / len(targets))
+      explained.append(
+        np.max(np.sum(np.square(basis.T @ targets), axis=0)) / len(targets)
+      )
     shares[name] = np.maximum(
-        np.asarray(explained) - 2. * powers.shape[1] / len(targets), 1e-9)
+      np.asarray(explained) - 2.0 * powers.shape[1] / len(targets), 1e-9
+    )
   most = max(np.max(each) for each in shares.values())
   return {name: each / most for name, each in shares.items()}

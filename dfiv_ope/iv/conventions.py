@@ -29,8 +29,7 @@ class Conventions(abc.ABC):
     """Raises a NotFittedError where there is no fit."""
 
   def score(
-      self, Y: Any, T: Any, *, Z: Any, X: Any = None,
-      sample_weight: Any = None,
+    self, Y: Any, T: Any, *, Z: Any, X: Any = None, sample_weight: Any = None
   ) -> float:
     """Returns R2 of Y by what Z and X tell of f(T, X) (`scores`).
 
@@ -50,15 +49,21 @@ class Conventions(abc.ABC):
     if X is not None:
       told.append(arrays.column_matrix('X', X))
     return scores.projected_r2(
-        arrays.column_matrix('Y', Y)[:, 0], np.ravel(self.predict(T, X)),
-        np.concatenate(told, axis=1), sample_weight)
+      arrays.column_matrix('Y', Y)[:, 0],
+      np.ravel(self.predict(T, X)),
+      np.concatenate(told, axis=1),
+      sample_weight,
+    )
 
   @property
   def n_features_in_(self) -> int:
     """Columns that a prediction takes: of T and X."""
     self._check_fitted()
-    return sum(len(scale.mean) for scale in (
-        self.scales_.treatment, self.scales_.covariate) if scale is not None)
+    return sum(
+      len(scale.mean)
+      for scale in (self.scales_.treatment, self.scales_.covariate)
+      if scale is not None
+    )
 
   @property
   def feature_names_in_(self) -> types.FloatArray:

@@ -35,9 +35,10 @@ def late_fall(losses: Sequence[float]) -> float:
   """
   late = len(losses) // 4
   if len(losses) < _LEAST_CHECKS or not all(
-      math.isfinite(loss) and loss > 0. for loss in losses):
+    math.isfinite(loss) and loss > 0.0 for loss in losses
+  ):
     return math.nan
-  return 1. - min(losses[-late:]) / min(losses[:-late])
+  return 1.0 - min(losses[-late:]) / min(losses[:-late])
 
 
 def roughness(losses: Sequence[float]) -> float:
@@ -50,9 +51,10 @@ def roughness(losses: Sequence[float]) -> float:
     Median size of the second differences, as a share of the least loss. A
     steady fall has none; independent noise has 1.65 standard deviations.
   """
-  late = losses[len(losses) // 2 - 1:]
-  turns = [abs(late[i] - 2. * late[i + 1] + late[i + 2])
-           for i in range(len(late) - 2)]
+  late = losses[len(losses) // 2 - 1 :]
+  turns = [
+    abs(late[i] - 2.0 * late[i + 1] + late[i + 2]) for i in range(len(late) - 2)
+  ]
   return statistics.median(turns) / min(losses)
 
 
@@ -63,9 +65,9 @@ def still_falls(losses: Sequence[float]) -> bool:
 
 
 def warnings(
-    history: Mapping[str, Sequence[float]],
-    trained: Mapping[str, str],
-    config: Any,
+  history: Mapping[str, Sequence[float]],
+  trained: Mapping[str, str],
+  config: Any,
 ) -> list[UserWarning]:
   """Returns what says that a training was too short, in plain words.
 
@@ -80,9 +82,12 @@ def warnings(
     losses = history.get(name, ())
     if still_falls(losses):
       fall, steps = late_fall(losses), getattr(config, parameter)
-      found.append(NotConvergedWarning(
+      found.append(
+        NotConvergedWarning(
           f'The training has not converged: {name} still fell by '
-          f'{100. * fall:.2g} % over the last quarter of its checks ({steps} '
+          f'{100.0 * fall:.2g} % over the last quarter of its checks ({steps} '
           f'{parameter}), so the estimate may be far from what a longer '
-          f'training gives. Try {parameter}={4 * steps}.'))
+          f'training gives. Try {parameter}={4 * steps}.'
+        )
+      )
   return found

@@ -21,7 +21,7 @@ from dfiv_ope.iv import bases as bases_lib
 
 # Standard deviation of the first functions of a spline, and points between its
 # knots to measure it at.
-_SCALE, _POINTS = 3., 200
+_SCALE, _POINTS = 3.0, 200
 
 
 class Dictionary:
@@ -31,11 +31,11 @@ class Dictionary:
   """
 
   def __init__(
-      self,
-      bases: Sequence[bases_lib.Basis],
-      *,
-      interaction: int,
-      most_functions: int,
+    self,
+    bases: Sequence[bases_lib.Basis],
+    *,
+    interaction: int,
+    most_functions: int,
   ):
     """Initialises the dictionary; `adapt` then sets the knots.
 
@@ -60,12 +60,15 @@ class Dictionary:
     """
     columns = np.asarray(x, np.float64).T
     self._knots = [
-        _make_knots(basis, column)
-        for basis, column in zip(self._bases, columns, strict=True)]
+      _make_knots(basis, column)
+      for basis, column in zip(self._bases, columns, strict=True)
+    ]
     self._smooth = [smooth_combinations(each) for each in self._knots]
     self._order = 1
-    while (self._order < min(self._interaction, len(self._bases))
-           and self._count(self._order + 1) <= self._most_functions):
+    while (
+      self._order < min(self._interaction, len(self._bases))
+      and self._count(self._order + 1) <= self._most_functions
+    ):
       self._order += 1
 
   @property
@@ -77,54 +80,62 @@ class Dictionary:
     """Returns features [B, size] of inputs [B, D], float64."""
     x = np.asarray(x, np.float64)
     functions = [
-        _evaluate(x[:, index], basis, knots, smooth)
-        for index, (basis, knots, smooth) in enumerate(
-            zip(self._bases, self._knots, self._smooth, strict=True))]
+      _evaluate(x[:, index], basis, knots, smooth)
+      for index, (basis, knots, smooth) in enumerate(
+        zip(self._bases, self._knots, self._smooth, strict=True)
+      )
+    ]
     blocks = []
     for subset in self._products(self._order):
       block = functions[subset[0]]
       for index in subset[1:]:
         product = block[:, :, None] * functions[index][:, None, :]
-        block = product.reshape(
-            -1, block.shape[1] * functions[index].shape[1])
+        block = product.reshape(-1, block.shape[1] * functions[index].shape[1])
       blocks.append(block)
     return np.concatenate(blocks, axis=1)
 
   def state(self) -> Mapping[str, types.FloatArray]:
     """Returns what `restore` needs."""
-    return {'order': np.asarray(self._order), **{
-        f'knots/{index}': each for index, each in enumerate(self._knots)}}
+    return {
+      'order': np.asarray(self._order),
+      **{f'knots/{index}': each for index, each in enumerate(self._knots)},
+    }
 
   def restore(self, state: Mapping[str, types.FloatArray]) -> None:
     """Takes what `state` of a dictionary of the same bases returned."""
     self._order = int(state['order'])
-    self._knots = [
-        state[f'knots/{index}'] for index in range(len(self._bases))]
+    self._knots = [state[f'knots/{index}'] for index in range(len(self._bases))]
     self._smooth = [smooth_combinations(each) for each in self._knots]
 
   def _count(self, order: int) -> int:
     sizes = [
-        basis.degree if isinstance(basis, bases_lib.Hermite)
-        else max(len(knots) - bases_lib.DEGREE - 2, 1)
-        for basis, knots in zip(self._bases, self._knots, strict=True)]
+      basis.degree
+      if isinstance(basis, bases_lib.Hermite)
+      else max(len(knots) - bases_lib.DEGREE - 2, 1)
+      for basis, knots in zip(self._bases, self._knots, strict=True)
+    ]
     return sum(
-        math.prod(sizes[index] for index in subset)
-        for subset in self._products(order))
+      math.prod(sizes[index] for index in subset)
+      for subset in self._products(order)
+    )
 
   def _products(self, order: int) -> list[tuple[int, ...]]:
     return [
-        subset for count in range(1, order + 1)
-        for subset in itertools.combinations(range(len(self._bases)), count)]
+      subset
+      for count in range(1, order + 1)
+      for subset in itertools.combinations(range(len(self._bases)), count)
+    ]
 
 
 def _make_knots(
-    basis: bases_lib.Basis, column: types.FloatArray) -> types.FloatArray:
+  basis: bases_lib.Basis, column: types.FloatArray
+) -> types.FloatArray:
   distinct = np.unique(column)
   if isinstance(basis, bases_lib.Hermite) or len(distinct) <= 2:
     return np.zeros([0])
   # More functions than distinct values cannot be told apart.
   size = max(bases_lib.DEGREE + 1, min(basis.size, len(distinct)))
-  shares = np.linspace(0., 1., size - bases_lib.DEGREE + 1)[1:-1]
+  shares = np.linspace(0.0, 1.0, size - bases_lib.DEGREE + 1)[1:-1]
   inner = np.unique(np.quantile(column, shares))
   inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
   ends = np.repeat(distinct[[0, -1]], bases_lib.DEGREE + 1)
@@ -132,8 +143,10 @@ def _make_knots(
 
 
 def _evaluate(
-    x: types.FloatArray, basis: bases_lib.Basis, knots: types.FloatArray,
-    smooth: types.FloatArray,
+  x: types.FloatArray,
+  basis: bases_lib.Basis,
+  knots: types.FloatArray,
+  smooth: types.FloatArray,
 ) -> types.FloatArray:
   if isinstance(basis, bases_lib.Hermite):
     return hermite(x, basis.degree)
@@ -159,19 +172,22 @@ def smooth_combinations(knots: types.FloatArray) -> types.FloatArray:
     return np.zeros((0, 0))
   size = len(knots) - bases_lib.DEGREE - 1
   # The coefficients of a straight line are its values at these.
-  centres = np.mean([knots[start:start + size]
-                     for start in range(1, bases_lib.DEGREE + 1)], axis=0)
+  centres = np.mean(
+    [knots[start : start + size] for start in range(1, bases_lib.DEGREE + 1)],
+    axis=0,
+  )
   slopes = np.diff(np.eye(size), axis=0) / np.diff(centres)[:, None]
-  gaps = np.diff((centres[:-1] + centres[1:]) / 2.)[:, None]
+  gaps = np.diff((centres[:-1] + centres[1:]) / 2.0)[:, None]
   curvatures = np.diff(slopes, axis=0) / gaps
   values, vectors = np.linalg.eigh(curvatures.T @ (gaps * curvatures))
   # Two values are zero: those of the constant and of the line.
   curves = vectors[:, 2:] / np.sqrt(values[2:])
-  points = np.quantile(np.unique(knots), np.linspace(0., 1., _POINTS))
+  points = np.quantile(np.unique(knots), np.linspace(0.0, 1.0, _POINTS))
   splines = b_splines(points, knots)
   lines = np.stack([np.ones(size), centres], axis=1)
-  curves -= lines @ np.linalg.lstsq(
-      splines @ lines, splines @ curves, rcond=None)[0]
+  curves -= (
+    lines @ np.linalg.lstsq(splines @ lines, splines @ curves, rcond=None)[0]
+  )
   curves /= np.std(splines @ curves[:, 0])
   line = (centres - np.mean(points)) / np.std(points)
   return _SCALE * np.concatenate([line[:, None], curves], axis=1)
@@ -183,26 +199,31 @@ def hermite(x: types.FloatArray, degree: int) -> types.FloatArray:
   for k in range(1, degree):
     # The recursion of the normalised polynomials.
     values.append(
-        (x * values[k] - np.sqrt(k) * values[k - 1]) / np.sqrt(k + 1.))
+      (x * values[k] - np.sqrt(k) * values[k - 1]) / np.sqrt(k + 1.0)
+    )
   return np.stack(values[1:], axis=1)
 
 
-def b_splines(
-    x: types.FloatArray, knots: types.FloatArray) -> types.FloatArray:
+def b_splines(x: types.FloatArray, knots: types.FloatArray) -> types.FloatArray:
   """Returns the cubic B-splines of sorted knots [K] at x [B]: [B, K - 4].
 
   Points outside the knots take the value at the nearest end.
   """
   x = np.clip(x, knots[0], knots[-1])[:, None]
   # The last point belongs to the last interval that is not empty.
-  inside = np.where(x < knots[-1], x, np.max(
-      np.where(knots < knots[-1], knots, knots[0])))
+  inside = np.where(
+    x < knots[-1], x, np.max(np.where(knots < knots[-1], knots, knots[0]))
+  )
   values = ((knots[:-1] <= inside) & (inside < knots[1:])).astype(x.dtype)
   for degree in range(1, bases_lib.DEGREE + 1):
     left, right = knots[:-degree], knots[degree:]
     rising = np.divide(
-        x - left, right - left, out=np.zeros((len(x), len(left))),
-        where=right > left)
-    values = (rising[:, :-1] * values[:, :-1]
-              + (1. - rising[:, 1:]) * values[:, 1:])
+      x - left,
+      right - left,
+      out=np.zeros((len(x), len(left))),
+      where=right > left,
+    )
+    values = (
+      rising[:, :-1] * values[:, :-1] + (1.0 - rising[:, 1:]) * values[:, 1:]
+    )
   return values

@@ -36,21 +36,23 @@ def sums(features: tf.Tensor, targets: tf.Tensor) -> ridge.Sums:
   features, targets = tf.cast(features, _DTYPE), tf.cast(targets, _DTYPE)
   # Gram and moment in one product.
   products = tf.matmul(
-      features, tf.concat([features, targets], axis=1), transpose_a=True)
+    features, tf.concat([features, targets], axis=1), transpose_a=True
+  )
   size = features.shape[1]
   return ridge.Sums(
-      gram=products[:, :size],
-      moment=products[:, size:],
-      square=tf.reduce_sum(tf.square(targets), axis=0),
-      count=tf.cast(tf.shape(features)[0], _DTYPE))
+    gram=products[:, :size],
+    moment=products[:, size:],
+    square=tf.reduce_sum(tf.square(targets), axis=0),
+    count=tf.cast(tf.shape(features)[0], _DTYPE),
+  )
 
 
 def solve(
-    features: tf.Tensor,
-    targets: tf.Tensor,
-    penalty: float,
-    *,
-    intercept: bool = False,
+  features: tf.Tensor,
+  targets: tf.Tensor,
+  penalty: float,
+  *,
+  intercept: bool = False,
 ) -> tf.Tensor:
   """Returns `ridge.solve_sums` of rows, with a gradient: argmin_W of `loss`.
 
@@ -68,12 +70,13 @@ def solve(
   """
   ridge.check_penalty(penalty)
   return tf.cast(
-      _weights(sums(features, targets), penalty, intercept),
-      tf.convert_to_tensor(features).dtype)
+    _weights(sums(features, targets), penalty, intercept),
+    tf.convert_to_tensor(features).dtype,
+  )
 
 
 def solver(
-    features: tf.Tensor, penalty: float, *, intercept: bool = False,
+  features: tf.Tensor, penalty: float, *, intercept: bool = False
 ) -> Callable[[tf.Tensor], tf.Tensor]:
   """Returns `solve` as a function of the targets; the Gram is made once."""
   ridge.check_penalty(penalty)
@@ -84,39 +87,48 @@ def solver(
   def solved(targets: tf.Tensor) -> tf.Tensor:
     ridge.check_rows(features, targets)
     wide = tf.cast(targets, _DTYPE)
-    return tf.cast(_weights(ridge.Sums(
-        gram=gram, moment=tf.matmul(rows, wide, transpose_a=True),
-        square=tf.reduce_sum(tf.square(wide), axis=0),
-        count=tf.cast(tf.shape(rows)[0], _DTYPE)), penalty, intercept),
-        features.dtype)
+    return tf.cast(
+      _weights(
+        ridge.Sums(
+          gram=gram,
+          moment=tf.matmul(rows, wide, transpose_a=True),
+          square=tf.reduce_sum(tf.square(wide), axis=0),
+          count=tf.cast(tf.shape(rows)[0], _DTYPE),
+        ),
+        penalty,
+        intercept,
+      ),
+      features.dtype,
+    )
 
   return solved
 
 
-def _weights(
-    total: ridge.Sums, penalty: float, intercept: bool) -> tf.Tensor:
+def _weights(total: ridge.Sums, penalty: float, intercept: bool) -> tf.Tensor:
   """Returns `ridge.solve_sums` of tensors, with a gradient: [D, K]."""
   gram, moment = ridge.without_intercept(total) if intercept else total[:2]
   weights = _solve_symmetric(
-      gram + ridge.scaled_penalty(total, penalty) * tf.eye(
-          tf.shape(gram)[0], dtype=_DTYPE), moment)
+    gram
+    + ridge.scaled_penalty(total, penalty)
+    * tf.eye(tf.shape(gram)[0], dtype=_DTYPE),
+    moment,
+  )
   if intercept:
-    weights = tf.concat(
-        [weights, ridge.intercept_of(total, weights)], axis=0)
+    weights = tf.concat([weights, ridge.intercept_of(total, weights)], axis=0)
   if tf.executing_eagerly() and not bool(
-      tf.reduce_all(tf.math.is_finite(weights))):
-    weights = tf.constant(
-        ridge.solve_sums(total, penalty, intercept=intercept))
+    tf.reduce_all(tf.math.is_finite(weights))
+  ):
+    weights = tf.constant(ridge.solve_sums(total, penalty, intercept=intercept))
   return weights
 
 
 def loss(
-    features: tf.Tensor,
-    targets: tf.Tensor,
-    weights: tf.Tensor,
-    penalty: float,
-    *,
-    intercept: bool = False,
+  features: tf.Tensor,
+  targets: tf.Tensor,
+  weights: tf.Tensor,
+  penalty: float,
+  *,
+  intercept: bool = False,
 ) -> tf.Tensor:
   """Returns mean_i |t_i - W'f_i|^2 + penalty |W|^2, Eq. (6) and (8): [].
 
@@ -133,9 +145,9 @@ def loss(
   weights = tf.cast(weights, features.dtype)
   error = tf.cast(targets, features.dtype) - predict(features, weights)
   penalised = weights[:-1] if intercept else weights
-  return (tf.reduce_sum(tf.square(error))
-          / tf.cast(tf.shape(features)[0], features.dtype)
-          + penalty * tf.reduce_sum(tf.square(penalised)))
+  return tf.reduce_sum(tf.square(error)) / tf.cast(
+    tf.shape(features)[0], features.dtype
+  ) + penalty * tf.reduce_sum(tf.square(penalised))
 
 
 def predict(features: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
@@ -145,7 +157,7 @@ def predict(features: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
 
 
 def stage1(
-    instrument: tf.Tensor, treatment: tf.Tensor, penalty: float,
+  instrument: tf.Tensor, treatment: tf.Tensor, penalty: float
 ) -> tf.Tensor:
   """Returns the transpose of V-hat, Eq. (7).
 
@@ -159,31 +171,30 @@ def stage1(
   Returns:
     Stage-1 weights [d2 + 1, d1].
   """
-  return solve(
-      append_intercept(instrument), treatment, penalty, intercept=True)
+  return solve(append_intercept(instrument), treatment, penalty, intercept=True)
 
 
 def stage1_loss(
-    instrument: tf.Tensor,
-    treatment: tf.Tensor,
-    weights: tf.Tensor,
-    penalty: float,
+  instrument: tf.Tensor,
+  treatment: tf.Tensor,
+  weights: tf.Tensor,
+  penalty: float,
 ) -> tf.Tensor:
   """Returns the stage-1 empirical loss, Eq. (6): []."""
   return loss(
-      append_intercept(instrument), treatment, weights, penalty,
-      intercept=True)
+    append_intercept(instrument), treatment, weights, penalty, intercept=True
+  )
 
 
 def predict_treatment(
-    instrument: tf.Tensor, stage1_weights: tf.Tensor,
+  instrument: tf.Tensor, stage1_weights: tf.Tensor
 ) -> tf.Tensor:
   """Returns V phi(z), the estimate of E[psi(X) | z], [B, d1]."""
   return predict(append_intercept(instrument), stage1_weights)
 
 
 def design(
-    treatment: tf.Tensor, covariate: tf.Tensor | None = None,
+  treatment: tf.Tensor, covariate: tf.Tensor | None = None
 ) -> tf.Tensor:
   """Returns `two_stage.design` of psi [B, d1] and xi [B, d3], or None."""
   treatment = append_intercept(treatment)
@@ -196,7 +207,7 @@ def design(
 
 
 def stage2(
-    design_matrix: tf.Tensor, penalty: float,
+  design_matrix: tf.Tensor, penalty: float
 ) -> Callable[[tf.Tensor], tf.Tensor]:
   """Returns u-hat, Eq. (9), [D, 1], as a function of the outcome [B, 1].
 
@@ -210,10 +221,10 @@ def stage2(
 
 
 def stage2_loss(
-    design_matrix: tf.Tensor,
-    outcome: tf.Tensor,
-    weights: tf.Tensor,
-    penalty: float,
+  design_matrix: tf.Tensor,
+  outcome: tf.Tensor,
+  weights: tf.Tensor,
+  penalty: float,
 ) -> tf.Tensor:
   """Returns the stage-2 empirical loss, Eq. (8): []."""
   return loss(design_matrix, outcome, weights, penalty, intercept=True)
@@ -221,7 +232,7 @@ def stage2_loss(
 
 @tf.custom_gradient
 def _solve_symmetric(
-    matrix: tf.Tensor, right: tf.Tensor,
+  matrix: tf.Tensor, right: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
   """Returns M^-1 R, [D, K], for symmetric positive M [D, D] and R [D, K].
 

@@ -40,7 +40,7 @@ class EffectIntervals(abc.ABC):
     """Raises a ValueError where there is no fit."""
 
   def ate_interval(
-      self, T0: Any, T1: Any, *, level: float = 0.95, groups: Any = None,
+    self, T0: Any, T1: Any, *, level: float = 0.95, groups: Any = None
   ) -> intervals.FunctionalIntervals:
     """Returns the mean effect of T0 -> T1 with its interval, [1] each.
 
@@ -53,22 +53,30 @@ class EffectIntervals(abc.ABC):
     return self._inferred(groups).ate_interval(T0, T1, level=level)
 
   def effect_interval(
-      self, X: Any = None, *, T0: Any, T1: Any, level: float = 0.95,
-      groups: Any = None,
+    self,
+    X: Any = None,
+    *,
+    T0: Any,
+    T1: Any,
+    level: float = 0.95,
+    groups: Any = None,
   ) -> intervals.FunctionalIntervals:
     """Returns f(T1, x) - f(T0, x) for each row of X (or of T0 and T1)."""
-    return self._inferred(groups).effect_interval(
-        X, T0=T0, T1=T1, level=level)
+    return self._inferred(groups).effect_interval(X, T0=T0, T1=T1, level=level)
 
   def average_derivative(
-      self, treatment: int = 0, *, level: float = 0.95, groups: Any = None,
+    self, treatment: int = 0, *, level: float = 0.95, groups: Any = None
   ) -> intervals.FunctionalIntervals:
     """Returns the mean of df/dt of a treatment over the rows, [1] each."""
     return self._inferred(groups).average_derivative(treatment, level=level)
 
   def dose_response_interval(
-      self, T_grid: Any, *, level: float = 0.95, uniform: bool = False,
-      groups: Any = None,
+    self,
+    T_grid: Any,
+    *,
+    level: float = 0.95,
+    uniform: bool = False,
+    groups: Any = None,
   ) -> intervals.FunctionalIntervals:
     """Returns E[Y | do(T=t)] for each row t of T_grid, [G] each.
 
@@ -80,11 +88,17 @@ class EffectIntervals(abc.ABC):
       groups: as in `ate_interval`.
     """
     return self._inferred(groups).dose_response_interval(
-        T_grid, level=level, uniform=uniform)
+      T_grid, level=level, uniform=uniform
+    )
 
   def cate_interval(
-      self, T_grid: Any, *, given: Mapping[int | str, float],
-      level: float = 0.95, uniform: bool = False, groups: Any = None,
+    self,
+    T_grid: Any,
+    *,
+    given: Mapping[int | str, float],
+    level: float = 0.95,
+    uniform: bool = False,
+    groups: Any = None,
   ) -> intervals.FunctionalIntervals:
     """Returns E[Y | do(T=t), X_j=x_j] for each row t of T_grid, [G] each.
 
@@ -96,11 +110,17 @@ class EffectIntervals(abc.ABC):
       groups: as in `ate_interval`.
     """
     return self._inferred(groups).cate_interval(
-        T_grid, given=given, level=level, uniform=uniform)
+      T_grid, given=given, level=level, uniform=uniform
+    )
 
   def levels_interval(
-      self, treatment: int, values: types.FloatArray, *,
-      base: float | None = None, level: float = 0.95, uniform: bool = False,
+    self,
+    treatment: int,
+    values: types.FloatArray,
+    *,
+    base: float | None = None,
+    level: float = 0.95,
+    uniform: bool = False,
   ) -> intervals.FunctionalIntervals:
     """Returns average outcomes with one treatment set to values, [G] each.
 
@@ -112,17 +132,19 @@ class EffectIntervals(abc.ABC):
       uniform: as in `dose_response_interval`.
     """
     return self._inferred(None).levels_interval(
-        treatment, values, base=base, level=level, uniform=uniform)
+      treatment, values, base=base, level=level, uniform=uniform
+    )
 
   @property
   def has_intervals(self) -> bool:
     """Whether there are rows for intervals, and enough of them."""
     self._check_fitted()
     return self.rows_ is not None and (
-        len(self.rows_.outcome) >= inference_lib.FEWEST_ROWS)
+      len(self.rows_.outcome) >= inference_lib.FEWEST_ROWS
+    )
 
   def inference(
-      self, Y: Any, T: Any, *, Z: Any, X: Any = None, groups: Any = None,
+    self, Y: Any, T: Any, *, Z: Any, X: Any = None, groups: Any = None
   ) -> inference_lib.Inference:
     """Returns intervals from rows that are passed, as after `load`.
 
@@ -136,7 +158,8 @@ class EffectIntervals(abc.ABC):
     self._check_fitted()
     frames.check_rows({'Y': Y, 'T': T, 'Z': Z, 'X': X, 'groups': groups})
     return inference_lib.Inference(
-        self._fitted(), arrays.batch(Y, T, Z, X), groups=groups)
+      self._fitted(), arrays.batch(Y, T, Z, X), groups=groups
+    )
 
   def derivative_lines(self) -> list[str]:
     """Returns average derivatives in words, for a summary."""
@@ -146,13 +169,15 @@ class EffectIntervals(abc.ABC):
     if not self.has_intervals or rows.treatment.shape[1] > _MOST_TREATMENTS:
       return []
     names = self.names_.treatment or [
-        f'treatment {place}' if rows.treatment.shape[1] > 1 else 'treatment'
-        for place in range(rows.treatment.shape[1])]
+      f'treatment {place}' if rows.treatment.shape[1] > 1 else 'treatment'
+      for place in range(rows.treatment.shape[1])
+    ]
     return [
-        f'Average derivative by {name}: '
-        f'{self.average_derivative(place).summary()}'
-        for place, name in enumerate(names)
-        if len(np.unique(rows.treatment[:, place])) > _FEW_VALUES]
+      f'Average derivative by {name}: '
+      f'{self.average_derivative(place).summary()}'
+      for place, name in enumerate(names)
+      if len(np.unique(rows.treatment[:, place])) > _FEW_VALUES
+    ]
 
   def _keep(self, rows: types.IVBatch) -> None:
     """Keeps the rows of a fit for intervals."""
@@ -166,15 +191,22 @@ class EffectIntervals(abc.ABC):
     self._check_fitted()
     if self.rows_ is None:
       raise ValueError(
-          'This estimator has no rows: it was loaded, or they were too many to '
-          'keep. Call inference(Y, T, Z=Z, X=X) with them, and ask that for '
-          'intervals.')
+        'This estimator has no rows: it was loaded, or they were too many to '
+        'keep. Call inference(Y, T, Z=Z, X=X) with them, and ask that for '
+        'intervals.'
+      )
     if self._intervals_of is None or self._intervals_of[0] is not groups:
-      self._intervals_of = groups, inference_lib.Inference(
-          self._fitted(), self.rows_, groups=groups)
+      self._intervals_of = (
+        groups,
+        inference_lib.Inference(self._fitted(), self.rows_, groups=groups),
+      )
     return self._intervals_of[1]
 
   def _fitted(self) -> inference_lib.Fitted:
     return inference_lib.Fitted(
-        self.model_, self.scales_, self.names_, self._dtype,
-        int(self.random_state))
+      self.model_,
+      self.scales_,
+      self.names_,
+      self._dtype,
+      int(self.random_state),
+    )

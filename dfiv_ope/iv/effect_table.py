@@ -49,6 +49,7 @@ class Level(NamedTuple):
       that has none.
     high: its upper end.
   """
+
   quantile: float | None
   value: float
   outcome: float
@@ -83,6 +84,7 @@ class TreatmentEffects(NamedTuple):
     bias_share: share of the band's variance that is a bound on bias, its mean
       over points; nan for a line.
   """
+
   treatment: str
   base: float
   levels: tuple[Level, ...]
@@ -96,8 +98,12 @@ class TreatmentEffects(NamedTuple):
 
 
 def plain_regression(
-    estimator: iv_estimator.IVEstimator, Y: types.FloatArray,
-    T: types.FloatArray, X: types.FloatArray | None, *, seed: int,
+  estimator: iv_estimator.IVEstimator,
+  Y: types.FloatArray,
+  T: types.FloatArray,
+  X: types.FloatArray | None,
+  *,
+  seed: int,
 ) -> iv_estimator.IVEstimator:
   """Returns a regression of Y on T and X that is as flexible.
 
@@ -129,14 +135,14 @@ def plain_regression(
 
 
 def measure(
-    estimator: effects.Effects,
-    plain: effects.Effects,
-    T: types.FloatArray,
-    X: types.FloatArray | None,
-    names: Sequence[str],
-    *,
-    seed: int,
-    progress: Progress | None = None,
+  estimator: effects.Effects,
+  plain: effects.Effects,
+  T: types.FloatArray,
+  X: types.FloatArray | None,
+  names: Sequence[str],
+  *,
+  seed: int,
+  progress: Progress | None = None,
 ) -> list[TreatmentEffects]:
   """Returns the effects of each treatment.
 
@@ -151,9 +157,13 @@ def measure(
   """
   found = []
   for column, name in enumerate(names):
-    found.append(_one(
+    found.append(
+      _one(
         [_Averages(each, T, X, column, seed) for each in (estimator, plain)],
-        T[:, column], name))
+        T[:, column],
+        name,
+      )
+    )
     found[-1] = _with_intervals(found[-1], estimator, T, X, column)
     if progress is not None:
       progress(column + 1, len(names))
@@ -161,34 +171,48 @@ def measure(
 
 
 def _with_intervals(
-    found: TreatmentEffects, estimator: effects.Effects, T: types.FloatArray,
-    X: types.FloatArray | None, column: int,
+  found: TreatmentEffects,
+  estimator: effects.Effects,
+  T: types.FloatArray,
+  X: types.FloatArray | None,
+  column: int,
 ) -> TreatmentEffects:
   """Returns effects with the intervals that the method has."""
   values = found.curve[:, 0]
   if isinstance(estimator, linear_estimator.LinearEstimator):
     found = found._replace(band=_line_band(estimator, T, X, column, values))
-    return _with_changes(found, lambda value, base: _line_change(
-        estimator, column, value - base))
+    return _with_changes(
+      found, lambda value, base: _line_change(estimator, column, value - base)
+    )
   if not isinstance(estimator, iv_estimator.IVEstimator) or (
-      not estimator.has_intervals):
+    not estimator.has_intervals
+  ):
     return found
-  band = estimator.levels_interval(
-      column, values, level=LEVEL, uniform=True)
+  band = estimator.levels_interval(column, values, level=LEVEL, uniform=True)
   found = found._replace(
-      band=np.stack([band.low, band.high], axis=1),
-      bias_share=float(np.mean(band.bias_share)))
-  found = _with_changes(found, lambda value, base: estimator.levels_interval(
-      column, np.array([value]), base=base, level=LEVEL))
+    band=np.stack([band.low, band.high], axis=1),
+    bias_share=float(np.mean(band.bias_share)),
+  )
+  found = _with_changes(
+    found,
+    lambda value, base: estimator.levels_interval(
+      column, np.array([value]), base=base, level=LEVEL
+    ),
+  )
   if np.isnan(found.derivative):
     return found
   slope = estimator.average_derivative(column, level=LEVEL)
-  return found._replace(debiased_derivative=(
-      float(slope.estimate[0]), float(slope.low[0]), float(slope.high[0])))
+  return found._replace(
+    debiased_derivative=(
+      float(slope.estimate[0]),
+      float(slope.low[0]),
+      float(slope.high[0]),
+    )
+  )
 
 
 def _with_changes(
-    found: TreatmentEffects, interval: Callable[[float, float], Any],
+  found: TreatmentEffects, interval: Callable[[float, float], Any]
 ) -> TreatmentEffects:
   """Returns effects with intervals of changes of the treatment.
 
@@ -197,24 +221,26 @@ def _with_changes(
     interval: called with the treatment's value and what it is against;
       returns `low` and `high`, [1] each, or None.
   """
+
   def ends(value: float, base: float) -> tuple[float, float] | None:
     if value == base:
-      return 0., 0.
+      return 0.0, 0.0
     each = interval(value, base)
     return None if each is None else (float(each.low[0]), float(each.high[0]))
 
   levels = []
   for level in found.levels:
     both = ends(level.value, found.base)
-    levels.append(level if both is None else level._replace(
-        low=both[0], high=both[1]))
+    levels.append(
+      level if both is None else level._replace(low=both[0], high=both[1])
+    )
   return found._replace(
-      levels=tuple(levels),
-      change=ends(levels[-1].value, levels[0].value))
+    levels=tuple(levels), change=ends(levels[-1].value, levels[0].value)
+  )
 
 
 def _line_change(
-    estimator: linear_estimator.LinearEstimator, column: int, step: float,
+  estimator: linear_estimator.LinearEstimator, column: int, step: float
 ) -> Any:
   """Returns the interval of a step of one treatment; None if there is none."""
   if estimator.inference_ is None:
@@ -225,14 +251,18 @@ def _line_change(
 
 
 def _line_band(
-    estimator: linear_estimator.LinearEstimator, T: types.FloatArray,
-    X: types.FloatArray | None, column: int, values: types.FloatArray,
+  estimator: linear_estimator.LinearEstimator,
+  T: types.FloatArray,
+  X: types.FloatArray | None,
+  column: int,
+  values: types.FloatArray,
 ) -> types.FloatArray | None:
   """Returns intervals of a linear fit at values of one treatment."""
   if estimator.inference_ is None or not estimator.inference_.constant:
     return None
-  means = np.concatenate([
-      T.mean(axis=0), [] if X is None else X.mean(axis=0), [1.]])
+  means = np.concatenate(
+    [T.mean(axis=0), [] if X is None else X.mean(axis=0), [1.0]]
+  )
   contrasts = np.tile(means, (len(values), 1))
   contrasts[:, column] = values
   each = estimator.inference_.combine(contrasts, LEVEL)
@@ -243,15 +273,23 @@ class _Averages:
   """Average outcomes with one treatment set to a value."""
 
   def __init__(
-      self, model: effects.Effects, T: types.FloatArray,
-      X: types.FloatArray | None, column: int, seed: int):
+    self,
+    model: effects.Effects,
+    T: types.FloatArray,
+    X: types.FloatArray | None,
+    column: int,
+    seed: int,
+  ):
     self._model, self._column = model, column
     # With nothing else to average over, one row says what all would.
     alone = X is None and T.shape[1] == 1
     self._rows: list[Any] = [slice(0, 1) if alone else slice(None)] * 2
     if not alone and len(T) > _CURVE_ROWS:
-      self._rows[1] = np.sort(np.random.default_rng((seed, column)).choice(
-          len(T), _CURVE_ROWS, replace=False))
+      self._rows[1] = np.sort(
+        np.random.default_rng((seed, column)).choice(
+          len(T), _CURVE_ROWS, replace=False
+        )
+      )
     self._T, self._X = T, X
 
   def at(self, value: float, *, curve: bool = False) -> float:
@@ -266,20 +304,22 @@ class _Averages:
     step = STEP * float(np.std(self._T[:, self._column]))
     move = np.zeros(self._T.shape[1])
     move[self._column] = step
-    return (self._mean(self._T + move, self._X)
-            - self._mean(self._T - move, self._X)) / (2. * step)
+    return (
+      self._mean(self._T + move, self._X) - self._mean(self._T - move, self._X)
+    ) / (2.0 * step)
 
   def _mean(self, T: types.FloatArray, X: types.FloatArray | None) -> float:
-    total = 0.
+    total = 0.0
     for start in range(0, len(T), _TOGETHER):
       some = slice(start, start + _TOGETHER)
-      total += float(np.sum(self._model.predict(
-          T[some], None if X is None else X[some])))
+      total += float(
+        np.sum(self._model.predict(T[some], None if X is None else X[some]))
+      )
     return total / len(T)
 
 
 def _one(
-    models: list[_Averages], treatment: types.FloatArray, name: str,
+  models: list[_Averages], treatment: types.FloatArray, name: str
 ) -> TreatmentEffects:
   """Returns the effects of one treatment, [n]."""
   values = np.unique(treatment)
@@ -300,10 +340,22 @@ def _one(
   levels = []
   for quantile, value in zip(quantiles, values, strict=True):
     ours, plain = (model.at(value) for model in models)
-    levels.append(Level(
-        quantile, float(value), ours, ours - heights[0], plain,
-        plain - heights[1]))
+    levels.append(
+      Level(
+        quantile,
+        float(value),
+        ours,
+        ours - heights[0],
+        plain,
+        plain - heights[1],
+      )
+    )
   slopes = [float('nan') if few else model.derivative() for model in models]
   return TreatmentEffects(
-      name, base, tuple(levels), slopes[0], slopes[1],
-      np.stack([grid, *map(np.asarray, curves)], axis=1))
+    name,
+    base,
+    tuple(levels),
+    slopes[0],
+    slopes[1],
+    np.stack([grid, *map(np.asarray, curves)], axis=1),
+  )

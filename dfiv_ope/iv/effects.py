@@ -29,9 +29,7 @@ class Effects(abc.ABC):
   def _check_fitted(self) -> None:
     """Raises a ValueError where there is no fit."""
 
-  def effect(
-      self, X: Any = None, *, T0: Any, T1: Any,
-  ) -> types.FloatArray:
+  def effect(self, X: Any = None, *, T0: Any, T1: Any) -> types.FloatArray:
     """Returns f(T1, X) - f(T0, X) for each row of X (or of T0 and T1)."""
     return self.predict(T1, X) - self.predict(T0, X)
 
@@ -45,7 +43,7 @@ class Effects(abc.ABC):
     return self.cate(T_grid, given={})
 
   def cate(
-      self, T_grid: Any, *, given: Mapping[int | str, float],
+    self, T_grid: Any, *, given: Mapping[int | str, float]
   ) -> types.FloatArray:
     """Returns E[Y | do(T=t), X_j=x_j] for each row t of T_grid, [G].
 
@@ -57,6 +55,8 @@ class Effects(abc.ABC):
     self._check_fitted()
     covariate = arrays.held(self.covariate_, given, self.names_.covariate)
     grid = arrays.column_matrix(
-        'T_grid', frames.aligned('T_grid', T_grid, self.names_.treatment))
-    return np.array([
-        np.mean(self.predict(point[None], covariate)) for point in grid])
+      'T_grid', frames.aligned('T_grid', T_grid, self.names_.treatment)
+    )
+    return np.array(
+      [np.mean(self.predict(point[None], covariate)) for point in grid]
+    )

@@ -32,15 +32,21 @@ from dfiv_ope.iv.linear import fitting
 
 
 class TwoSLS(
-    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
-    most_splits=0, parameters=linear_estimator.PARAMETERS):
+  linear_estimator.LinearEstimator,
+  method='two_sls',
+  dtype=np.float64,
+  most_splits=0,
+  parameters=linear_estimator.PARAMETERS,
+):
   """Linear two-stage least squares."""
 
   @property
   def _penalised(self) -> bool:
     default = type(self)()
-    return (self.stage1_penalty > default.stage1_penalty
-            or self.stage2_penalty > default.stage2_penalty)
+    return (
+      self.stage1_penalty > default.stage1_penalty
+      or self.stage2_penalty > default.stage2_penalty
+    )
 
   def _refuses(self, found: identification.Identification) -> bool:
     # A penalty that was asked for picks one of the answers.
@@ -48,9 +54,13 @@ class TwoSLS(
 
 
 class LIML(
-    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
-    most_splits=0, configurable=False, parameters={
-        **linear_estimator.PARAMETERS, 'fuller': 0.}):
+  linear_estimator.LinearEstimator,
+  method='two_sls',
+  dtype=np.float64,
+  most_splits=0,
+  configurable=False,
+  parameters={**linear_estimator.PARAMETERS, 'fuller': 0.0},
+):
   """Limited-information maximum likelihood, or Fuller's correction of it.
 
   Parameters:
@@ -64,9 +74,13 @@ class LIML(
 
 
 class KClass(
-    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
-    most_splits=0, configurable=False, parameters={
-        **linear_estimator.PARAMETERS, 'kappa': 1.}):
+  linear_estimator.LinearEstimator,
+  method='two_sls',
+  dtype=np.float64,
+  most_splits=0,
+  configurable=False,
+  parameters={**linear_estimator.PARAMETERS, 'kappa': 1.0},
+):
   """The k-class estimator of a given kappa.
 
   Parameters:
@@ -80,9 +94,13 @@ class KClass(
 
 
 class GMM(
-    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
-    most_splits=0, configurable=False, parameters={
-        **linear_estimator.PARAMETERS, 'steps': 2}):
+  linear_estimator.LinearEstimator,
+  method='two_sls',
+  dtype=np.float64,
+  most_splits=0,
+  configurable=False,
+  parameters={**linear_estimator.PARAMETERS, 'steps': 2},
+):
   """Efficient GMM; its weights are by the covariance of the fit.
 
   Parameters:
@@ -96,9 +114,13 @@ class GMM(
 
 
 class CrossFitTwoSLS(
-    linear_estimator.LinearEstimator, method='two_sls', dtype=np.float64,
-    most_splits=0, configurable=False,
-    parameters=linear_estimator.PARAMETERS):
+  linear_estimator.LinearEstimator,
+  method='two_sls',
+  dtype=np.float64,
+  most_splits=0,
+  configurable=False,
+  parameters=linear_estimator.PARAMETERS,
+):
   """Two-stage least squares for many instruments: a jackknife (UJIVE).
 
   The first-stage fit of each row, or of each cluster, is by the others.
@@ -107,8 +129,9 @@ class CrossFitTwoSLS(
   _estimator = fitting.CROSS_FIT
 
 
-class SieveIV(iv_estimator.IVEstimator, method='sieve', dtype=np.float64,
-              most_splits=5):
+class SieveIV(
+  iv_estimator.IVEstimator, method='sieve', dtype=np.float64, most_splits=5
+):
   """Two-stage least squares on splines and polynomials, chosen held out."""
 
   def _refuses(self, found: identification.Identification) -> bool:
@@ -117,18 +140,21 @@ class SieveIV(iv_estimator.IVEstimator, method='sieve', dtype=np.float64,
     return not found.instruments
 
 
-class KIV(iv_estimator.IVEstimator, method='kiv', dtype=np.float64,
-          most_splits=5):
+class KIV(
+  iv_estimator.IVEstimator, method='kiv', dtype=np.float64, most_splits=5
+):
   """Kernel instrumental variable regression."""
 
 
-class AGMM(iv_estimator.IVEstimator, method='agmm', dtype=np.float64,
-           most_splits=1):
+class AGMM(
+  iv_estimator.IVEstimator, method='agmm', dtype=np.float64, most_splits=1
+):
   """Adversarial GMM on kernels, in closed form."""
 
 
-class AutoIV(iv_estimator.IVEstimator, method='auto', dtype=np.float64,
-             most_splits=1):
+class AutoIV(
+  iv_estimator.IVEstimator, method='auto', dtype=np.float64, most_splits=1
+):
   """The closed form whose held-out loss is least."""
 
   @property
@@ -140,14 +166,21 @@ class AutoIV(iv_estimator.IVEstimator, method='auto', dtype=np.float64,
   def summary(self) -> str:
     """Returns the fit in words and numbers, and what was chosen."""
     head, *rest = super().summary().splitlines()
-    return '\n'.join([head, *summary_lines.choice(
-        self.chosen_, self.history_), *rest])
+    return '\n'.join(
+      [head, *summary_lines.choice(self.chosen_, self.history_), *rest]
+    )
 
 
 _NAMES = {
-    'two_sls': 'TwoSLS', 'sieve': 'SieveIV', 'kiv': 'KIV', 'agmm': 'AGMM',
-    'auto': 'AutoIV', 'deepiv': 'DeepIV', 'deepgmm': 'DeepGMM',
-    'dfiv': 'DFIV'}
+  'two_sls': 'TwoSLS',
+  'sieve': 'SieveIV',
+  'kiv': 'KIV',
+  'agmm': 'AGMM',
+  'auto': 'AutoIV',
+  'deepiv': 'DeepIV',
+  'deepgmm': 'DeepGMM',
+  'dfiv': 'DFIV',
+}
 
 # Linear estimators that are no methods of their own.
 _LINEAR = ('LIML', 'KClass', 'GMM', 'CrossFitTwoSLS')
@@ -178,13 +211,15 @@ ESTIMATORS = _Estimators(_NAMES)
 def load(directory: str | pathlib.Path) -> iv_estimator.IVEstimator:
   """Returns the estimator that `save` wrote."""
   return storage.load(
-      pathlib.Path(directory), _Estimators({
-          name: name for name in (*_NAMES.values(), *_LINEAR)}))
+    pathlib.Path(directory),
+    _Estimators({name: name for name in (*_NAMES.values(), *_LINEAR)}),
+  )
 
 
 def __getattr__(name: str) -> Any:
   if name in _NAMES.values():
     from dfiv_ope.iv import trained_estimators
+
     return getattr(trained_estimators, name)
   raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 

@@ -24,11 +24,7 @@ class FourierFeatures:
   """
 
   def __init__(
-      self,
-      bandwidth: types.FloatArray,
-      *,
-      size: int,
-      seed: types.Seed,
+    self, bandwidth: types.FloatArray, *, size: int, seed: types.Seed
   ):
     """Initialises the features.
 
@@ -69,11 +65,7 @@ class MaternFeatures(FourierFeatures):
   """
 
   def __init__(
-      self,
-      bandwidth: types.FloatArray,
-      *,
-      size: int,
-      seed: types.Seed,
+    self, bandwidth: types.FloatArray, *, size: int, seed: types.Seed
   ):
     """Initialises the features; those of one input are evenly spread."""
     super().__init__(bandwidth, size=size, seed=seed)
@@ -83,12 +75,13 @@ class MaternFeatures(FourierFeatures):
       self.frequencies = even[None] / np.asarray(bandwidth)[:, None]
     else:
       generator = np.random.default_rng((*np.atleast_1d(seed), 1))
-      self.frequencies = self.frequencies / np.sqrt(generator.chisquare(
-          _MATERN_DEGREES, count) / _MATERN_DEGREES)
+      self.frequencies = self.frequencies / np.sqrt(
+        generator.chisquare(_MATERN_DEGREES, count) / _MATERN_DEGREES
+      )
 
 
 def median_bandwidth(
-    x: types.FloatArray, *, pixels: int = 0,
+  x: types.FloatArray, *, pixels: int = 0
 ) -> types.FloatArray:
   """Returns the median distance between rows of x [B, D] in each column, [D].
 
@@ -104,8 +97,9 @@ def median_bandwidth(
   if pixels:
     columns = x.shape[1] - pixels
     return np.append(
-        median_bandwidth(x[:, :columns]),
-        np.full(pixels, median_distance(x[:, columns:])))
+      median_bandwidth(x[:, :columns]),
+      np.full(pixels, median_distance(x[:, columns:])),
+    )
   x = some_rows(x)
   rows, others = np.triu_indices(len(x), k=1)
   result = np.ones(x.shape[1])
@@ -125,11 +119,11 @@ def median_distance(x: types.FloatArray) -> float:
   """
   x = np.asarray(some_rows(x), np.float64)
   norm = np.sum(np.square(x), axis=1)
-  square = norm[:, None] + norm[None, :] - 2. * x @ x.T
-  distance = np.sqrt(np.maximum(square[np.triu_indices(len(x), k=1)], 0.))
+  square = norm[:, None] + norm[None, :] - 2.0 * x @ x.T
+  distance = np.sqrt(np.maximum(square[np.triu_indices(len(x), k=1)], 0.0))
   # Rounding makes the distance of equal rows small, not zero.
   distance = distance[distance > 1e-6]
-  return float(np.median(distance)) if distance.size else 1.
+  return float(np.median(distance)) if distance.size else 1.0
 
 
 def typical_distance(x: types.FloatArray) -> float:
@@ -138,9 +132,11 @@ def typical_distance(x: types.FloatArray) -> float:
   It is that of the median where rows are spread evenly, and larger where most
   of them lie close together and others far away.
   """
-  return float(np.sqrt(2. * np.sum(np.var(x, axis=0, dtype=np.float64)))) or 1.
+  return (
+    float(np.sqrt(2.0 * np.sum(np.var(x, axis=0, dtype=np.float64)))) or 1.0
+  )
 
 
 def some_rows(x: types.Nest) -> types.Nest:
   """Returns rows of x [B, ...], evenly spread, to take distances of."""
-  return x[::-(-len(x) // _BANDWIDTH_ROWS)]
+  return x[:: -(-len(x) // _BANDWIDTH_ROWS)]

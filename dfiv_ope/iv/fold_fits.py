@@ -32,6 +32,7 @@ class Rows(NamedTuple):
     treatment: treatments and covariates, [n, D].
     outcome: [n, 1].
   """
+
   instrument: types.FloatArray
   treatment: types.FloatArray
   outcome: types.FloatArray
@@ -41,31 +42,35 @@ def of_rows(rows: Rows, phi: Features, psi: Features) -> ridge.Sums:
   """Returns the sums of rows, whose features are made block by block."""
   parts = []
   for start in range(0, len(rows.outcome), _BLOCK):
-    some = Rows(*(each[start:start + _BLOCK] for each in rows))
-    parts.append(ridge.sums(
+    some = Rows(*(each[start : start + _BLOCK] for each in rows))
+    parts.append(
+      ridge.sums(
         ridge.append_intercept(phi(some.instrument)),
-        np.concatenate([psi(some.treatment), some.outcome], axis=1)))
+        np.concatenate([psi(some.treatment), some.outcome], axis=1),
+      )
+    )
     if len(parts) > 1:
       parts = [ridge.merge(*parts)]
   return parts[0]
 
 
 def of_folds(
-    rows: Rows, phi: Features, psi: Features, count: int,
+  rows: Rows, phi: Features, psi: Features, count: int
 ) -> list[ridge.Sums]:
   """Returns the sums of `count` folds of rows that are in random order."""
   return [
-      of_rows(Rows(*(each[index] for each in rows)), phi, psi)
-      for index in np.array_split(np.arange(len(rows.outcome)), count)]
+    of_rows(Rows(*(each[index] for each in rows)), phi, psi)
+    for index in np.array_split(np.arange(len(rows.outcome)), count)
+  ]
 
 
 def two_stages(
-    folds: Sequence[ridge.Sums],
-    *,
-    stage1_penalties: Sequence[float],
-    stage2_penalties: Sequence[float],
-    slack: float = 0.,
-    moment_penalty: float | None = None,
+  folds: Sequence[ridge.Sums],
+  *,
+  stage1_penalties: Sequence[float],
+  stage2_penalties: Sequence[float],
+  slack: float = 0.0,
+  moment_penalty: float | None = None,
 ) -> two_stage.Solution:
   """Solves Eq. (7) and (9), each fold predicted by all others.
 
@@ -88,27 +93,36 @@ def two_stages(
     over rows that were held out.
   """
   stage1 = _stage1(folds, stage1_penalties)
-  parts = [_predicted(fold, weights)
-           for fold, weights in zip(folds, stage1.weights, strict=True)]
+  parts = [
+    _predicted(fold, weights)
+    for fold, weights in zip(folds, stage1.weights, strict=True)
+  ]
   held_out = [ridge.targets(part, _OUTCOME) for part in parts]
 
   def stage2(some: Sequence[ridge.Sums]) -> ridge.Sums:
     total = ridge.merge(*some)
-    return (ridge.targets(total, _OUTCOME) if moment_penalty is None
-            else two_stage.projected(total, moment_penalty))
+    return (
+      ridge.targets(total, _OUTCOME)
+      if moment_penalty is None
+      else two_stage.projected(total, moment_penalty)
+    )
 
   return _solution(
-      stage1, stage2(parts), held_out,
-      [stage2(others) for others in _others(parts)],
-      stage2_penalties, slack)
+    stage1,
+    stage2(parts),
+    held_out,
+    [stage2(others) for others in _others(parts)],
+    stage2_penalties,
+    slack,
+  )
 
 
 def projected_moments(
-    folds: Sequence[ridge.Sums],
-    *,
-    stage1_penalties: Sequence[float],
-    stage2_penalties: Sequence[float],
-    slack: float = 0.,
+  folds: Sequence[ridge.Sums],
+  *,
+  stage1_penalties: Sequence[float],
+  stage2_penalties: Sequence[float],
+  slack: float = 0.0,
 ) -> two_stage.Solution:
   """Solves min_u of (y - psi u)' P (y - psi u) / n + lambda2 |u|^2.
 
@@ -125,73 +139,89 @@ def projected_moments(
   """
   stage1 = _stage1(folds, stage1_penalties)
   return _solution(
-      stage1, two_stage.projected(ridge.merge(*folds), stage1.penalty),
-      [ridge.targets(_predicted(fold, weights), _OUTCOME)
-       for fold, weights in zip(folds, stage1.weights, strict=True)],
-      [two_stage.projected(ridge.merge(*others), stage1.penalty)
-       for others in _others(folds)],
-      stage2_penalties, slack)
+    stage1,
+    two_stage.projected(ridge.merge(*folds), stage1.penalty),
+    [
+      ridge.targets(_predicted(fold, weights), _OUTCOME)
+      for fold, weights in zip(folds, stage1.weights, strict=True)
+    ],
+    [
+      two_stage.projected(ridge.merge(*others), stage1.penalty)
+      for others in _others(folds)
+    ],
+    stage2_penalties,
+    slack,
+  )
 
 
 class _Stage1(NamedTuple):
   """Stage 1 with the chosen penalty: of the rows beside each fold, of all."""
+
   weights: list[types.FloatArray]
   whole: types.FloatArray
   penalty: float
   losses: tuple[float, ...]
 
 
-def _stage1(
-    folds: Sequence[ridge.Sums], penalties: Sequence[float]) -> _Stage1:
+def _stage1(folds: Sequence[ridge.Sums], penalties: Sequence[float]) -> _Stage1:
   treatments = [ridge.targets(fold, _PSI) for fold in folds]
   whole = ridge.merge(*treatments)
   grids, losses = [], np.zeros(len(penalties))
   for fold, others in zip(treatments, _others(treatments), strict=True):
     grid, found = two_stage.held_out_losses(
-        ridge.merge(*others), fold, penalties)
+      ridge.merge(*others), fold, penalties
+    )
     grids.append(grid)
     losses += np.multiply(found, fold.count / whole.count)
   chosen = int(np.argmin(losses))
   return _Stage1(
-      weights=[grid[chosen] for grid in grids],
-      whole=ridge.solve_sums(whole, penalties[chosen], intercept=True),
-      penalty=penalties[chosen], losses=tuple(losses.tolist()))
+    weights=[grid[chosen] for grid in grids],
+    whole=ridge.solve_sums(whole, penalties[chosen], intercept=True),
+    penalty=penalties[chosen],
+    losses=tuple(losses.tolist()),
+  )
 
 
 def _solution(
-    stage1: _Stage1,
-    whole: ridge.Sums,
-    held_out: Sequence[ridge.Sums],
-    fitted: Sequence[ridge.Sums],
-    penalties: Sequence[float],
-    slack: float,
+  stage1: _Stage1,
+  whole: ridge.Sums,
+  held_out: Sequence[ridge.Sums],
+  fitted: Sequence[ridge.Sums],
+  penalties: Sequence[float],
+  slack: float,
 ) -> two_stage.Solution:
   """Chooses lambda2 by losses of fits at the fold that each has not seen."""
   rows = float(whole.count)
-  losses = np.sum([
+  losses = np.sum(
+    [
       np.multiply(
-          two_stage.held_out_losses(sums, fold, penalties)[1],
-          fold.count / rows)
-      for sums, fold in zip(fitted, held_out, strict=True)], axis=0)
-  penalty = two_stage.largest_within(
-      penalties, losses, slack=slack, rows=rows)
+        two_stage.held_out_losses(sums, fold, penalties)[1], fold.count / rows
+      )
+      for sums, fold in zip(fitted, held_out, strict=True)
+    ],
+    axis=0,
+  )
+  penalty = two_stage.largest_within(penalties, losses, slack=slack, rows=rows)
   return two_stage.Solution(
-      stage1_weights=stage1.whole,
-      stage2_weights=ridge.solve_sums(whole, penalty, intercept=True),
-      stage1_penalty=stage1.penalty,
-      stage2_penalty=penalty,
-      stage1_losses=stage1.losses,
-      stage2_losses=tuple(losses.tolist()))
+    stage1_weights=stage1.whole,
+    stage2_weights=ridge.solve_sums(whole, penalty, intercept=True),
+    stage1_penalty=stage1.penalty,
+    stage2_penalty=penalty,
+    stage1_losses=stage1.losses,
+    stage2_losses=tuple(losses.tolist()),
+  )
 
 
 def _predicted(fold: ridge.Sums, weights: types.FloatArray) -> ridge.Sums:
   """Returns the sums of [V phi, 1] and [psi, y]; V' is [d2 + 1, d1]."""
   constant = np.zeros((len(weights), 1))
-  constant[-1] = 1.
+  constant[-1] = 1.0
   return ridge.project(fold, np.concatenate([weights, constant], axis=1))
 
 
 def _others(parts: Sequence[ridge.Sums]) -> list[list[ridge.Sums]]:
   """Returns, for each part, all others."""
-  return [[each for at, each in enumerate(parts) if at != index]
-          for index in range(len(parts))]
+  return [
+    [each for at, each in enumerate(parts) if at != index]
+    for index in range(len(parts))
+  ]

@@ -30,8 +30,9 @@ def names(name: str, values: Any) -> Names | None:
   twice = sorted({label for label in labels if labels.count(label) > 1})
   if twice:
     raise ValueError(
-        f'{name} has several columns named {twice[0]!r}, so columns cannot be '
-        'told apart by name. Rename or drop them.')
+      f'{name} has several columns named {twice[0]!r}, so columns cannot be '
+      'told apart by name. Rename or drop them.'
+    )
   return labels
 
 
@@ -42,25 +43,33 @@ def check_rows(members: Mapping[str, Any]) -> None:
     members: what a user passed, by name; those without labels go along.
   """
   labelled = [
-      (name, values.index) for name, values in members.items()
-      if isinstance(values, pd.Series | pd.DataFrame)]
+    (name, values.index)
+    for name, values in members.items()
+    if isinstance(values, pd.Series | pd.DataFrame)
+  ]
   for name, index in labelled[1:]:
     first, wanted = labelled[0]
     # Another number of rows is refused elsewhere, with the numbers.
     if len(index) != len(wanted) or index.equals(wanted):
       continue
-    row = next((
-        row for row, (one, other) in enumerate(zip(index, wanted, strict=True))
-        if one != other), None)
+    row = next(
+      (
+        row
+        for row, (one, other) in enumerate(zip(index, wanted, strict=True))
+        if one != other
+      ),
+      None,
+    )
     if row is None:  # Equal labels of other types, such as time zones.
       continue
     same = sorted(map(str, index)) == sorted(map(str, wanted))
     raise ValueError(
-        f'{name} and {first} have '
-        f'{"the same labels in another order" if same else "other labels"}: '
-        f'row {row} is {index[row]!r} in {name} and {wanted[row]!r} in '
-        f'{first}. Pass {name}.loc[{first}.index], or {name}.to_numpy() if the '
-        'rows correspond as they stand.')
+      f'{name} and {first} have '
+      f'{"the same labels in another order" if same else "other labels"}: '
+      f'row {row} is {index[row]!r} in {name} and {wanted[row]!r} in '
+      f'{first}. Pass {name}.loc[{first}.index], or {name}.to_numpy() if the '
+      'rows correspond as they stand.'
+    )
 
 
 def aligned(name: str, values: Any, wanted: Names | None) -> Any:
@@ -87,12 +96,15 @@ def aligned(name: str, values: Any, wanted: Names | None) -> Any:
   extra = [label for label in given if label not in wanted]
   if missing or extra:
     parts = [
-        f'{what} {_listed(labels)}' for what, labels in (
-            ('lacks', missing), ('has the unknown', extra)) if labels]
+      f'{what} {_listed(labels)}'
+      for what, labels in (('lacks', missing), ('has the unknown', extra))
+      if labels
+    ]
     raise ValueError(
-        f'{name} {" and ".join(parts)}; the fit had {_listed(wanted)}. Pass '
-        f'{"it" if len(wanted) == 1 else "these"} by name, or an array in this '
-        'order.')
+      f'{name} {" and ".join(parts)}; the fit had {_listed(wanted)}. Pass '
+      f'{"it" if len(wanted) == 1 else "these"} by name, or an array in this '
+      'order.'
+    )
   return values.iloc[:, [given.index(label) for label in wanted]]
 
 

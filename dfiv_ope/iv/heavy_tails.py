@@ -27,8 +27,9 @@ class HeavyTailsWarning(UserWarning):
 
 
 def clip(
-    outcome: types.FloatArray, width: float,
-    columns: types.FloatArray | None = None,
+  outcome: types.FloatArray,
+  width: float,
+  columns: types.FloatArray | None = None,
 ) -> types.FloatArray:
   """Returns outcomes with heavy tails clipped, and warns of it; others as is.
 
@@ -48,13 +49,15 @@ def clip(
     return outcome
   share = float(np.mean(kept != rest))
   warnings.warn(
-      f'The outcome has heavy tails: {100. * share:.2g} % of the rows are '
-      f'beyond {width:g} robust standard deviations of what treatment and '
-      f'covariates explain and make '
-      f'{100. * (1. - np.var(kept) / np.var(rest)):.0f} % of the variance of '
-      'the rest. They were clipped there. outcome_width=0 keeps them; a '
-      'logarithm of the outcome may be the better question.',
-      HeavyTailsWarning, stacklevel=4)
+    f'The outcome has heavy tails: {100.0 * share:.2g} % of the rows are '
+    f'beyond {width:g} robust standard deviations of what treatment and '
+    f'covariates explain and make '
+    f'{100.0 * (1.0 - np.var(kept) / np.var(rest)):.0f} % of the variance of '
+    'the rest. They were clipped there. outcome_width=0 keeps them; a '
+    'logarithm of the outcome may be the better question.',
+    HeavyTailsWarning,
+    stacklevel=4,
+  )
   return np.where(kept == rest, outcome, middle + kept)
 
 
@@ -62,28 +65,31 @@ def _clipped(rest: types.FloatArray, width: float) -> types.FloatArray | None:
   """Returns errors [n, 1] clipped; None if their tails are not heavy."""
   centre = np.median(rest)
   bound = width * _NORMAL * np.median(np.abs(rest - centre))
-  if not bound > 0.:
+  if not bound > 0.0:
     return None
   clipped: types.FloatArray = np.clip(rest, centre - bound, centre + bound)
-  heavy = np.var(clipped) <= (1. - _HEAVY) * np.var(rest)
+  heavy = np.var(clipped) <= (1.0 - _HEAVY) * np.var(rest)
   return clipped if heavy else None
 
 
 def _regression(
-    columns: types.FloatArray, outcome: types.FloatArray) -> types.FloatArray:
+  columns: types.FloatArray, outcome: types.FloatArray
+) -> types.FloatArray:
   """Returns Huber's regression of outcomes on smooth functions, [n, 1]."""
   count = min(_LANDMARKS, len(columns) // _ROWS_EACH)
   bandwidth = features.median_bandwidth(columns) * np.sqrt(columns.shape[1])
   kernel = landmarks.Landmarks(columns.shape[1])
   kernel.adapt(columns, bandwidth, _TOLERANCE, max(count, 1))
-  design = ridge.append_intercept(np.concatenate(
-      [columns, np.square(columns), kernel(columns)], axis=1))
+  design = ridge.append_intercept(
+    np.concatenate([columns, np.square(columns), kernel(columns)], axis=1)
+  )
   weights = np.ones_like(outcome)
   for _ in range(_ROUNDS):
     root = np.sqrt(weights)
     fitted: types.FloatArray = design @ ridge.solve_sums(
-        ridge.sums(root * design, root * outcome), _PENALTY)
+      ridge.sums(root * design, root * outcome), _PENALTY
+    )
     size = np.abs(outcome - fitted)
     scale = _HUBER * _NORMAL * np.median(size)
-    weights = np.minimum(1., scale / np.maximum(size, scale * 1e-9 + 1e-300))
+    weights = np.minimum(1.0, scale / np.maximum(size, scale * 1e-9 + 1e-300))
   return fitted

@@ -43,6 +43,7 @@ class Identification(NamedTuple):
     instruments: independent columns of the instrument, given the covariates.
     rank: of what the instrument predicts of the treatment.
   """
+
   treatments: int
   independent: int
   instruments: int
@@ -54,31 +55,35 @@ class Identification(NamedTuple):
     columns = _count(self.treatments, 'column')
     if not self.instruments:
       return (
-          'Not identified: every column of Z is constant or a linear '
-          'combination of the columns of X, so Z moves nothing that X does not '
-          'move. Pass an instrument that is not among the covariates.')
+        'Not identified: every column of Z is constant or a linear '
+        'combination of the columns of X, so Z moves nothing that X does not '
+        'move. Pass an instrument that is not among the covariates.'
+      )
     if self.independent < self.treatments:
       return (
-          f'Not identified: T has {columns}, but only {self.independent} of '
-          'them are linearly independent of each other and of X, so their '
-          'effects cannot be told apart. Leave out copies and sums of others.')
+        f'Not identified: T has {columns}, but only {self.independent} of '
+        'them are linearly independent of each other and of X, so their '
+        'effects cannot be told apart. Leave out copies and sums of others.'
+      )
     if self.instruments < self.treatments:
       return (
-          f'Not identified (order condition): T has {columns}, but Z only '
-          f'{self.instruments} that is no linear combination of the others '
-          'and of X. Add instruments, or move exogenous columns of T to X.')
+        f'Not identified (order condition): T has {columns}, but Z only '
+        f'{self.instruments} that is no linear combination of the others '
+        'and of X. Add instruments, or move exogenous columns of T to X.'
+      )
     if self.rank < self.treatments:
       return (
-          f'Not identified (rank condition): T has {columns}, but what Z '
-          f'predicts of them given X has rank {self.rank}. Add instruments '
-          'that move the columns of T in other proportions.')
+        f'Not identified (rank condition): T has {columns}, but what Z '
+        f'predicts of them given X has rank {self.rank}. Add instruments '
+        'that move the columns of T in other proportions.'
+      )
     return ''
 
 
 def check(
-    treatment: types.FloatArray,
-    instrument: types.FloatArray,
-    covariate: types.FloatArray | None,
+  treatment: types.FloatArray,
+  instrument: types.FloatArray,
+  covariate: types.FloatArray | None,
 ) -> Identification:
   """Returns the order and the rank condition of a linear first stage.
 
@@ -95,17 +100,22 @@ def check(
     independent = wanted
     if wanted <= _MOST_COLUMNS:
       independent = basis(residual(treatment, given)).shape[1]
-    return Identification(wanted, independent, instruments.shape[1],
-                          min(wanted, instruments.shape[1]))
+    return Identification(
+      wanted,
+      independent,
+      instruments.shape[1],
+      min(wanted, instruments.shape[1]),
+    )
   treatment = residual(treatment, given)
   shares = kept(treatment, instruments @ (instruments.T @ treatment))
   return Identification(
-      wanted, len(shares), instruments.shape[1],
-      int(np.sum(shares > TOLERANCE)))
+    wanted, len(shares), instruments.shape[1], int(np.sum(shares > TOLERANCE))
+  )
 
 
 def few_values(
-    treatment: types.FloatArray, instrument: types.FloatArray) -> str:
+  treatment: types.FloatArray, instrument: types.FloatArray
+) -> str:
   """Says that the instruments have too few values for a curve; else empty.
 
   An instrument of K values has K means of the outcome, which tell K - 1
@@ -119,14 +129,15 @@ def few_values(
   if values >= _FEW_VALUES or values >= len(np.unique(treatment, axis=0)):
     return ''
   return (
-      f'Z has {values} values, so it can tell {_count(values - 1, "function")} '
-      'of T beside a constant, given X; what else a curve of T does comes from '
-      'the smoothness that the method prefers, not from the data. Compare with '
-      'TwoSLS, or look for an instrument of more values.')
+    f'Z has {values} values, so it can tell {_count(values - 1, "function")} '
+    'of T beside a constant, given X; what else a curve of T does comes from '
+    'the smoothness that the method prefers, not from the data. Compare with '
+    'TwoSLS, or look for an instrument of more values.'
+  )
 
 
 def kept(
-    columns: types.FloatArray, predicted: types.FloatArray,
+  columns: types.FloatArray, predicted: types.FloatArray
 ) -> types.FloatArray:
   """Returns how much a prediction keeps of the directions of columns, [K].
 
@@ -146,7 +157,7 @@ def kept(
 
 
 def basis(
-    columns: types.FloatArray, *, relative: bool = False,
+  columns: types.FloatArray, *, relative: bool = False
 ) -> types.FloatArray:
   """Returns an orthonormal basis of what columns [n, D] span, [n, rank].
 
@@ -156,22 +167,27 @@ def basis(
       with a unit standard deviation.
   """
   directions, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-  scale = sizes.max(initial=0.) if relative else np.sqrt(len(columns))
+  scale = sizes.max(initial=0.0) if relative else np.sqrt(len(columns))
   return directions[:, sizes > TOLERANCE * scale]
 
 
 def residual(
-    columns: types.FloatArray, given: types.FloatArray) -> types.FloatArray:
+  columns: types.FloatArray, given: types.FloatArray
+) -> types.FloatArray:
   """Returns columns [n, D] without what a `basis` [n, K] spans."""
   left = columns - given @ (given.T @ columns)
   return left - given @ (given.T @ left)  # Once more, against rounding.
 
 
 def _with_constant(
-    covariate: types.FloatArray | None, rows: int) -> types.FloatArray:
+  covariate: types.FloatArray | None, rows: int
+) -> types.FloatArray:
   constant = np.ones((rows, 1))
-  return constant if covariate is None else np.concatenate(
-      [covariate, constant], axis=1)
+  return (
+    constant
+    if covariate is None
+    else np.concatenate([covariate, constant], axis=1)
+  )
 
 
 def _combined(columns: types.FloatArray, wanted: int) -> types.FloatArray:

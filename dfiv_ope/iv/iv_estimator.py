@@ -33,8 +33,11 @@ _SPREAD_ROWS = 1000
 
 
 class IVEstimator(
-    effects.Effects, effect_intervals.EffectIntervals, conventions.Conventions,
-    base.BaseEstimator):
+  effects.Effects,
+  effect_intervals.EffectIntervals,
+  conventions.Conventions,
+  base.BaseEstimator,
+):
   """An instrumental-variable regression with scikit-learn's habits.
 
   `fit(Y, T, Z=Z, X=X)` has the order of econometrics; for pipelines and
@@ -54,10 +57,12 @@ class IVEstimator(
 
   # Wrappers of scikit-learn have Y and T in another order.
   __metadata_request__fit = dict.fromkeys(
-      ('T', 'Z', 'progress', 'watch'), metadata_routing.UNUSED)
+    ('T', 'Z', 'progress', 'watch'), metadata_routing.UNUSED
+  )
   __metadata_request__predict = {'T': metadata_routing.UNUSED}
   __metadata_request__score = dict.fromkeys(
-      ('T', 'Z', 'sample_weight'), metadata_routing.UNUSED)
+    ('T', 'Z', 'sample_weight'), metadata_routing.UNUSED
+  )
 
   _method: str
   _dtype: type = np.float32
@@ -66,14 +71,14 @@ class IVEstimator(
   _linear: bool = False
 
   def __init_subclass__(
-      cls,
-      *,
-      method: str,
-      dtype: type = np.float32,
-      most_splits: int = 1,
-      parameters: Mapping[str, Any] | None = None,
-      configurable: bool = True,
-      **kwargs: Any,
+    cls,
+    *,
+    method: str,
+    dtype: type = np.float32,
+    most_splits: int = 1,
+    parameters: Mapping[str, Any] | None = None,
+    configurable: bool = True,
+    **kwargs: Any,
   ) -> None:
     """Gives the estimator the hyper-parameters of a method's config.
 
@@ -90,9 +95,10 @@ class IVEstimator(
     cls._method, cls._dtype, cls._most_splits = method, dtype, most_splits
     cls._configurable = configurable
     defaults: dict[str, Any] = {
-        field.name: field.default
-        for field in dataclasses.fields(methods.load(method).Config)
-        if configurable}
+      field.name: field.default
+      for field in dataclasses.fields(methods.load(method).Config)
+      if configurable
+    }
     defaults.update(parameters or {}, random_state=0, verbose=False)
     if most_splits:
       defaults.update(n_splits=None)
@@ -101,29 +107,32 @@ class IVEstimator(
       unknown = set(parameters) - set(defaults)
       if unknown:
         raise TypeError(
-            f'{cls.__name__} has no parameter {sorted(unknown)[0]!r}. Its '
-            f'parameters are: {", ".join(sorted(defaults))}.')
+          f'{cls.__name__} has no parameter {sorted(unknown)[0]!r}. Its '
+          f'parameters are: {", ".join(sorted(defaults))}.'
+        )
       for name, value in {**defaults, **parameters}.items():
         setattr(self, name, value)
 
     # scikit-learn reads the parameters of an estimator from its signature.
     signature = [inspect.Parameter('self', inspect.Parameter.POSITIONAL_ONLY)]
     signature += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
-        for name, value in defaults.items()]
+      inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+      for name, value in defaults.items()
+    ]
     initialise.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        signature)
+      signature
+    )
     cls.__init__ = initialise  # type: ignore[assignment, method-assign]
 
   def fit(
-      self,
-      Y: Any,
-      T: Any,
-      *,
-      Z: Any = None,
-      X: Any = None,
-      progress: arrays.Progress | None = None,
-      watch: Callable[['IVEstimator'], None] | None = None,
+    self,
+    Y: Any,
+    T: Any,
+    *,
+    Z: Any = None,
+    X: Any = None,
+    progress: arrays.Progress | None = None,
+    watch: Callable[['IVEstimator'], None] | None = None,
   ) -> 'IVEstimator':
     """Learns the structural function of Y in T from the instruments Z.
 
@@ -162,17 +171,26 @@ class IVEstimator(
     self._check_fitted()
     first = self.first_stage_
     lines = [
-        f'{type(self).__name__} fitted to {self.n_rows_} rows',
-        *summary_lines.columns(self.scales_, self.names_),
-        *(splits.lines(len(self.models_), self.split_spread_)
-          if self._most_splits else []),
-        *summaries.first_stage(first),
+      f'{type(self).__name__} fitted to {self.n_rows_} rows',
+      *summary_lines.columns(self.scales_, self.names_),
+      *(
+        splits.lines(len(self.models_), self.split_spread_)
+        if self._most_splits
+        else []
+      ),
+      *summaries.first_stage(first),
     ]
     lines += summary_lines.losses(self.history_)
     lines += self.derivative_lines()
-    lines += [f'Warning: {each}' for each in (
-        self.underidentified_, *first.warnings(),
-        *self._training_warnings()) if each]
+    lines += [
+      f'Warning: {each}'
+      for each in (
+        self.underidentified_,
+        *first.warnings(),
+        *self._training_warnings(),
+      )
+      if each
+    ]
     return '\n'.join(lines)
 
   def save(self, directory: str | pathlib.Path) -> None:
@@ -191,18 +209,22 @@ class IVEstimator(
     self.covariate_ = rows.covariate
     self._keep(rows)
     self.scales_ = arrays.scales(Y, T, Z, X)
-    self.names_ = types.IVBatch(*(
-        frames.names(name, values) for name, values in (
-            ('T', T), ('Z', Z), ('Y', Y), ('X', X))))
+    self.names_ = types.IVBatch(
+      *(
+        frames.names(name, values)
+        for name, values in (('T', T), ('Z', Z), ('Y', Y), ('X', X))
+      )
+    )
     self.underidentified_ = self._identify(
-        rows, checkable=not arrays.has_pictures(T, X))
+      rows, checkable=not arrays.has_pictures(T, X)
+    )
     return rows
 
   def _train(
-      self,
-      rows: types.IVBatch,
-      progress: arrays.Progress | None,
-      watch: Callable[['IVEstimator'], None] | None,
+    self,
+    rows: types.IVBatch,
+    progress: arrays.Progress | None,
+    watch: Callable[['IVEstimator'], None] | None,
   ) -> None:
     """Fits the method to each split."""
     config, module = self._config(), methods.load(self._method)
@@ -214,39 +236,55 @@ class IVEstimator(
     with self._reporting(progress) as report:
       for split in splits.draw(self.n_rows_, count, int(self.random_state)):
         halves = [self._standardised(rows, index) for index in split.halves]
-        models.append(module.fit(
-            config, *halves, seed=split.seed,
+        models.append(
+          module.fit(
+            config,
+            *halves,
+            seed=split.seed,
             progress=arrays.progress_part(report, len(models), count),
-            **extra))
+            **extra,
+          )
+        )
     self._adopt(models)
     self.split_spread_ = self._spread(rows)
 
   def _reporting(
-      self, progress: arrays.Progress | None,
+    self, progress: arrays.Progress | None
   ) -> contextlib.AbstractContextManager[arrays.Progress | None]:
     """Returns what hands out where to tell of progress: a bar if asked."""
-    return (arrays.progress_bar(type(self).__name__) if self.verbose
-            else contextlib.nullcontext(progress))
+    return (
+      arrays.progress_bar(type(self).__name__)
+      if self.verbose
+      else contextlib.nullcontext(progress)
+    )
 
   def _adopt(self, models: list[Any]) -> None:
     """Takes fitted models, one for each split."""
     self.models_, self.model_ = models, models[0]
     self.history_ = {
-        name: [float(each) for each in values]
-        for name, values in self.model_.history.items()}
+      name: [float(each) for each in values]
+      for name, values in self.model_.history.items()
+    }
 
   def _config(self) -> Any:
-    if isinstance(self.random_state, bool) or not isinstance(
-        self.random_state, int | np.integer) or self.random_state < 0:
+    if (
+      isinstance(self.random_state, bool)
+      or not isinstance(self.random_state, int | np.integer)
+      or self.random_state < 0
+    ):
       raise ValueError(
-          f'random_state must be a non-negative int, got '
-          f'{self.random_state!r}; the same number gives the same fit.')
+        f'random_state must be a non-negative int, got '
+        f'{self.random_state!r}; the same number gives the same fit.'
+      )
     config = methods.load(self._method).Config
     if not self._configurable:
       return config()
-    return config(**{
+    return config(
+      **{
         field.name: getattr(self, field.name)
-        for field in dataclasses.fields(config)})
+        for field in dataclasses.fields(config)
+      }
+    )
 
   def _split_count(self) -> int:
     """Returns the number of splits; warns of a single one of few rows."""
@@ -256,7 +294,8 @@ class IVEstimator(
     count = splits.number(self.n_rows_, self._most_splits)
     if count == 1 and self.n_rows_ < splits.FEW_ROWS:
       warnings.warn(
-          splits.few_rows(self.n_rows_), splits.SplitWarning, stacklevel=4)
+        splits.few_rows(self.n_rows_), splits.SplitWarning, stacklevel=4
+      )
     return count
 
   def _identify(self, rows: types.IVBatch, *, checkable: bool) -> str:
@@ -279,18 +318,22 @@ class IVEstimator(
       problem = identification.few_values(rows.treatment, rows.instrument)
     if problem:
       warnings.warn(
-          problem, identification.UnderidentifiedWarning, stacklevel=4)
+        problem, identification.UnderidentifiedWarning, stacklevel=4
+      )
     return problem
 
-  def _identification(self, rows: types.IVBatch) -> (
-      identification.Identification):
+  def _identification(
+    self, rows: types.IVBatch
+  ) -> identification.Identification:
     """Returns the order and the rank condition of rows."""
     covariate = rows.covariate
     if covariate is not None and self.scales_.covariate is not None:
       covariate = self.scales_.covariate.apply(covariate)
     return identification.check(
-        self.scales_.treatment.apply(rows.treatment),
-        self.scales_.instrument.apply(rows.instrument), covariate)
+      self.scales_.treatment.apply(rows.treatment),
+      self.scales_.instrument.apply(rows.instrument),
+      covariate,
+    )
 
   def _refuses(self, found: identification.Identification) -> bool:
     """Returns whether a fit that is not identified is an error."""
@@ -304,14 +347,19 @@ class IVEstimator(
     X = frames.aligned('X', X, self.names_.covariate)
     frames.check_rows({'T': T, 'X': X})
     treatment, covariate = arrays.points(
-        T, X, self.scales_.treatment, self.scales_.covariate)
+      T, X, self.scales_.treatment, self.scales_.covariate
+    )
     treatment = self.scales_.treatment.apply(treatment).astype(self._dtype)
     if covariate is not None and self.scales_.covariate is not None:
       covariate = self.scales_.covariate.apply(covariate).astype(self._dtype)
-    return np.stack([
+    return np.stack(
+      [
         self.scales_.outcome.invert(
-            np.asarray(model.predict(treatment, covariate), np.float64))
-        for model in self.models_])
+          np.asarray(model.predict(treatment, covariate), np.float64)
+        )
+        for model in self.models_
+      ]
+    )
 
   def _spread(self, rows: types.IVBatch) -> float:
     """Returns how far the splits differ at rows of the fit."""
@@ -320,21 +368,24 @@ class IVEstimator(
     some = slice(None, None, -(-self.n_rows_ // _SPREAD_ROWS))
     covariate = None if rows.covariate is None else rows.covariate[some]
     return splits.spread(
-        self._predict_each(rows.treatment[some], covariate),
-        float(self.scales_.outcome.scale[0]))
+      self._predict_each(rows.treatment[some], covariate),
+      float(self.scales_.outcome.scale[0]),
+    )
 
   def _watcher(
-      self, module: Any, watch: Callable[['IVEstimator'], None], count: int,
+    self, module: Any, watch: Callable[['IVEstimator'], None], count: int
   ) -> Callable[[Any], None]:
     """Returns what a method calls with its model at each check."""
     if 'watch' not in inspect.signature(module.fit).parameters:
       raise ValueError(
-          f'{type(self).__name__} cannot be watched: it can only predict once '
-          'it is fitted. Leave watch out.')
+        f'{type(self).__name__} cannot be watched: it can only predict once '
+        'it is fitted. Leave watch out.'
+      )
     if count > 1:
       raise ValueError(
-          f'A training can be watched where there is one, got n_splits={count}.'
-          ' Pass n_splits=1.')
+        f'A training can be watched where there is one, got n_splits={count}.'
+        ' Pass n_splits=1.'
+      )
 
     def look(model: Any) -> None:
       self.models_, self.model_ = [model], model
@@ -343,13 +394,13 @@ class IVEstimator(
     return look
 
   def _standardised(
-      self, rows: types.IVBatch, index: types.FloatArray,
+    self, rows: types.IVBatch, index: types.FloatArray
   ) -> types.IVBatch:
     """Returns some rows as a method wants them: phi sees (z, o)."""
     treatment, instrument, outcome, covariate = (
-        None if each is None
-        else scale.apply(each[index]).astype(self._dtype)
-        for each, scale in zip(rows, self.scales_, strict=True))
+      None if each is None else scale.apply(each[index]).astype(self._dtype)
+      for each, scale in zip(rows, self.scales_, strict=True)
+    )
     if covariate is not None:
       instrument = np.concatenate([instrument, covariate], axis=1)
     return types.IVBatch(treatment, instrument, outcome, covariate)
@@ -357,20 +408,24 @@ class IVEstimator(
   def _diagnosed(self, rows: types.IVBatch) -> strength.FirstStage:
     """Returns the first-stage diagnostics of the first split."""
     (split, *_) = splits.draw(
-        self.n_rows_, len(self.models_), int(self.random_state))
+      self.n_rows_, len(self.models_), int(self.random_state)
+    )
     return fitted_model.first_stage(
-        self.model_, *(self._standardised(rows, index)
-                       for index in split.halves),
-        seed=int(self.random_state))
+      self.model_,
+      *(self._standardised(rows, index) for index in split.halves),
+      seed=int(self.random_state),
+    )
 
   def _training_warnings(self) -> list[UserWarning]:
     """Returns what says that the method was trained too short."""
     return convergence.warnings(
-        self.history_, getattr(methods.load(self._method), 'TRAINED', {}),
-        self._config())
+      self.history_,
+      getattr(methods.load(self._method), 'TRAINED', {}),
+      self._config(),
+    )
 
   def _check_fitted(self) -> None:
     if not hasattr(self, 'model_'):
       raise exceptions.NotFittedError(
-          f'This {type(self).__name__} is not fitted. Call fit(Y, T, Z=Z) '
-          'first.')
+        f'This {type(self).__name__} is not fitted. Call fit(Y, T, Z=Z) first.'
+      )

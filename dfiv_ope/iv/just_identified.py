@@ -21,7 +21,7 @@ from dfiv_ope.iv import ridge
 # enough for its features (20,000 rows of catch, 60,000 of the other tasks), and
 # divides them by 1.4 to 80 where the system is near-singular (1,000 and 3,000
 # rows of mountain_car).
-_LARGER = 10.
+_LARGER = 10.0
 _STEADY = 1.1
 # From 1e-8 to 1e-4, say.
 _MOST_RAISES = 4
@@ -34,6 +34,7 @@ class Solution(NamedTuple):
     weights: [D, 1], float64.
     penalty: ridge penalty per row.
   """
+
   weights: types.FloatArray
   penalty: float
 
@@ -58,7 +59,8 @@ def solve(total: ridge.Sums, penalty: float) -> Solution:
 
 
 def dual(
-    total: ridge.Sums, value: types.FloatArray, penalty: float) -> Solution:
+  total: ridge.Sums, value: types.FloatArray, penalty: float
+) -> Solution:
   """Returns w with (F'X + n penalty I)' w = v, at the penalty of `solve`.
 
   With u of `solve`, v'u = w'F'y: w says what a unit of each row's y adds to it.
@@ -69,11 +71,13 @@ def dual(
     penalty: as in `solve`.
   """
   penalty = solve(total, penalty).penalty
-  return Solution(
-      np.asarray(ridge.solve_dual(total, value, penalty)), penalty)
+  return Solution(np.asarray(ridge.solve_dual(total, value, penalty)), penalty)
 
 
 def _size(total: ridge.Sums, weights: types.FloatArray) -> float:
   """Returns the root of the mean square of F u."""
-  return float(np.sqrt(np.sum(
-      weights * (np.asarray(total.gram) @ weights)) / float(total.count)))
+  return float(
+    np.sqrt(
+      np.sum(weights * (np.asarray(total.gram) @ weights)) / float(total.count)
+    )
+  )

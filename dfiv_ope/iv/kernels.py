@@ -22,36 +22,48 @@ _SEARCH_ROWS, _SEARCH_LANDMARKS, _PICKED_ROWS = 5000, 200, 2000
 _SEARCH_TOLERANCE, _SEARCH_FOLDS = 1e-6, 2
 # The limit of landmarks holds up to so many rows and then grows with their
 # root, up to so many times: what fewer leave out is soon more than noise.
-_FEW_ROWS, _MOST_GROWTH = 20_000, 2.
+_FEW_ROWS, _MOST_GROWTH = 20_000, 2.0
 # What the last searches found, by their rows and settings.
 _REMEMBERED = 4
 _FOUND: dict[int, bandwidths.Bandwidths] = {}
 
 
 def rows_of(
-    config: kernel_rules.Kernels, stage1: types.IVBatch, stage2: types.IVBatch,
+  config: kernel_rules.Kernels, stage1: types.IVBatch, stage2: types.IVBatch
 ) -> types.IVBatch:
   """Returns the rows of both stages, heavy tails of outcomes clipped."""
-  rows = types.IVBatch(*(
-      None if first is None
+  rows = types.IVBatch(
+    *(
+      None
+      if first is None
       else np.concatenate([first, second]).astype(np.float64)
-      for first, second in zip(stage1, stage2, strict=True)))
-  return rows._replace(outcome=heavy_tails.clip(
-      rows.outcome, config.outcome_width,
-      closed_form.join(rows.treatment, rows.covariate)))
+      for first, second in zip(stage1, stage2, strict=True)
+    )
+  )
+  return rows._replace(
+    outcome=heavy_tails.clip(
+      rows.outcome,
+      config.outcome_width,
+      closed_form.join(rows.treatment, rows.covariate),
+    )
+  )
 
 
 def columns(rows: types.IVBatch) -> fold_fits.Rows:
   """Returns what both kernels are of; the covariates are in each of them."""
   return fold_fits.Rows(
-      instrument=rows.instrument,
-      treatment=closed_form.join(rows.treatment, rows.covariate),
-      outcome=rows.outcome)
+    instrument=rows.instrument,
+    treatment=closed_form.join(rows.treatment, rows.covariate),
+    outcome=rows.outcome,
+  )
 
 
 def chosen_bandwidths(
-    config: kernel_rules.Kernels, rows: types.IVBatch, *,
-    treatment_pixels: int = 0, instrument_pixels: int = 0,
+  config: kernel_rules.Kernels,
+  rows: types.IVBatch,
+  *,
+  treatment_pixels: int = 0,
+  instrument_pixels: int = 0,
 ) -> tuple[types.FloatArray, types.FloatArray]:
   """Returns bandwidths of the treatment's and of the instrument's kernel.
 
@@ -64,15 +76,22 @@ def chosen_bandwidths(
   if not config.search_bandwidths or treatment_pixels or instrument_pixels:
     both = columns(rows)
     return (
-        features.median_bandwidth(both.treatment, pixels=treatment_pixels),
-        features.median_bandwidth(both.instrument, pixels=instrument_pixels))
-  some = types.IVBatch(*(
-      None if each is None else each[:_SEARCH_ROWS] for each in rows))
+      features.median_bandwidth(both.treatment, pixels=treatment_pixels),
+      features.median_bandwidth(both.instrument, pixels=instrument_pixels),
+    )
+  some = types.IVBatch(
+    *(None if each is None else each[:_SEARCH_ROWS] for each in rows)
+  )
   many_columns.warn_of_many(columns(some).treatment)
   # Methods that are tried on the same rows have the same bandwidths.
-  key = hash((config.most_landmarks, config.stage1_penalties,
-              config.stage2_penalties, *(
-                  None if each is None else each.tobytes() for each in some)))
+  key = hash(
+    (
+      config.most_landmarks,
+      config.stage1_penalties,
+      config.stage2_penalties,
+      *(None if each is None else each.tobytes() for each in some),
+    )
+  )
   if key not in _FOUND:
     while len(_FOUND) >= _REMEMBERED:
       _FOUND.pop(next(iter(_FOUND)))
@@ -81,42 +100,55 @@ def chosen_bandwidths(
 
 
 def _searched(
-    config: kernel_rules.Kernels, rows: types.IVBatch) -> bandwidths.Bandwidths:
+  config: kernel_rules.Kernels, rows: types.IVBatch
+) -> bandwidths.Bandwidths:
   """Returns the bandwidths of the least stage-2 loss at held-out rows."""
 
   def loss(found: bandwidths.Bandwidths) -> float:
     maps = []
     for x, bandwidth in zip(
-        (columns(rows).treatment, rows.instrument), _joined(found),
-        strict=True):
+      (columns(rows).treatment, rows.instrument), _joined(found), strict=True
+    ):
       maps.append(landmarks.Landmarks(x.shape[1]))
       maps[-1].adapt(
-          x[:_PICKED_ROWS], bandwidth, _SEARCH_TOLERANCE,
-          min(config.most_landmarks, _SEARCH_LANDMARKS))
-    return min(fold_fits.two_stages(
+        x[:_PICKED_ROWS],
+        bandwidth,
+        _SEARCH_TOLERANCE,
+        min(config.most_landmarks, _SEARCH_LANDMARKS),
+      )
+    return min(
+      fold_fits.two_stages(
         fold_fits.of_folds(columns(rows), maps[1], maps[0], _SEARCH_FOLDS),
         stage1_penalties=config.stage1_penalties,
-        stage2_penalties=config.stage2_penalties).stage2_losses)
+        stage2_penalties=config.stage2_penalties,
+      ).stage2_losses
+    )
 
   given = 0 if rows.covariate is None else rows.covariate.shape[1]
-  excluded = rows.instrument[:, :rows.instrument.shape[1] - given]
+  excluded = rows.instrument[:, : rows.instrument.shape[1] - given]
   return bandwidths.choose(rows._replace(instrument=excluded), loss)
 
 
 def fitted_landmarks(
-    config: kernel_rules.Kernels, x: types.FloatArray,
-    bandwidth: types.FloatArray,
+  config: kernel_rules.Kernels, x: types.FloatArray, bandwidth: types.FloatArray
 ) -> landmarks.Landmarks:
   """Returns features of the Gaussian kernel on rows x [n, D]."""
   made = landmarks.Landmarks(x.shape[1])
-  growth = math.sqrt(max(1., len(x) / _FEW_ROWS))
-  made.adapt(x, bandwidth, config.tolerance, round(
-      config.most_landmarks * min(growth, _MOST_GROWTH)))
+  growth = math.sqrt(max(1.0, len(x) / _FEW_ROWS))
+  made.adapt(
+    x,
+    bandwidth,
+    config.tolerance,
+    round(config.most_landmarks * min(growth, _MOST_GROWTH)),
+  )
   return made
 
 
 def _joined(
-    found: bandwidths.Bandwidths) -> tuple[types.FloatArray, types.FloatArray]:
+  found: bandwidths.Bandwidths,
+) -> tuple[types.FloatArray, types.FloatArray]:
   covariate = found.get('covariate', np.zeros(0))
-  return (np.append(found['treatment'], covariate),
-          np.append(found['instrument'], covariate))
+  return (
+    np.append(found['treatment'], covariate),
+    np.append(found['instrument'], covariate),
+  )

@@ -25,8 +25,11 @@ class Landmarks:
     self._factor = np.zeros([0, 0])
 
   def adapt(
-      self, x: types.FloatArray, bandwidth: types.FloatArray,
-      tolerance: float, most: int | None = None,
+    self,
+    x: types.FloatArray,
+    bandwidth: types.FloatArray,
+    tolerance: float,
+    most: int | None = None,
   ) -> None:
     """Picks landmarks among the rows of x [B, D] by pivoted Cholesky.
 
@@ -49,31 +52,37 @@ class Landmarks:
         factor = np.concatenate([factor, np.zeros((256, len(x)))])
       row, done = int(np.argmax(rest)), len(picked)
       distance = np.sum(np.square(scaled - scaled[:, row, None]), axis=0)
-      column = np.exp(-distance / 2.) - factor[:done, row] @ factor[:done]
+      column = np.exp(-distance / 2.0) - factor[:done, row] @ factor[:done]
       factor[done] = column / np.sqrt(rest[row])
       rest -= np.square(factor[done])
-      rest[row] = -1.
+      rest[row] = -1.0
       picked.append(row)
     self._points = x[picked]
     self._bandwidth = bandwidth
     # The rows of the landmarks make the triangular factor of their kernel.
-    self._factor = np.tril(factor[:len(picked), picked].T)
+    self._factor = np.tril(factor[: len(picked), picked].T)
 
   def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, landmarks] of x [B, D], float64."""
     scaled = np.asarray(x, np.float64) / self._bandwidth
     points = self._points / self._bandwidth
-    distance = (np.sum(np.square(scaled), axis=1)
-                + np.sum(np.square(points), axis=1)[:, None]
-                - 2. * points @ scaled.T)
-    kernel = np.exp(-np.maximum(distance, 0.) / 2.)  # [landmarks, B]
+    distance = (
+      np.sum(np.square(scaled), axis=1)
+      + np.sum(np.square(points), axis=1)[:, None]
+      - 2.0 * points @ scaled.T
+    )
+    kernel = np.exp(-np.maximum(distance, 0.0) / 2.0)  # [landmarks, B]
     return linalg.solve_triangular(
-        self._factor, kernel, lower=True, check_finite=False).T
+      self._factor, kernel, lower=True, check_finite=False
+    ).T
 
   def state(self) -> Mapping[str, types.FloatArray]:
     """Returns what `restore` needs."""
-    return {'points': self._points, 'bandwidth': self._bandwidth,
-            'factor': self._factor}
+    return {
+      'points': self._points,
+      'bandwidth': self._bandwidth,
+      'factor': self._factor,
+    }
 
   def restore(self, state: Mapping[str, types.FloatArray]) -> None:
     """Takes what `state` of other landmarks returned."""

@@ -24,12 +24,13 @@ class LinearEffects(abc.ABC):
     """Returns the inference of the fit, or raises a ValueError."""
 
   def ate_interval(
-      self, T0: Any, T1: Any, *, level: float = 0.95) -> results.Intervals:
+    self, T0: Any, T1: Any, *, level: float = 0.95
+  ) -> results.Intervals:
     """Returns the mean effect of T0 -> T1 with its interval, [1] each."""
     return self.effect_interval(T0=T0, T1=T1, level=level)
 
   def effect_interval(
-      self, X: Any = None, *, T0: Any, T1: Any, level: float = 0.95,
+    self, X: Any = None, *, T0: Any, T1: Any, level: float = 0.95
   ) -> results.Intervals:
     """Returns the effects of T0 -> T1, one for each row of T0 and T1.
 
@@ -43,17 +44,19 @@ class LinearEffects(abc.ABC):
     change = self._points('T1', T1) - self._points('T0', T0)
     found = self._inference()
     contrasts = np.zeros([len(change), len(found.coefficients)])
-    contrasts[:, :found.treatments] = change
+    contrasts[:, : found.treatments] = change
     return found.combine(contrasts, level)
 
   def average_derivative(
-      self, treatment: int = 0, *, level: float = 0.95) -> results.Intervals:
+    self, treatment: int = 0, *, level: float = 0.95
+  ) -> results.Intervals:
     """Returns the mean of df/dt of a treatment: its slope, [1] each."""
     found = self._inference()
     if not 0 <= treatment < found.treatments:
       raise ValueError(
-          f'There is no treatment {treatment}; the fit had '
-          f'{found.treatments}, counted from 0.')
+        f'There is no treatment {treatment}; the fit had '
+        f'{found.treatments}, counted from 0.'
+      )
     return found.combine(np.eye(len(found.coefficients))[[treatment]], level)
 
   def derivative_lines(self) -> list[str]:
@@ -61,7 +64,7 @@ class LinearEffects(abc.ABC):
     return []
 
   def dose_response_interval(
-      self, T_grid: Any, *, level: float = 0.95, uniform: bool = False,
+    self, T_grid: Any, *, level: float = 0.95, uniform: bool = False
   ) -> results.Intervals:
     """Returns E[Y | do(T=t)] at the mean covariates of the fit, [G] each.
 
@@ -77,8 +80,12 @@ class LinearEffects(abc.ABC):
     return self.cate_interval(T_grid, given={}, level=level, uniform=uniform)
 
   def cate_interval(
-      self, T_grid: Any, *, given: Mapping[int | str, float],
-      level: float = 0.95, uniform: bool = False,
+    self,
+    T_grid: Any,
+    *,
+    given: Mapping[int | str, float],
+    level: float = 0.95,
+    uniform: bool = False,
   ) -> results.Intervals:
     """Returns E[Y | do(T=t), X_j=x_j] for each row t of T_grid, [G] each.
 
@@ -95,27 +102,34 @@ class LinearEffects(abc.ABC):
     found = self._inference()
     if not found.constant:
       raise ValueError(
-          'Levels have no interval where effects of groups are absorbed, only '
-          'differences have. Ask for effect_interval.')
+        'Levels have no interval where effects of groups are absorbed, only '
+        'differences have. Ask for effect_interval.'
+      )
     grid = self._points('T_grid', T_grid)
     covariate = self.covariate_
     if given:
       covariate = arrays.held(covariate, given, self.names_.covariate)
     means = np.zeros(0) if covariate is None else covariate.mean(axis=0)
-    contrasts = np.concatenate([
-        grid, np.tile(np.append(means, 1.), (len(grid), 1))], axis=1)
+    contrasts = np.concatenate(
+      [grid, np.tile(np.append(means, 1.0), (len(grid), 1))], axis=1
+    )
     each = found.combine(contrasts, level)
     if not uniform:
       return each
     covariance = contrasts @ np.nan_to_num(found.covariance) @ contrasts.T
     margin = each.std_error * bands.largest_t(
-        covariance, level, int(self.random_state))
+      covariance, level, int(self.random_state)
+    )
     return each._replace(
-        low=each.estimate - margin, high=each.estimate + margin)
+      low=each.estimate - margin, high=each.estimate + margin
+    )
 
   def _points(self, name: str, values: Any) -> types.FloatArray:
     """Returns treatments as the fit has them, [G, columns]."""
     self._inference()
     return arrays.points(
-        frames.aligned(name, values, self.names_.treatment), None,
-        self.scales_.treatment, None)[0]
+      frames.aligned(name, values, self.names_.treatment),
+      None,
+      self.scales_.treatment,
+      None,
+    )[0]

@@ -18,11 +18,7 @@ from dfiv_ope.iv import (
   methods,
   summary_lines,
 )
-from dfiv_ope.iv.diagnostics import (
-  specification_words,
-  strength,
-  summaries,
-)
+from dfiv_ope.iv.diagnostics import specification_words, strength, summaries
 from dfiv_ope.iv.linear import (
   covariances,
   fitting,
@@ -42,15 +38,23 @@ _HELD_OUT_ROWS = 20_000
 _IDENTIFIED_ROWS = 5_000
 
 PARAMETERS = {
-    'covariance': None, 'debiased': True, 'kernel': 'bartlett',
-    'bandwidth': None}
+  'covariance': None,
+  'debiased': True,
+  'kernel': 'bartlett',
+  'bandwidth': None,
+}
 
 
 # Clusters are given to `fit`, and intervals have no bound of a bias.
 class LinearEstimator(  # type: ignore[misc]
-    linear_effects.LinearEffects, iv_estimator.IVEstimator, method='two_sls',
-    dtype=np.float64, most_splits=0, parameters=PARAMETERS,
-    configurable=False):
+  linear_effects.LinearEffects,
+  iv_estimator.IVEstimator,
+  method='two_sls',
+  dtype=np.float64,
+  most_splits=0,
+  parameters=PARAMETERS,
+  configurable=False,
+):
   """A linear IV estimator with standard errors, tests and intervals.
 
   Parameters:
@@ -66,24 +70,25 @@ class LinearEstimator(  # type: ignore[misc]
   """
 
   __metadata_request__fit = dict.fromkeys(
-      ('sample_weight', 'groups', 'absorb'), metadata_routing.UNUSED)
+    ('sample_weight', 'groups', 'absorb'), metadata_routing.UNUSED
+  )
 
   _linear = True
   _estimator = fitting.TWO_SLS
   inference_: results.LinearFit | None = None
 
   def fit(
-      self,
-      Y: Any,
-      T: Any,
-      *,
-      Z: Any = None,
-      X: Any = None,
-      sample_weight: Any = None,
-      groups: Any = None,
-      absorb: Any = None,
-      progress: arrays.Progress | None = None,
-      watch: Callable[[iv_estimator.IVEstimator], None] | None = None,
+    self,
+    Y: Any,
+    T: Any,
+    *,
+    Z: Any = None,
+    X: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    absorb: Any = None,
+    progress: arrays.Progress | None = None,
+    watch: Callable[[iv_estimator.IVEstimator], None] | None = None,
   ) -> 'LinearEstimator':
     """Estimates Y = T b + X g + a constant from the instruments Z.
 
@@ -111,12 +116,18 @@ class LinearEstimator(  # type: ignore[misc]
     if watch is not None:
       self._watcher(methods.load(self._method), watch, 1)
     rows = self._begin(Y, T, Z, X)
-    frames.check_rows({
-        'Y': Y, 'sample_weight': sample_weight, 'groups': groups,
-        'absorb': absorb})
+    frames.check_rows(
+      {
+        'Y': Y,
+        'sample_weight': sample_weight,
+        'groups': groups,
+        'absorb': absorb,
+      }
+    )
     if self._penalised:
       self._refuse_without_inference(
-          sample_weight, groups, absorb, self.covariance)
+        sample_weight, groups, absorb, self.covariance
+      )
       self.inference_ = None
       self._train(rows, progress, None)
       self.first_stage_ = self._diagnosed(rows)
@@ -124,11 +135,18 @@ class LinearEstimator(  # type: ignore[misc]
       weights = inputs.weights(sample_weight, self.n_rows_)
       effects = inputs.codes('absorb', absorb, self.n_rows_)
       self._infer(
-          rows, settings, weights=weights, absorb=effects,
-          clusters=inputs.clusters(groups, self.n_rows_))
-      self.first_stage_ = self._first_stage(rows, held_out=(
-          self.n_rows_ <= _HELD_OUT_ROWS and weights is None
-          and effects is None))
+        rows,
+        settings,
+        weights=weights,
+        absorb=effects,
+        clusters=inputs.clusters(groups, self.n_rows_),
+      )
+      self.first_stage_ = self._first_stage(
+        rows,
+        held_out=(
+          self.n_rows_ <= _HELD_OUT_ROWS and weights is None and effects is None
+        ),
+      )
       with self._reporting(progress) as report:
         if report is not None:
           report(1, 1, {})
@@ -137,8 +155,13 @@ class LinearEstimator(  # type: ignore[misc]
     return self
 
   def fit_formula(
-      self, formula: str, data: pd.DataFrame, *, sample_weight: Any = None,
-      groups: Any = None, absorb: Any = None,
+    self,
+    formula: str,
+    data: pd.DataFrame,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    absorb: Any = None,
   ) -> 'LinearEstimator':
     """Fits a formula such as 'y ~ x1 + C(x2) + [t ~ z1 + z2]'.
 
@@ -157,10 +180,14 @@ class LinearEstimator(  # type: ignore[misc]
     """
     parts = formulas.read(formula, data)
     return self.fit(
-        parts.Y, parts.T, Z=parts.Z, X=parts.X,
-        sample_weight=formulas.column('sample_weight', sample_weight, data),
-        groups=formulas.column('groups', groups, data),
-        absorb=formulas.column('absorb', absorb, data))
+      parts.Y,
+      parts.T,
+      Z=parts.Z,
+      X=parts.X,
+      sample_weight=formulas.column('sample_weight', sample_weight, data),
+      groups=formulas.column('groups', groups, data),
+      absorb=formulas.column('absorb', absorb, data),
+    )
 
   @property
   def coef_(self) -> types.FloatArray:
@@ -170,8 +197,10 @@ class LinearEstimator(  # type: ignore[misc]
       found = self.inference_
       return found.coefficients[:-1] if found.constant else found.coefficients
     scales = [
-        each.scale for each in (self.scales_.treatment, self.scales_.covariate)
-        if each is not None]
+      each.scale
+      for each in (self.scales_.treatment, self.scales_.covariate)
+      if each is not None
+    ]
     weights = self.model_.weights[:-1, 0]
     return weights * self.scales_.outcome.scale / np.concatenate(scales)
 
@@ -189,7 +218,8 @@ class LinearEstimator(  # type: ignore[misc]
   def coef_table(self, level: float = 0.95) -> pd.DataFrame:
     """Returns coefficients, standard errors, t, p and intervals by name."""
     return tables.coefficients(
-        self._inference(), self.coefficient_names_, level)
+      self._inference(), self.coefficient_names_, level
+    )
 
   def conf_int(self, level: float = 0.95) -> pd.DataFrame:
     """Returns the confidence intervals of all coefficients by name."""
@@ -199,7 +229,8 @@ class LinearEstimator(  # type: ignore[misc]
     """Returns the first stage of each treatment by name."""
     found = self._inference()
     return tables.first_stage(
-        found, self.coefficient_names_[:found.treatments])
+      found, self.coefficient_names_[: found.treatments]
+    )
 
   def tests(self) -> pd.DataFrame:
     """Returns tests of over-identification, endogeneity and all slopes."""
@@ -210,11 +241,15 @@ class LinearEstimator(  # type: ignore[misc]
     """Returns what tests say of the model, a sentence each with a remedy."""
     found = self._inference()
     return specification_words.sentences(
-        found, self.coefficient_names_[:found.treatments])
+      found, self.coefficient_names_[: found.treatments]
+    )
 
   def weak_instrument_set(
-      self, kind: str = results.ANDERSON_RUBIN, *,
-      treatment: int | str = 0, level: float = 0.95,
+    self,
+    kind: str = results.ANDERSON_RUBIN,
+    *,
+    treatment: int | str = 0,
+    level: float = 0.95,
   ) -> real_sets.RealSet:
     """Returns a set for a slope that holds however weak instruments are.
 
@@ -224,17 +259,19 @@ class LinearEstimator(  # type: ignore[misc]
       level: of confidence.
     """
     found = self._inference()
-    names = self.coefficient_names_[:found.treatments]
+    names = self.coefficient_names_[: found.treatments]
     if isinstance(treatment, str):
       if treatment not in names:
         raise ValueError(
-            f'There is no treatment {treatment!r}; the fit had '
-            f'{", ".join(names)}.')
+          f'There is no treatment {treatment!r}; the fit had '
+          f'{", ".join(names)}.'
+        )
       treatment = names.index(treatment)
     if not 0 <= treatment < found.treatments:
       raise ValueError(
-          f'There is no treatment {treatment}; the fit had {len(names)}, '
-          'counted from 0.')
+        f'There is no treatment {treatment}; the fit had {len(names)}, '
+        'counted from 0.'
+      )
     return found.weak_set(kind, treatment, results.check_level(level))
 
   def summary(self, level: float = 0.95) -> str:
@@ -242,15 +279,26 @@ class LinearEstimator(  # type: ignore[misc]
     self._check_fitted()
     if self.inference_ is None:
       return super().summary()
-    return '\n'.join([
+    return '\n'.join(
+      [
         *summary_lines.linear_head(self.inference_, type(self).__name__),
-        *(line for grid in self._grids(level)
-          for line in ('', *tables.text(grid))),
-        '', *self.checks(),
-        '', *summary_lines.columns(self.scales_, self.names_),
+        *(
+          line
+          for grid in self._grids(level)
+          for line in ('', *tables.text(grid))
+        ),
+        '',
+        *self.checks(),
+        '',
+        *summary_lines.columns(self.scales_, self.names_),
         *self._held_out_lines(),
-        *(f'Warning: {each}' for each in (
-            self.underidentified_, *self.first_stage_.warnings()) if each)])
+        *(
+          f'Warning: {each}'
+          for each in (self.underidentified_, *self.first_stage_.warnings())
+          if each
+        ),
+      ]
+    )
 
   def to_latex(self, level: float = 0.95) -> str:
     """Returns the tables of the summary as LaTeX (booktabs)."""
@@ -265,12 +313,13 @@ class LinearEstimator(  # type: ignore[misc]
     names = self.coefficient_names_
     results.check_level(level)
     sets = [
-        (name, label, found.weak_set(kind, column, level))
-        for column, name in enumerate(names[:found.treatments])
-        for kind, label in summary_lines.set_labels(found)]
+      (name, label, found.weak_set(kind, column, level))
+      for column, name in enumerate(names[: found.treatments])
+      for kind, label in summary_lines.set_labels(found)
+    ]
     return tables.grids(
-        found, names, sets, level, (
-            self.first_stage_.shortfall < 1.).tolist())
+      found, names, sets, level, (self.first_stage_.shortfall < 1.0).tolist()
+    )
 
   def _held_out_lines(self) -> list[str]:
     if np.isnan(self.first_stage_.r2).all():
@@ -289,33 +338,43 @@ class LinearEstimator(  # type: ignore[misc]
       kind = 'HC1' if groups is None else covariances.CLUSTERED
     if kind == covariances.CLUSTERED and groups is None:
       raise ValueError(
-          "covariance='clustered' needs the clusters: pass groups to fit.")
+        "covariance='clustered' needs the clusters: pass groups to fit."
+      )
     if kind != covariances.CLUSTERED and groups is not None:
       raise ValueError(
-          f"groups go with covariance='clustered', got {kind!r}. Leave one of "
-          'them out.')
+        f"groups go with covariance='clustered', got {kind!r}. Leave one of "
+        'them out.'
+      )
     if kind != covariances.HAC and (
-        self.bandwidth is not None or self.kernel != PARAMETERS['kernel']):
+      self.bandwidth is not None or self.kernel != PARAMETERS['kernel']
+    ):
       raise ValueError(
-          f"kernel and bandwidth go with covariance='HAC', got {kind!r}. Leave "
-          'them out.')
+        f"kernel and bandwidth go with covariance='HAC', got {kind!r}. Leave "
+        'them out.'
+      )
     return fitting.Settings(
-        estimator=self._estimator,
-        covariance=covariances.Settings(
-            kind=kind, debiased=bool(self.debiased), kernel=self.kernel,
-            bandwidth=self.bandwidth),
-        **self._own_settings())
+      estimator=self._estimator,
+      covariance=covariances.Settings(
+        kind=kind,
+        debiased=bool(self.debiased),
+        kernel=self.kernel,
+        bandwidth=self.bandwidth,
+      ),
+      **self._own_settings(),
+    )
 
   def _own_settings(self) -> dict[str, Any]:
     """Returns the settings that only this estimator has."""
     return {}
 
-  def _identification(self, rows: types.IVBatch) -> (
-      identification.Identification):
+  def _identification(
+    self, rows: types.IVBatch
+  ) -> identification.Identification:
     # What some rows identify all do, and few are quick to check.
     step = -(-self.n_rows_ // _IDENTIFIED_ROWS)
-    found = super()._identification(types.IVBatch(*(
-        None if each is None else each[::step] for each in rows)))
+    found = super()._identification(
+      types.IVBatch(*(None if each is None else each[::step] for each in rows))
+    )
     if found.problem and step > 1:
       return super()._identification(rows)
     return found
@@ -325,15 +384,24 @@ class LinearEstimator(  # type: ignore[misc]
     return not self._penalised
 
   def _infer(
-      self, rows: types.IVBatch, settings: fitting.Settings, *,
-      weights: types.FloatArray | None, clusters: types.FloatArray | None,
-      absorb: types.FloatArray | None,
+    self,
+    rows: types.IVBatch,
+    settings: fitting.Settings,
+    *,
+    weights: types.FloatArray | None,
+    clusters: types.FloatArray | None,
+    absorb: types.FloatArray | None,
   ) -> None:
     """Estimates the model and takes its coefficients for predictions."""
     made = system.build(
-        rows.outcome[:, 0], rows.treatment, rows.instrument, rows.covariate,
-        weights=weights, absorb=absorb,
-        names=(self.names_.instrument or (), self.names_.covariate or ()))
+      rows.outcome[:, 0],
+      rows.treatment,
+      rows.instrument,
+      rows.covariate,
+      weights=weights,
+      absorb=absorb,
+      names=(self.names_.instrument or (), self.names_.covariate or ()),
+    )
     found = fitting.fit(made, settings, clusters=clusters)
     if clusters is not None:
       inputs.warn_of_few(found.clusters, len(found.coefficients))
@@ -345,18 +413,20 @@ class LinearEstimator(  # type: ignore[misc]
     self.split_spread_ = float('nan')
 
   def _first_stage(
-      self, rows: types.IVBatch, *, held_out: bool) -> strength.FirstStage:
+    self, rows: types.IVBatch, *, held_out: bool
+  ) -> strength.FirstStage:
     """Returns the first stage of the fit, that of held-out rows if asked."""
     stages = self._inference().first_stage
     nan = np.full(len(stages), np.nan)
-    found = strength.FirstStage(nan, nan, nan, linear=True, low_value=0.)
+    found = strength.FirstStage(nan, nan, nan, linear=True, low_value=0.0)
     if held_out:
       found = self._diagnosed(rows)
     return found._replace(
-        linear_partial_r2=np.array([each.partial_r2 for each in stages]),
-        robust_f=np.array([each.f for each in stages]),
-        effective_f=np.array([each.effective_f for each in stages]),
-        critical_values=np.array([each.critical_values for each in stages]))
+      linear_partial_r2=np.array([each.partial_r2 for each in stages]),
+      robust_f=np.array([each.f for each in stages]),
+      effective_f=np.array([each.effective_f for each in stages]),
+      critical_values=np.array([each.critical_values for each in stages]),
+    )
 
   def _inference(self) -> results.LinearFit:
     """Returns the inference.
@@ -367,24 +437,28 @@ class LinearEstimator(  # type: ignore[misc]
     self._check_fitted()
     if self.inference_ is None:
       raise ValueError(
-          'This fit has no standard errors: its penalties shrink the '
-          'coefficients, or an older version saved it. Fit with the default '
-          'penalties.')
+        'This fit has no standard errors: its penalties shrink the '
+        'coefficients, or an older version saved it. Fit with the default '
+        'penalties.'
+      )
     return self.inference_
 
   def _refuse_without_inference(self, *given: Any) -> None:
     if any(each is not None for each in given):
       raise ValueError(
-          'covariance, sample_weight, groups and absorb go with the default '
-          'penalties; with others there are no standard errors. Leave them '
-          'out.')
+        'covariance, sample_weight, groups and absorb go with the default '
+        'penalties; with others there are no standard errors. Leave them '
+        'out.'
+      )
 
   @staticmethod
   def _names(
-      member: str, names: Sequence[str] | None, scale: Any) -> Sequence[str]:
+    member: str, names: Sequence[str] | None, scale: Any
+  ) -> Sequence[str]:
     """Returns names of columns; T0, T1, ... where there are none."""
     if names is not None:
       return names
     count = len(scale.mean)
-    return [member] if count == 1 else [
-        f'{member}{place}' for place in range(count)]
+    return (
+      [member] if count == 1 else [f'{member}{place}' for place in range(count)]
+    )

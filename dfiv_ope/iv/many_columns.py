@@ -19,9 +19,11 @@ def warn_of_many(x: types.FloatArray) -> None:
   count = sum(len(np.unique(column)) > 2 for column in x.T)
   if count >= _MANY:
     warnings.warn(
-        f'T and X have {count} columns of numbers. Kernels see few rows alike '
-        'in so many, and a dictionary has products of all of them: columns '
-        'that do not matter move the effect towards ordinary regression (20 of '
-        'them at 2,000 rows: by a quarter) or drown it in noise. Drop such '
-        'columns, or compare with TwoSLS and DFIV.',
-        ManyColumnsWarning, stacklevel=5)
+      f'T and X have {count} columns of numbers. Kernels see few rows alike '
+      'in so many, and a dictionary has products of all of them: columns '
+      'that do not matter move the effect towards ordinary regression (20 of '
+      'them at 2,000 rows: by a quarter) or drown it in noise. Drop such '
+      'columns, or compare with TwoSLS and DFIV.',
+      ManyColumnsWarning,
+      stacklevel=5,
+    )

@@ -1,13 +1,13 @@
 """The estimators in scikit-learn's form: fit(X, y, Z=Z), predict(X).
 
-    import sklearn
-    from sklearn import model_selection
-    from dfiv_ope import estimators, regressors
+import sklearn
+from sklearn import model_selection
+from dfiv_ope import estimators, regressors
 
-    sklearn.set_config(enable_metadata_routing=True)
-    regressor = regressors.IVRegressor(estimators.KIV(), treatment=['price'])
-    regressor.set_fit_request(Z=True).set_score_request(Z=True)
-    model_selection.cross_val_score(regressor, X, y, params={'Z': Z})
+sklearn.set_config(enable_metadata_routing=True)
+regressor = regressors.IVRegressor(estimators.KIV(), treatment=['price'])
+regressor.set_fit_request(Z=True).set_score_request(Z=True)
+model_selection.cross_val_score(regressor, X, y, params={'Z': Z})
 """
 
 from collections.abc import Sequence
@@ -45,17 +45,17 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
   """
 
   def __init__(
-      self,
-      estimator: iv_estimator.IVEstimator | None = None,
-      *,
-      treatment: Sequence[int | str] | int | str | None = None,
+    self,
+    estimator: iv_estimator.IVEstimator | None = None,
+    *,
+    treatment: Sequence[int | str] | int | str | None = None,
   ):
     """Initialises the regressor; nothing is checked before `fit`."""
     self.estimator = estimator
     self.treatment = treatment
 
   def fit(
-      self, X: Any, y: Any, *, Z: Any = None, sample_weight: Any = None,
+    self, X: Any, y: Any, *, Z: Any = None, sample_weight: Any = None
   ) -> 'IVRegressor':
     """Learns the structural function of y in the columns of X.
 
@@ -77,18 +77,24 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
     self._require(Z, 'fit')
     frames.check_rows({'X': X, 'y': y, 'Z': Z})
     X, y = validation.validate_data(
-        self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+      self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
+    )
     self.treatment_ = self._columns()
     treatment, covariate = self._parts(X)
-    estimator = (estimators.TwoSLS() if self.estimator is None
-                 else base.clone(self.estimator))
+    estimator = (
+      estimators.TwoSLS()
+      if self.estimator is None
+      else base.clone(self.estimator)
+    )
     if isinstance(estimator, linear_estimator.LinearEstimator):
       self.estimator_ = estimator.fit(
-          y, treatment, Z=Z, X=covariate, sample_weight=sample_weight)
+        y, treatment, Z=Z, X=covariate, sample_weight=sample_weight
+      )
     elif sample_weight is not None:
       raise TypeError(
-          f'{type(estimator).__name__} takes no sample_weight; TwoSLS and the '
-          'other linear estimators do. Leave it out.')
+        f'{type(estimator).__name__} takes no sample_weight; TwoSLS and the '
+        'other linear estimators do. Leave it out.'
+      )
     else:
       self.estimator_ = estimator.fit(y, treatment, Z=Z, X=covariate)
     return self
@@ -100,7 +106,7 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
     return self.estimator_.predict(*self._parts(X))
 
   def score(
-      self, X: Any, y: Any, sample_weight: Any = None, *, Z: Any = None,
+    self, X: Any, y: Any, sample_weight: Any = None, *, Z: Any = None
   ) -> float:
     """Returns R2 of the outcome by what Z tells of the prediction, f(X).
 
@@ -125,23 +131,26 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
     y = validation.column_or_1d(y)
     validation.check_consistent_length(predicted, y, Z)
     return scores.projected_r2(
-        y, predicted, Z if covariate is None
-        else np.concatenate([Z, covariate], axis=1), sample_weight)
+      y,
+      predicted,
+      Z if covariate is None else np.concatenate([Z, covariate], axis=1),
+      sample_weight,
+    )
 
   @property
   def coef_(self) -> types.FloatArray:
     """Coefficients in the order of the columns of X; of `TwoSLS` only."""
     validation.check_is_fitted(self)
-    order = np.argsort(
-        [*self.treatment_, *self._covariates()], kind='stable')
+    order = np.argsort([*self.treatment_, *self._covariates()], kind='stable')
     return self.estimator_.coef_[order]
 
   def _require(self, Z: Any, method: str) -> None:
     if Z is None:
       raise TypeError(
-          f'{type(self).__name__}.{method}(X, y, Z=Z) needs the instruments Z, '
-          'got none. In a pipeline or a search, call sklearn.set_config('
-          f'enable_metadata_routing=True) and set_{method}_request(Z=True).')
+        f'{type(self).__name__}.{method}(X, y, Z=Z) needs the instruments Z, '
+        'got none. In a pipeline or a search, call sklearn.set_config('
+        f'enable_metadata_routing=True) and set_{method}_request(Z=True).'
+      )
 
   def _columns(self) -> types.FloatArray:
     """Returns the indices of the endogenous columns."""
@@ -156,28 +165,34 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
       if isinstance(each, str):
         if each not in names:
           raise ValueError(
-              f'treatment names {each!r}, but X has '
-              f'{", ".join(names) or "no names"}. Pass a data frame with this '
-              'column, or indices.')
+            f'treatment names {each!r}, but X has '
+            f'{", ".join(names) or "no names"}. Pass a data frame with this '
+            'column, or indices.'
+          )
         found.append(names.index(each))
       elif -self.n_features_in_ <= each < self.n_features_in_:
         found.append(int(each) % self.n_features_in_)
       else:
         raise ValueError(
-            f'treatment has the index {each}, but X has '
-            f'{self.n_features_in_} columns, counted from 0.')
+          f'treatment has the index {each}, but X has '
+          f'{self.n_features_in_} columns, counted from 0.'
+        )
     if not found or len(set(found)) < len(found):
       raise ValueError(
-          'treatment must be different columns, at least one, got '
-          f'{self.treatment!r}.')
+        'treatment must be different columns, at least one, got '
+        f'{self.treatment!r}.'
+      )
     return np.array(found)
 
   def _covariates(self) -> list[int]:
-    return [column for column in range(self.n_features_in_)
-            if column not in self.treatment_]
+    return [
+      column
+      for column in range(self.n_features_in_)
+      if column not in self.treatment_
+    ]
 
   def _parts(
-      self, X: types.FloatArray,
+    self, X: types.FloatArray
   ) -> tuple[types.FloatArray, types.FloatArray | None]:
     """Returns treatments and covariates of checked rows."""
     covariates = self._covariates()

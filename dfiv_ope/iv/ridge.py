@@ -43,6 +43,7 @@ class Sums(NamedTuple):
     square: sum of squares of each target, [K].
     count: number of rows, [].
   """
+
   gram: types.FloatArray
   moment: types.FloatArray
   square: types.FloatArray
@@ -61,19 +62,23 @@ def sums(features: types.FloatArray, targets: types.FloatArray) -> Sums:
   targets = np.asarray(targets, np.float64)
   check_rows(features, targets)
   return Sums(
-      gram=features.T @ features,
-      moment=features.T @ targets,
-      square=np.sum(np.square(targets), axis=0),
-      count=np.float64(len(features)))
+    gram=features.T @ features,
+    moment=features.T @ targets,
+    square=np.sum(np.square(targets), axis=0),
+    count=np.float64(len(features)),
+  )
 
 
 def merge(*parts: Sums) -> Sums:
   """Returns the sums over the rows of all parts."""
   if not parts:
     raise ValueError('merge needs at least one Sums, got none.')
-  return Sums(*(
+  return Sums(
+    *(
       functools.reduce(operator.add, member)
-      for member in zip(*parts, strict=True)))
+      for member in zip(*parts, strict=True)
+    )
+  )
 
 
 def arrays(total: Sums) -> Sums:
@@ -82,7 +87,7 @@ def arrays(total: Sums) -> Sums:
 
 
 def solve_sums(
-    total: Sums, penalty: float, *, intercept: bool = False,
+  total: Sums, penalty: float, *, intercept: bool = False
 ) -> types.FloatArray:
   """Returns argmin_W of |T - F W|^2 / n + penalty |W|^2, Eq. (7) and (9).
 
@@ -108,8 +113,11 @@ def solve_sums(
     return np.full(total.moment.shape, np.nan)
   try:
     factor = linalg.cho_factor(
-        gram + scaled_penalty(total, penalty) * np.eye(len(gram)), lower=True,
-        overwrite_a=True, check_finite=False)
+      gram + scaled_penalty(total, penalty) * np.eye(len(gram)),
+      lower=True,
+      overwrite_a=True,
+      check_finite=False,
+    )
     weights = linalg.cho_solve(factor, moment, check_finite=False)
   except linalg.LinAlgError:
     return solve_grid(total, [penalty], intercept=intercept)[0]
@@ -117,7 +125,7 @@ def solve_sums(
 
 
 def solve_grid(
-    total: Sums, penalties: Sequence[float], *, intercept: bool = False,
+  total: Sums, penalties: Sequence[float], *, intercept: bool = False
 ) -> list[types.FloatArray]:
   """Returns the weights of `solve_sums` for each penalty.
 
@@ -137,12 +145,15 @@ def solve_grid(
   gram, moment = without_intercept(total) if intercept else total[:2]
   values, vectors = np.linalg.eigh(gram)
   # Rounding makes the smallest eigenvalues of a Gram matrix negative.
-  values = np.maximum(values, 0.)[:, None]
+  values = np.maximum(values, 0.0)[:, None]
   rotated = vectors.T @ moment
-  grid = [vectors @ (rotated / (values + scaled_penalty(total, penalty)))
-          for penalty in penalties]
-  return [_with_intercept(total, weights) for weights in grid
-          ] if intercept else grid
+  grid = [
+    vectors @ (rotated / (values + scaled_penalty(total, penalty)))
+    for penalty in penalties
+  ]
+  return (
+    [_with_intercept(total, weights) for weights in grid] if intercept else grid
+  )
 
 
 def solve_cross(total: Sums, penalty: float) -> types.FloatArray:
@@ -161,7 +172,7 @@ def solve_cross(total: Sums, penalty: float) -> types.FloatArray:
 
 
 def solve_dual(
-    total: Sums, value: types.FloatArray, penalty: float,
+  total: Sums, value: types.FloatArray, penalty: float
 ) -> types.FloatArray:
   """Returns w with (F'X + n penalty I)' w = v: [D, 1].
 
@@ -174,15 +185,17 @@ def solve_dual(
     penalty: ridge penalty per row, positive.
   """
   return np.linalg.solve(
-      _cross(arrays(total), penalty).T, np.asarray(value, np.float64))
+    _cross(arrays(total), penalty).T, np.asarray(value, np.float64)
+  )
 
 
 def _cross(total: Sums, penalty: float) -> types.FloatArray:
   """Returns F'X + n penalty I, with no penalty on the last weight."""
   check_penalty(penalty)
-  penalised = np.append(np.ones(len(total.gram) - 1), 0.)
+  penalised = np.append(np.ones(len(total.gram) - 1), 0.0)
   return total.moment[:, :-1] + np.diag(
-      scaled_penalty(total, penalty) * penalised)
+    scaled_penalty(total, penalty) * penalised
+  )
 
 
 def project(total: Sums, weights: types.FloatArray) -> Sums:
@@ -194,21 +207,28 @@ def project(total: Sums, weights: types.FloatArray) -> Sums:
   """
   total, weights = arrays(total), np.asarray(weights, np.float64)
   return total._replace(
-      gram=weights.T @ (total.gram @ weights), moment=weights.T @ total.moment)
+    gram=weights.T @ (total.gram @ weights), moment=weights.T @ total.moment
+  )
 
 
 def targets(total: Sums, columns: slice) -> Sums:
   """Returns the sums of the same features with some of the targets."""
   return total._replace(
-      moment=total.moment[:, columns], square=total.square[columns])
+    moment=total.moment[:, columns], square=total.square[columns]
+  )
 
 
 def mean_squared_error(total: Sums, weights: types.FloatArray) -> float:
   """Returns the squared error per row, summed over targets, from sums."""
   total, weights = arrays(total), np.asarray(weights, np.float64)
-  return float((
-      np.sum(total.square) - 2. * np.sum(weights * total.moment)
-      + np.sum(weights * (total.gram @ weights))) / total.count)
+  return float(
+    (
+      np.sum(total.square)
+      - 2.0 * np.sum(weights * total.moment)
+      + np.sum(weights * (total.gram @ weights))
+    )
+    / total.count
+  )
 
 
 def scaled_penalty(total: Sums, penalty: float) -> types.FloatArray:
@@ -216,26 +236,26 @@ def scaled_penalty(total: Sums, penalty: float) -> types.FloatArray:
   return penalty * total.count
 
 
-def without_intercept(
-    total: Sums) -> tuple[types.FloatArray, types.FloatArray]:
+def without_intercept(total: Sums) -> tuple[types.FloatArray, types.FloatArray]:
   """Returns gram [D-1, D-1] and moment [D-1, K] with the constant removed.
 
   This is the Schur complement: the same as centring features and targets.
   """
   cross, size = total.gram[:-1, -1:], total.gram[-1, -1]
-  return (total.gram[:-1, :-1] - cross * (total.gram[-1:, :-1] / size),
-          total.moment[:-1] - cross * (total.moment[-1:] / size))
+  return (
+    total.gram[:-1, :-1] - cross * (total.gram[-1:, :-1] / size),
+    total.moment[:-1] - cross * (total.moment[-1:] / size),
+  )
 
 
-def intercept_of(
-    total: Sums, weights: types.FloatArray) -> types.FloatArray:
+def intercept_of(total: Sums, weights: types.FloatArray) -> types.FloatArray:
   """Returns the weights of the constant, [1, K], given others [D-1, K]."""
   return (total.moment[-1:] - total.gram[-1:, :-1] @ weights) / (
-      total.gram[-1, -1])
+    total.gram[-1, -1]
+  )
 
 
-def _with_intercept(
-    total: Sums, weights: types.FloatArray) -> types.FloatArray:
+def _with_intercept(total: Sums, weights: types.FloatArray) -> types.FloatArray:
   return np.concatenate([weights, intercept_of(total, weights)])
 
 
@@ -243,8 +263,9 @@ def check_penalty(penalty: float) -> None:
   """Raises a ValueError for a penalty that is not positive."""
   if isinstance(penalty, int | float) and not penalty > 0:
     raise ValueError(
-        f'A ridge penalty must be positive, got {penalty}. Use a small one, '
-        'such as 1e-10, for an ordinary least-squares fit.')
+      f'A ridge penalty must be positive, got {penalty}. Use a small one, '
+      'such as 1e-10, for an ordinary least-squares fit.'
+    )
 
 
 def check_rows(features: types.FloatArray, targets: types.FloatArray) -> None:
@@ -256,10 +277,11 @@ def check_rows(features: types.FloatArray, targets: types.FloatArray) -> None:
   """
   if len(features.shape) != 2 or len(targets.shape) != 2:
     raise ValueError(
-        'Ridge regression wants features [B, D] and targets [B, K], got '
-        f'shapes {features.shape} and {targets.shape}.')
+      'Ridge regression wants features [B, D] and targets [B, K], got '
+      f'shapes {features.shape} and {targets.shape}.'
+    )
   rows = features.shape[0], targets.shape[0]
   if None not in rows and rows[0] != rows[1]:
     raise ValueError(
-        f'Features have {rows[0]} rows, targets {rows[1]}; each row needs '
-        'both.')
+      f'Features have {rows[0]} rows, targets {rows[1]}; each row needs both.'
+    )

@@ -19,6 +19,7 @@ class Roles:
     instrument: Z, which moves the treatment and nothing else.
     covariate: X, observed confounders; may be empty.
   """
+
   outcome: str
   treatment: tuple[str, ...]
   instrument: tuple[str, ...]
@@ -30,18 +31,27 @@ class Roles:
         raise ValueError(f'Name at least one {role}.')
     for name, count in collections.Counter(self.names).items():
       if count > 1:
-        roles = [role for role, names in self.by_role.items()
-                 for each in names if each == name]
+        roles = [
+          role
+          for role, names in self.by_role.items()
+          for each in names
+          if each == name
+        ]
         raise ValueError(
-            f'{name!r} is named {count} times: as {" and ".join(roles)}. A '
-            'column has one role; covariates are their own instruments '
-            'anyway.')
+          f'{name!r} is named {count} times: as {" and ".join(roles)}. A '
+          'column has one role; covariates are their own instruments '
+          'anyway.'
+        )
 
   @property
   def by_role(self) -> dict[str, tuple[str, ...]]:
     """The names of each role."""
-    return {'outcome': (self.outcome,), 'treatment': self.treatment,
-            'instrument': self.instrument, 'covariate': self.covariate}
+    return {
+      'outcome': (self.outcome,),
+      'treatment': self.treatment,
+      'instrument': self.instrument,
+      'covariate': self.covariate,
+    }
 
   @property
   def names(self) -> tuple[str, ...]:
@@ -62,14 +72,17 @@ class Roles:
     Raises:
       ValueError: a treatment is constant, or all instruments are.
     """
-    constant = [name for name in self.names
-                if numbers[name].min() == numbers[name].max()]
+    constant = [
+      name for name in self.names if numbers[name].min() == numbers[name].max()
+    ]
     for name in self.treatment:
       if name in constant:
         raise ValueError(
-            f'The treatment {name} is {numbers[name][0]:g} in every row, so it '
-            'has no effect to estimate.')
+          f'The treatment {name} is {numbers[name][0]:g} in every row, so it '
+          'has no effect to estimate.'
+        )
     if set(self.instrument) <= set(constant):
       raise ValueError(
-          f'The instrument {", ".join(self.instrument)} is the same in every '
-          'row, so it cannot move the treatment. Name one that varies.')
+        f'The instrument {", ".join(self.instrument)} is the same in every '
+        'row, so it cannot move the treatment. Name one that varies.'
+      )

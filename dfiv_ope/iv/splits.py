@@ -31,6 +31,7 @@ class Split(NamedTuple):
     seed: seeds what else is random in the fit.
     halves: the rows of each stage.
   """
+
   seed: int
   halves: tuple[types.FloatArray, types.FloatArray]
 
@@ -50,11 +51,15 @@ def checked(count: Any) -> int:
   Raises:
     ValueError: it is none.
   """
-  if isinstance(count, bool) or not isinstance(
-      count, int | np.integer) or count < 1:
+  if (
+    isinstance(count, bool)
+    or not isinstance(count, int | np.integer)
+    or count < 1
+  ):
     raise ValueError(
-        'n_splits must be a positive int, or None for a number by the rows, '
-        f'got {count!r}.')
+      'n_splits must be a positive int, or None for a number by the rows, '
+      f'got {count!r}.'
+    )
   return int(count)
 
 
@@ -67,8 +72,11 @@ def draw(rows: int, count: int, seed: int) -> Iterator[Split]:
     seed: seeds all of them.
   """
   for index in range(count):
-    own = seed if not index else int(
-        np.random.SeedSequence((seed, index)).generate_state(1)[0] >> 1)
+    own = (
+      seed
+      if not index
+      else int(np.random.SeedSequence((seed, index)).generate_state(1)[0] >> 1)
+    )
     order = np.random.default_rng(own).permutation(rows)
     first, second = np.array_split(order, 2)
     yield Split(own, (first, second))
@@ -92,18 +100,21 @@ def spread(predictions: types.FloatArray, scale: float) -> float:
 def lines(count: int, spread_of_one: float) -> list[str]:
   """Returns what a summary says of splits."""
   if count == 1:
-    return [f'random splits       1; n_splits={PROPOSED} tells how far others '
-            'differ']
+    return [
+      f'random splits       1; n_splits={PROPOSED} tells how far others differ'
+    ]
   return [
-      f'random splits       {count}, averaged',
-      f'  sd over splits    {spread_of_one:.2g} of the sd of Y for one, about '
-      f'{spread_of_one / np.sqrt(count):.2g} for their mean']
+    f'random splits       {count}, averaged',
+    f'  sd over splits    {spread_of_one:.2g} of the sd of Y for one, about '
+    f'{spread_of_one / np.sqrt(count):.2g} for their mean',
+  ]
 
 
 def few_rows(rows: int) -> str:
   """Says that one split of few rows decides part of the answer."""
   return (
-      f'One random split of {rows} rows into two halves decides part of this '
-      f'fit; another random_state may change it. n_splits={PROPOSED} averages '
-      f'over splits, at {PROPOSED} times the cost, and summary() then tells '
-      'how far they differ.')
+    f'One random split of {rows} rows into two halves decides part of this '
+    f'fit; another random_state may change it. n_splits={PROPOSED} averages '
+    f'over splits, at {PROPOSED} times the cost, and summary() then tells '
+    'how far they differ.'
+  )

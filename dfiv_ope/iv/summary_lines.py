@@ -15,22 +15,30 @@ _SHOWN = 6
 def columns(scales: types.IVBatch, names: types.IVBatch) -> list[str]:
   """Returns how many columns each member has, and what they are called."""
   return [
-      f'{member} columns'.ljust(20)
-      + f'{0 if scale is None else len(scale.mean)}'
-      + frames.shown(each, _SHOWN)
-      for member, scale, each in zip(
-          types.IVBatch._fields, scales, names, strict=True)
-      if member != 'outcome']
+    f'{member} columns'.ljust(20)
+    + f'{0 if scale is None else len(scale.mean)}'
+    + frames.shown(each, _SHOWN)
+    for member, scale, each in zip(
+      types.IVBatch._fields, scales, names, strict=True
+    )
+    if member != 'outcome'
+  ]
 
 
 def losses(history: Mapping[str, Sequence[float]]) -> list[str]:
   """Returns the chosen penalties and the least losses."""
   return [
-      *(f'{name:<19} {values[-1]:.6g}'
-        for name, values in history.items() if len(values) == 1),
-      *(f'least {name:<13} {min(values):.6g}'
-        for name, values in history.items()
-        if len(values) > 1 and name.endswith('loss'))]
+    *(
+      f'{name:<19} {values[-1]:.6g}'
+      for name, values in history.items()
+      if len(values) == 1
+    ),
+    *(
+      f'least {name:<13} {min(values):.6g}'
+      for name, values in history.items()
+      if len(values) > 1 and name.endswith('loss')
+    ),
+  ]
 
 
 def choice(chosen: str, history: Mapping[str, Sequence[float]]) -> list[str]:
@@ -40,40 +48,49 @@ def choice(chosen: str, history: Mapping[str, Sequence[float]]) -> list[str]:
     chosen: the method.
     history: of a model that `methods.auto` chose.
   """
-  losses = {name.removeprefix(auto.LOSS): values[-1]
-            for name, values in history.items() if name.startswith(auto.LOSS)}
+  losses = {
+    name.removeprefix(auto.LOSS): values[-1]
+    for name, values in history.items()
+    if name.startswith(auto.LOSS)
+  }
   label = methods.ENTRIES[chosen].style.label
   if chosen not in losses:
     return [f'{"chosen method":<19} {label}, the only candidate']
   behind = [
-      f'{methods.ENTRIES[name].style.label} '
-      f'{100. * (loss / losses[chosen] - 1.):+.2g} %'
-      for name, loss in sorted(losses.items(), key=lambda each: each[1])
-      if name != chosen]
-  return [f'{"chosen method":<19} {label}, held-out loss '
-          f'{losses[chosen]:.4g} of the variance of Y'
-          + (f' ({", ".join(behind)})' if behind else '')]
+    f'{methods.ENTRIES[name].style.label} '
+    f'{100.0 * (loss / losses[chosen] - 1.0):+.2g} %'
+    for name, loss in sorted(losses.items(), key=lambda each: each[1])
+    if name != chosen
+  ]
+  return [
+    f'{"chosen method":<19} {label}, held-out loss '
+    f'{losses[chosen]:.4g} of the variance of Y'
+    + (f' ({", ".join(behind)})' if behind else '')
+  ]
 
 
 def linear_head(found: results.LinearFit, name: str) -> list[str]:
   """Returns what a linear fit is, before its tables."""
-  kind = {covariances.UNADJUSTED: 'unadjusted (equal variances)',
-          covariances.CLUSTERED: f'clustered ({found.clusters} clusters)',
-          covariances.HAC: f'HAC (bandwidth {found.bandwidth:g})'}.get(
-              found.covariance_kind, f'robust ({found.covariance_kind})')
+  kind = {
+    covariances.UNADJUSTED: 'unadjusted (equal variances)',
+    covariances.CLUSTERED: f'clustered ({found.clusters} clusters)',
+    covariances.HAC: f'HAC (bandwidth {found.bandwidth:g})',
+  }.get(found.covariance_kind, f'robust ({found.covariance_kind})')
   lines = [
-      f'{name} fitted to {found.rows} rows',
-      f'{"standard errors":<19} {kind}'
-      f'{"" if found.debiased else ", no small-sample correction"}',
-      f'{"R2":<19} {found.r2:.4g}',
-      f'{"residual std. dev.":<19} {found.scale:.4g}']
+    f'{name} fitted to {found.rows} rows',
+    f'{"standard errors":<19} {kind}'
+    f'{"" if found.debiased else ", no small-sample correction"}',
+    f'{"R2":<19} {found.r2:.4g}',
+    f'{"residual std. dev.":<19} {found.scale:.4g}',
+  ]
   if not math.isnan(found.kappa) and found.estimator != '2SLS':
     lines.append(f'{"kappa":<19} {found.kappa:.6g}')
   if found.absorbed:
     lines.append(f'{"absorbed effects":<19} {found.absorbed}')
   test = found.wald()
   lines.append(
-      f'{"all slopes zero":<19} {test.statistic:.4g} (p {test.p_value:.4f})')
+    f'{"all slopes zero":<19} {test.statistic:.4g} (p {test.p_value:.4f})'
+  )
   return lines
 
 
@@ -81,7 +98,14 @@ def set_labels(found: results.LinearFit) -> list[tuple[str, str]]:
   """Returns kinds of weak-instrument-robust sets and what to call them."""
   robust = found.weak.robust and found.treatments == 1
   return [
-      (results.ANDERSON_RUBIN, 'Anderson-Rubin' + (
-          f', {covariances.of_sets(found.covariance_kind)}' if robust
-          else ', equal variances')),
-      (results.CLR, 'conditional LR, equal variances')]
+    (
+      results.ANDERSON_RUBIN,
+      'Anderson-Rubin'
+      + (
+        f', {covariances.of_sets(found.covariance_kind)}'
+        if robust
+        else ', equal variances'
+      ),
+    ),
+    (results.CLR, 'conditional LR, equal variances'),
+  ]

@@ -32,6 +32,7 @@ class Solution(NamedTuple):
     stage1_losses: out-of-sample stage-1 loss of each candidate.
     stage2_losses: out-of-sample stage-2 loss of each candidate.
   """
+
   stage1_weights: types.FloatArray
   stage2_weights: types.FloatArray
   stage1_penalty: float
@@ -41,14 +42,14 @@ class Solution(NamedTuple):
 
 
 def predict_treatment(
-    instrument: types.FloatArray, stage1_weights: types.FloatArray,
+  instrument: types.FloatArray, stage1_weights: types.FloatArray
 ) -> types.FloatArray:
   """Returns V phi(z), the estimate of E[psi(X) | z], [B, d1]."""
   return ridge.append_intercept(instrument) @ stage1_weights
 
 
 def design(
-    treatment: types.FloatArray, covariate: types.FloatArray | None = None,
+  treatment: types.FloatArray, covariate: types.FloatArray | None = None
 ) -> types.FloatArray:
   """Returns the features that are linear in stage 2.
 
@@ -74,21 +75,21 @@ def design(
 
 
 def predict(
-    treatment: types.FloatArray,
-    covariate: types.FloatArray | None,
-    stage2_weights: types.FloatArray,
+  treatment: types.FloatArray,
+  covariate: types.FloatArray | None,
+  stage2_weights: types.FloatArray,
 ) -> types.FloatArray:
   """Returns the structural function at features psi(x), xi(o): [B, 1]."""
   return design(treatment, covariate) @ stage2_weights
 
 
 def choose(
-    first: types.IVBatch,
-    second: types.IVBatch,
-    *,
-    stage1_penalties: Sequence[float],
-    stage2_penalties: Sequence[float],
-    slack: float = 0.,
+  first: types.IVBatch,
+  second: types.IVBatch,
+  *,
+  stage1_penalties: Sequence[float],
+  stage2_penalties: Sequence[float],
+  slack: float = 0.0,
 ) -> Solution:
   """Solves both stages with penalties chosen out of sample (Appendix A).
 
@@ -111,27 +112,28 @@ def choose(
   chosen1 = int(np.argmin(stage1_losses))
   weights = grid[chosen1]
   grid, stage2_losses = held_out_losses(
-      stage2_sums(second, weights), stage2_sums(first, weights),
-      stage2_penalties)
+    stage2_sums(second, weights), stage2_sums(first, weights), stage2_penalties
+  )
   penalty = largest_within(
-      stage2_penalties, stage2_losses, slack=slack, rows=float(sums1.count))
+    stage2_penalties, stage2_losses, slack=slack, rows=float(sums1.count)
+  )
   return Solution(
-      stage1_weights=weights,
-      stage2_weights=grid[stage2_penalties.index(penalty)],
-      stage1_penalty=stage1_penalties[chosen1],
-      stage2_penalty=penalty,
-      stage1_losses=tuple(stage1_losses),
-      stage2_losses=tuple(stage2_losses))
+    stage1_weights=weights,
+    stage2_weights=grid[stage2_penalties.index(penalty)],
+    stage1_penalty=stage1_penalties[chosen1],
+    stage2_penalty=penalty,
+    stage1_losses=tuple(stage1_losses),
+    stage2_losses=tuple(stage2_losses),
+  )
 
 
 def stage1_sums(batch: types.IVBatch) -> ridge.Sums:
   """Returns the sums of the stage-1 regression of a batch of features."""
-  return ridge.sums(
-      ridge.append_intercept(batch.instrument), batch.treatment)
+  return ridge.sums(ridge.append_intercept(batch.instrument), batch.treatment)
 
 
 def stage2_sums(
-    batch: types.IVBatch, stage1_weights: types.FloatArray,
+  batch: types.IVBatch, stage1_weights: types.FloatArray
 ) -> ridge.Sums:
   """Returns the sums of the stage-2 regression of a batch of features."""
   predicted = predict_treatment(batch.instrument, stage1_weights)
@@ -139,7 +141,7 @@ def stage2_sums(
 
 
 def moment_sums(
-    batch: types.IVBatch, stage1_weights: types.FloatArray,
+  batch: types.IVBatch, stage1_weights: types.FloatArray
 ) -> ridge.Sums:
   """Returns the sums of the predicted design and [the actual one, y].
 
@@ -148,8 +150,9 @@ def moment_sums(
   predicted = predict_treatment(batch.instrument, stage1_weights)
   actual = design(batch.treatment, batch.covariate)[:, :-1]
   return ridge.sums(
-      design(predicted, batch.covariate),
-      np.concatenate([actual, batch.outcome], axis=1))
+    design(predicted, batch.covariate),
+    np.concatenate([actual, batch.outcome], axis=1),
+  )
 
 
 def projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
@@ -167,32 +170,38 @@ def projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
   # P leaves the constant as it is, so that its products are plain sums.
   products = total.moment.T @ ridge.solve_sums(total, penalty, intercept=True)
   constant = total.moment[-1:]  # [1, d1 + 1]
-  gram = np.block([
+  gram = np.block(
+    [
       [products[psi, psi], constant[:, psi].T],
-      [constant[:, psi], np.full((1, 1), total.count)]])
+      [constant[:, psi], np.full((1, 1), total.count)],
+    ]
+  )
   return ridge.Sums(
-      gram=(gram + gram.T) / 2.,
-      moment=np.concatenate([products[psi, outcome], constant[:, outcome]]),
-      square=products[outcome, -1], count=total.count)
+    gram=(gram + gram.T) / 2.0,
+    moment=np.concatenate([products[psi, outcome], constant[:, outcome]]),
+    square=products[outcome, -1],
+    count=total.count,
+  )
 
 
 def held_out_losses(
-    fitted: ridge.Sums, held_out: ridge.Sums, penalties: Sequence[float],
+  fitted: ridge.Sums, held_out: ridge.Sums, penalties: Sequence[float]
 ) -> tuple[list[types.FloatArray], list[float]]:
   """Returns the weights of each penalty and their errors on other rows."""
   if not penalties:
     raise ValueError(
-        'Choosing a penalty needs at least one candidate, got none.')
+      'Choosing a penalty needs at least one candidate, got none.'
+    )
   grid = ridge.solve_grid(fitted, penalties, intercept=True)
   return grid, [ridge.mean_squared_error(held_out, each) for each in grid]
 
 
 def largest_within(
-    penalties: Sequence[float],
-    losses: Sequence[float] | types.FloatArray,
-    *,
-    slack: float,
-    rows: float,
+  penalties: Sequence[float],
+  losses: Sequence[float] | types.FloatArray,
+  *,
+  slack: float,
+  rows: float,
 ) -> float:
   """Returns the largest penalty whose loss is close to the least.
 
@@ -206,7 +215,9 @@ def largest_within(
       least one decides.
     rows: number of held-out rows.
   """
-  allowed = np.min(losses) * (1. + slack * np.sqrt(2. / rows))
+  allowed = np.min(losses) * (1.0 + slack * np.sqrt(2.0 / rows))
   return max(
-      penalty for penalty, loss in zip(penalties, losses, strict=True)
-      if loss <= allowed)
+    penalty
+    for penalty, loss in zip(penalties, losses, strict=True)
+    if loss <= allowed
+  )

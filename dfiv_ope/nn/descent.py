@@ -26,13 +26,13 @@ class Descent(tf.Module):
   """
 
   def __init__(
-      self,
-      network: snt.Module,
-      optimizer: Callable[[tf.Variable], snt.Optimizer],
-      *,
-      rate: float,
-      decay: float = 0.,
-      name: str | None = None,
+    self,
+    network: snt.Module,
+    optimizer: Callable[[tf.Variable], snt.Optimizer],
+    *,
+    rate: float,
+    decay: float = 0.0,
+    name: str | None = None,
   ):
     """Initialises the descent.
 
@@ -62,16 +62,21 @@ class Descent(tf.Module):
   def apply(self, gradients: Sequence[tf.Tensor]) -> None:
     """Makes one step down the gradients of the trainable variables."""
     parameters = self.network.trainable_variables
-    self._optimizer.apply([
+    self._optimizer.apply(
+      [
         gradient + self._decay * parameter
-        if self._decay and parameter.shape.rank > 1 else gradient
+        if self._decay and parameter.shape.rank > 1
+        else gradient
         for gradient, parameter in zip(gradients, parameters, strict=True)
-    ], parameters)
+      ],
+      parameters,
+    )
 
   def anneal(self, share: float) -> None:
     """Sets the rate for when `share` of the training is done: half a cosine."""
     self._rate.assign(
-        self._first_rate * (1. + math.cos(math.pi * share)) / 2.)
+      self._first_rate * (1.0 + math.cos(math.pi * share)) / 2.0
+    )
 
   def values(self) -> list[tf.Tensor]:
     """Returns a copy of the network's variables."""
@@ -84,7 +89,7 @@ class Descent(tf.Module):
 
 
 def step_together(
-    descents: Sequence[Descent], loss: Callable[[], tf.Tensor],
+  descents: Sequence[Descent], loss: Callable[[], tf.Tensor]
 ) -> tf.Tensor:
   """Makes one step of each descent down one loss; returns its value, []."""
   parameters = [each.network.trainable_variables for each in descents]
@@ -92,20 +97,21 @@ def step_together(
     tape.watch(parameters)
     value = loss()
   for each, gradients in zip(
-      descents, tape.gradient(value, parameters), strict=True):
+    descents, tape.gradient(value, parameters), strict=True
+  ):
     each.apply(gradients)
   return value
 
 
 def train(
-    descents: Sequence[Descent],
-    *,
-    step: Callable[[int], tf.Tensor],
-    held_out: Callable[[int], tf.Tensor],
-    steps: int,
-    checks: int,
-    label: str,
-    progress: types.Progress | None = None,
+  descents: Sequence[Descent],
+  *,
+  step: Callable[[int], tf.Tensor],
+  held_out: Callable[[int], tf.Tensor],
+  steps: int,
+  checks: int,
+  label: str,
+  progress: types.Progress | None = None,
 ) -> dict[str, list[float]]:
   """Trains each descent and leaves it where its held-out loss was least.
 
@@ -148,23 +154,28 @@ def train(
   least = np.full(len(descents), np.inf)
   best = [each.values() for each in descents]
   history: dict[str, list[float]] = {
-      f'{label}_loss': [], f'held_out_{label}_loss': []}
+    f'{label}_loss': [],
+    f'held_out_{label}_loss': [],
+  }
   for done, until in intervals(steps, checks):
     for each in descents:
       each.anneal(done / steps)
     loss, losses = float(run(tf.constant(until - done))), check().numpy()
     for index in np.flatnonzero(losses < least):
       least[index], best[index] = losses[index], descents[index].values()
-    metrics = {f'{label}_loss': loss,
-               f'held_out_{label}_loss': float(losses.mean())}
+    metrics = {
+      f'{label}_loss': loss,
+      f'held_out_{label}_loss': float(losses.mean()),
+    }
     for name, value in metrics.items():
       history[name].append(value)
     if progress is not None:
       progress(until, steps, metrics)
   if not np.isfinite(least).all():
     raise FloatingPointError(
-        f'The {label} loss diverged before its first check. Lower its '
-        'learning rate.')
+      f'The {label} loss diverged before its first check. Lower its '
+      'learning rate.'
+    )
   for each, values in zip(descents, best, strict=True):
     each.adopt(values)
   return history
@@ -181,19 +192,21 @@ def growing_intervals(steps: int, checks: int) -> list[tuple[int, int]]:
 
   Each is at sqrt(2) times the steps of the one before; the last is at `steps`.
   """
-  marks = sorted({max(1, round(steps / 2. ** (check / 2.)))
-                  for check in range(checks)})
+  marks = sorted(
+    {max(1, round(steps / 2.0 ** (check / 2.0))) for check in range(checks)}
+  )
   return list(zip([0, *marks[:-1]], marks, strict=True))
 
 
 class Fold(NamedTuple):
   """Rows to train on and rows to look at."""
+
   training: types.IVBatch
   held_out: types.IVBatch
 
 
 def folds(
-    rows: types.IVBatch, count: int, share: float, *, seed: int,
+  rows: types.IVBatch, count: int, share: float, *, seed: int
 ) -> list[Fold]:
   """Returns `count` folds with disjoint held-out rows, a `share` of all each.
 
@@ -209,33 +222,39 @@ def folds(
   for start in range(0, count * size, size):
     # Fewer rows than folds: rows are held out more than once.
     turned = np.roll(order, -start)
-    result.append(Fold(
-        training=take(rows, turned[size:]), held_out=take(rows, turned[:size])))
+    result.append(
+      Fold(
+        training=take(rows, turned[size:]), held_out=take(rows, turned[:size])
+      )
+    )
   return result
 
 
 def tensors(*batches: types.IVBatch) -> types.IVBatch:
   """Returns the rows of all batches in one, as float32 tensors."""
-  return types.IVBatch(*(
-      None if members[0] is None
+  return types.IVBatch(
+    *(
+      None
+      if members[0] is None
       else tf.concat([tf.cast(each, tf.float32) for each in members], axis=0)
-      for members in zip(*batches, strict=True)))
+      for members in zip(*batches, strict=True)
+    )
+  )
 
 
 def take(batch: types.IVBatch, index: tf.Tensor) -> types.IVBatch:
   """Returns the rows of a batch at `index`, [I]."""
-  return types.IVBatch(*(
-      None if member is None else tf.gather(member, index)
-      for member in batch))
+  return types.IVBatch(
+    *(None if member is None else tf.gather(member, index) for member in batch)
+  )
 
 
 def mini_batch(
-    batch: types.IVBatch, size: int, generator: tf.random.Generator,
+  batch: types.IVBatch, size: int, generator: tf.random.Generator
 ) -> types.IVBatch:
   """Returns `size` rows of a batch, drawn with replacement."""
   count = tf.shape(batch.outcome)[0]
-  return take(
-      batch, generator.uniform([size], maxval=count, dtype=tf.int32))
+  return take(batch, generator.uniform([size], maxval=count, dtype=tf.int32))
 
 
 def join(first: types.Nest, covariate: tf.Tensor | None) -> types.Nest:
@@ -252,5 +271,7 @@ def join(first: types.Nest, covariate: tf.Tensor | None) -> types.Nest:
 def sizes(batch: types.IVBatch) -> types.Sizes:
   """Returns the numbers of columns of a batch."""
   return types.Sizes(
-      batch.treatment.shape[1], batch.instrument.shape[1],
-      0 if batch.covariate is None else batch.covariate.shape[1])
+    batch.treatment.shape[1],
+    batch.instrument.shape[1],
+    0 if batch.covariate is None else batch.covariate.shape[1],
+  )

@@ -22,7 +22,7 @@ from dfiv_ope import types
 from dfiv_ope.nn import scaling
 
 # Keys of table cells are whole numbers below this.
-_MOST_KEYS = 2 ** 62
+_MOST_KEYS = 2**62
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,10 +42,12 @@ class Encoding:
     dropped: raw columns that are not encoded, with the value that they have
       where rows are inverted.
   """
+
   numbers: tuple[int, ...]
   standardiser: scaling.Standardiser
   categories: Mapping[int, tuple[float, ...]] = dataclasses.field(
-      default_factory=dict)
+    default_factory=dict
+  )
   cells: np.ndarray | None = None
   dropped: Mapping[int, float] = dataclasses.field(default_factory=dict)
 
@@ -69,13 +71,21 @@ class Encoding:
     raw = tf.cast(raw, tf.float64)
     if not self.categories and not self.dropped:
       return tf.cast(self.standardiser.apply(raw), tf.float32)
-    parts = [tf.cast(self.standardiser.apply(
-        tf.gather(raw, self.numbers, axis=1)), tf.float32)
-    ] if self.numbers else []
+    parts = (
+      [
+        tf.cast(
+          self.standardiser.apply(tf.gather(raw, self.numbers, axis=1)),
+          tf.float32,
+        )
+      ]
+      if self.numbers
+      else []
+    )
     for column, values in self.categories.items():
       known = tf.constant(values, tf.float64)
       place = tf.minimum(
-          tf.searchsorted(known, raw[:, column]), len(values) - 1)
+        tf.searchsorted(known, raw[:, column]), len(values) - 1
+      )
       found = tf.gather(known, place) == raw[:, column]
       parts.append(tf.cast(tf.where(found, place, -1), tf.float32)[:, None])
     return tf.concat(parts, axis=1)
@@ -92,10 +102,11 @@ class Encoding:
       if np.any(unknown):
         row = int(np.argmax(unknown))
         raise ValueError(
-            f'Row {row} has {asked[row]:g} in column {column}, which is '
-            f'categorical and has {len(values):,} '
-            f'categor{"y" if len(values) == 1 else "ies"} in the log, not this '
-            'one: the log tells nothing of it. Leave such rows out.')
+          f'Row {row} has {asked[row]:g} in column {column}, which is '
+          f'categorical and has {len(values):,} '
+          f'categor{"y" if len(values) == 1 else "ies"} in the log, not this '
+          'one: the log tells nothing of it. Leave such rows out.'
+        )
 
   def expand(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns compact rows with indicators instead of places, [B, K].
@@ -105,10 +116,20 @@ class Encoding:
     if not self.categories:
       return compact
     count = len(self.numbers)
-    return tf.concat([compact[:, :count], *(
-        tf.one_hot(tf.cast(compact[:, count + index], tf.int32), size,
-                   dtype=compact.dtype)
-        for index, size in enumerate(self.category_sizes))], axis=1)
+    return tf.concat(
+      [
+        compact[:, :count],
+        *(
+          tf.one_hot(
+            tf.cast(compact[:, count + index], tf.int32),
+            size,
+            dtype=compact.dtype,
+          )
+          for index, size in enumerate(self.category_sizes)
+        ),
+      ],
+      axis=1,
+    )
 
   def apply(self, raw: tf.Tensor) -> tf.Tensor:
     """Returns raw rows [B, D] expanded, float32 [B, K]."""
@@ -123,9 +144,16 @@ class Encoding:
       return expanded
     count = len(self.numbers)
     parts = tf.split(expanded[:, count:], self.category_sizes, axis=1)
-    return tf.concat([expanded[:, :count], *(
-        tf.cast(tf.argmax(part, axis=1), expanded.dtype)[:, None]
-        for part in parts)], axis=1)
+    return tf.concat(
+      [
+        expanded[:, :count],
+        *(
+          tf.cast(tf.argmax(part, axis=1), expanded.dtype)[:, None]
+          for part in parts
+        ),
+      ],
+      axis=1,
+    )
 
   def invert(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns compact rows on their raw scale, float64 [B, D]."""
@@ -134,16 +162,17 @@ class Encoding:
       return self.standardiser.invert(compact)
     count = len(self.numbers)
     columns: dict[int, tf.Tensor] = {
-        column: tf.fill([tf.shape(compact)[0]], tf.constant(value, tf.float64))
-        for column, value in self.dropped.items()}
+      column: tf.fill([tf.shape(compact)[0]], tf.constant(value, tf.float64))
+      for column, value in self.dropped.items()
+    }
     if self.numbers:
       raw = self.standardiser.invert(compact[:, :count])
-      columns.update(zip(
-          self.numbers, tf.unstack(raw, axis=1), strict=True))
+      columns.update(zip(self.numbers, tf.unstack(raw, axis=1), strict=True))
     for index, (column, values) in enumerate(self.categories.items()):
       columns[column] = tf.gather(
-          tf.constant(values, tf.float64),
-          tf.cast(compact[:, count + index], tf.int32))
+        tf.constant(values, tf.float64),
+        tf.cast(compact[:, count + index], tf.int32),
+      )
     return tf.stack([columns[index] for index in sorted(columns)], axis=1)
 
   def cell(self, compact: tf.Tensor) -> tf.Tensor:
@@ -188,12 +217,14 @@ class Cells(tf.Module):
     """Returns which cell each compact row is, float64 [B, M]."""
     assert self._states.cells is not None
     return tf.one_hot(
-        self._states.cell(compact), len(self._states.cells), dtype=tf.float64)
+      self._states.cell(compact), len(self._states.cells), dtype=tf.float64
+    )
 
 
 def fit(
-    *raw: types.FloatArray, categorical: Sequence[int] = (),
-    dropped: Sequence[int] = (),
+  *raw: types.FloatArray,
+  categorical: Sequence[int] = (),
+  dropped: Sequence[int] = (),
 ) -> Encoding:
   """Returns the encoding of a log's observations, or of its action vectors.
 
@@ -211,24 +242,33 @@ def fit(
   for column in categorical:
     if not 0 <= column < size:
       raise ValueError(
-          f'There is no observation column {column}; the log has {size}, '
-          'counted from 0.')
-  numbers = tuple(column for column in range(size)
-                  if column not in {*categorical, *dropped})
+        f'There is no observation column {column}; the log has {size}, '
+        'counted from 0.'
+      )
+  numbers = tuple(
+    column for column in range(size) if column not in {*categorical, *dropped}
+  )
   encoding = Encoding(
-      numbers=numbers,
-      dropped={column: float(np.median(first[:, column]))
-               for column in dropped},
-      standardiser=scaling.fit_standardiser(first[:, list(numbers)]),
-      categories={
-          column: tuple(np.unique(np.concatenate(
-              [np.asarray(each)[:, column] for each in raw]
-          ).astype(np.float64)).tolist())
-          for column in sorted(set(categorical))})
+    numbers=numbers,
+    dropped={column: float(np.median(first[:, column])) for column in dropped},
+    standardiser=scaling.fit_standardiser(first[:, list(numbers)]),
+    categories={
+      column: tuple(
+        np.unique(
+          np.concatenate([np.asarray(each)[:, column] for each in raw]).astype(
+            np.float64
+          )
+        ).tolist()
+      )
+      for column in sorted(set(categorical))
+    },
+  )
   keys = np.prod([float(each + 1) for each in encoding.category_sizes])
   if numbers or keys >= _MOST_KEYS:
     return encoding
-  places = np.concatenate([
-      encoding.compact(each).numpy().astype(np.int64) for each in raw])
+  places = np.concatenate(
+    [encoding.compact(each).numpy().astype(np.int64) for each in raw]
+  )
   return dataclasses.replace(
-      encoding, cells=np.unique(_keys(places, encoding.category_sizes)))
+    encoding, cells=np.unique(_keys(places, encoding.category_sizes))
+  )

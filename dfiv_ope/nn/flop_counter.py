@@ -14,6 +14,7 @@ from tensorflow.python.framework import op_callbacks
 
 class Product(NamedTuple):
   """A matrix product: shapes as stored, and whether each is transposed."""
+
   dtype: str
   first: tuple[int, ...]
   second: tuple[int, ...]
@@ -39,17 +40,26 @@ def record(run: Callable[[], Any]) -> dict[Product, int]:
   products: collections.Counter[Product] = collections.Counter()
 
   def look(
-      op_type: str, inputs: tuple[tf.Tensor, ...],
-      attributes: tuple[Any, ...], outputs: Any, *_: Any, **__: Any,
+    op_type: str,
+    inputs: tuple[tf.Tensor, ...],
+    attributes: tuple[Any, ...],
+    outputs: Any,
+    *_: Any,
+    **__: Any,
   ) -> None:
     del outputs
     if op_type in ('MatMul', 'BatchMatMulV2'):
       named = dict(zip(attributes[::2], attributes[1::2], strict=True))
       first, second = inputs
-      products[Product(
-          first.dtype.name, tuple(first.shape), tuple(second.shape),
+      products[
+        Product(
+          first.dtype.name,
+          tuple(first.shape),
+          tuple(second.shape),
           bool(named.get('transpose_a') or named.get('adj_x')),
-          bool(named.get('transpose_b') or named.get('adj_y')))] += 1
+          bool(named.get('transpose_b') or named.get('adj_y')),
+        )
+      ] += 1
 
   tf.config.run_functions_eagerly(True)
   op_callbacks.add_op_callback(look)
@@ -66,7 +76,8 @@ def bare(products: Mapping[Product, int]) -> Callable[[int], None]:
   generator = np.random.default_rng(0)
 
   def operand(
-      shape: tuple[int, ...], dtype: str, transpose: bool) -> np.ndarray:
+    shape: tuple[int, ...], dtype: str, transpose: bool
+  ) -> np.ndarray:
     array = generator.standard_normal(shape).astype(dtype)
     return np.swapaxes(array, -1, -2) if transpose else array
 
@@ -87,5 +98,4 @@ def bare(products: Mapping[Product, int]) -> Callable[[int], None]:
 
 def megaflop(products: Mapping[Product, int]) -> float:
   """Returns the operations of all products, in millions."""
-  return sum(
-      product.flop * times for product, times in products.items()) / 1e6
+  return sum(product.flop * times for product, times in products.items()) / 1e6

@@ -27,6 +27,7 @@ class Dense:
     spectral: whether weights are divided by their largest singular value
       (Miyato et al., 2018).
   """
+
   size: int
   activation: str | None = 'relu'
   spectral: bool = False
@@ -39,6 +40,7 @@ class Dense:
 @dataclasses.dataclass(frozen=True)
 class Dropout:
   """Sets a share `rate` of its inputs to zero in training."""
+
   rate: float
 
   def __post_init__(self) -> None:
@@ -54,6 +56,7 @@ class BatchNorm:
     activation: as of `Dense`.
     decay: of the averages that predictions use instead of a batch's own.
   """
+
   activation: str | None = None
   decay: float = 0.999
 
@@ -66,6 +69,7 @@ class BatchNorm:
 @dataclasses.dataclass(frozen=True)
 class Image:
   """Folds rows of pixels into pictures [B, height, width, 1]."""
+
   height: int
   width: int
 
@@ -83,6 +87,7 @@ class Conv:
     activation: as of `Dense`.
     spectral: as of `Dense`; weights are [window and inputs, outputs].
   """
+
   channels: int
   kernel: int
   activation: str | None = 'relu'
@@ -96,6 +101,7 @@ class Conv:
 @dataclasses.dataclass(frozen=True)
 class MaxPool:
   """Keeps the largest of each square of `size` by `size`."""
+
   size: int
 
   def __post_init__(self) -> None:
@@ -105,6 +111,7 @@ class MaxPool:
 @dataclasses.dataclass(frozen=True)
 class MeanPool:
   """Averages each square of `size` by `size`."""
+
   size: int
 
   def __post_init__(self) -> None:
@@ -121,6 +128,7 @@ class Branch:
     columns: how many of the last columns.
     layers: the layers, first to last.
   """
+
   columns: int
   layers: tuple['Layer', ...]
 
@@ -128,17 +136,18 @@ class Branch:
     _check_size(self, 'columns')
 
 
-Layer = (Dense | Dropout | BatchNorm | Image | Conv | MaxPool | MeanPool
-         | Branch)
+Layer = Dense | Dropout | BatchNorm | Image | Conv | MaxPool | MeanPool | Branch
 LAYERS: tuple[type, ...] = typing.get_args(Layer)
 
 
 def has_pictures(layers: Sequence[Layer]) -> bool:
   """Returns whether layers fold rows into pictures."""
   return any(
-      isinstance(layer, Image)
-      or isinstance(layer, Branch) and has_pictures(layer.layers)
-      for layer in layers)
+    isinstance(layer, Image)
+    or isinstance(layer, Branch)
+    and has_pictures(layer.layers)
+    for layer in layers
+  )
 
 
 def check_output(name: str, layers: Sequence[Layer]) -> None:
@@ -146,19 +155,22 @@ def check_output(name: str, layers: Sequence[Layer]) -> None:
   last = layers[-1] if layers else None
   if last != Dense(1, None):
     raise ValueError(
-        f'{name} must end in Dense(1, None), one linear output, got {last}.')
+      f'{name} must end in Dense(1, None), one linear output, got {last}.'
+    )
 
 
 def _check_size(layer: Layer, *names: str) -> None:
   for name in names:
     if getattr(layer, name) < 1:
       raise ValueError(
-          f'{type(layer).__name__}.{name} must be at least 1, got '
-          f'{getattr(layer, name)}.')
+        f'{type(layer).__name__}.{name} must be at least 1, got '
+        f'{getattr(layer, name)}.'
+      )
 
 
 def _check_activation(layer: Dense | Conv | BatchNorm) -> None:
   if layer.activation not in ACTIVATIONS:
     raise ValueError(
-        f'{type(layer).__name__}.activation must be one of '
-        f'{list(ACTIVATIONS)}, got {layer.activation!r}.')
+      f'{type(layer).__name__}.activation must be one of '
+      f'{list(ACTIVATIONS)}, got {layer.activation!r}.'
+    )

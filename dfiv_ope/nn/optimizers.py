@@ -14,12 +14,12 @@ class Adam(snt.Optimizer):
   """
 
   def __init__(
-      self,
-      learning_rate: float | tf.Variable = 1e-3,
-      beta1: float = 0.9,
-      beta2: float = 0.999,
-      epsilon: float = 1e-8,
-      name: str | None = None,
+    self,
+    learning_rate: float | tf.Variable = 1e-3,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    name: str | None = None,
   ):
     """Initialises the optimiser; moments are made on the first `apply`."""
     super().__init__(name=name)
@@ -27,8 +27,8 @@ class Adam(snt.Optimizer):
     self._beta1 = beta1
     self._beta2 = beta2
     self._epsilon = epsilon
-    self._power1 = tf.Variable(1., trainable=False, name='power1')
-    self._power2 = tf.Variable(1., trainable=False, name='power2')
+    self._power1 = tf.Variable(1.0, trainable=False, name='power1')
+    self._power2 = tf.Variable(1.0, trainable=False, name='power2')
     self._first: list[tf.Variable] = []
     self._second: list[tf.Variable] = []
 
@@ -37,22 +37,29 @@ class Adam(snt.Optimizer):
     _add_zeros(parameters, self._first, self._second)
 
   def apply(
-      self,
-      updates: Sequence[tf.Tensor],
-      parameters: Sequence[tf.Variable],
+    self, updates: Sequence[tf.Tensor], parameters: Sequence[tf.Variable]
   ) -> None:
     """Moves each parameter by its gradient in `updates`."""
     self._initialize(parameters)
     power1 = self._power1.assign(self._power1 * self._beta1)
     power2 = self._power2.assign(self._power2 * self._beta2)
     # The operation adds epsilon to the biased root; the paper, to the unbiased.
-    epsilon = self._epsilon * tf.sqrt(1. - power2)
+    epsilon = self._epsilon * tf.sqrt(1.0 - power2)
     for gradient, parameter, first, second in zip(
-        updates, parameters, self._first, self._second, strict=True):
+      updates, parameters, self._first, self._second, strict=True
+    ):
       tf.raw_ops.ResourceApplyAdam(
-          var=parameter.handle, m=first.handle, v=second.handle,
-          beta1_power=power1, beta2_power=power2, lr=self._learning_rate,
-          beta1=self._beta1, beta2=self._beta2, epsilon=epsilon, grad=gradient)
+        var=parameter.handle,
+        m=first.handle,
+        v=second.handle,
+        beta1_power=power1,
+        beta2_power=power2,
+        lr=self._learning_rate,
+        beta1=self._beta1,
+        beta2=self._beta2,
+        epsilon=epsilon,
+        grad=gradient,
+      )
 
 
 class OAdam(snt.Optimizer):
@@ -68,12 +75,12 @@ class OAdam(snt.Optimizer):
   """
 
   def __init__(
-      self,
-      learning_rate: float = 1e-3,
-      beta1: float = 0.5,
-      beta2: float = 0.9,
-      epsilon: float = 1e-8,
-      name: str | None = None,
+    self,
+    learning_rate: float = 1e-3,
+    beta1: float = 0.5,
+    beta2: float = 0.9,
+    epsilon: float = 1e-8,
+    name: str | None = None,
   ):
     """Initialises the optimiser; moments are made on the first `apply`."""
     super().__init__(name=name)
@@ -96,37 +103,44 @@ class OAdam(snt.Optimizer):
     _add_zeros(parameters, self._first, self._second, self._previous)
 
   def apply(
-      self,
-      updates: Sequence[tf.Tensor],
-      parameters: Sequence[tf.Variable],
+    self, updates: Sequence[tf.Tensor], parameters: Sequence[tf.Variable]
   ) -> None:
     """Moves each parameter by its gradient in `updates`."""
     if len(updates) != len(parameters):
       raise ValueError(
-          f'OAdam got {len(updates)} gradients for {len(parameters)} '
-          'parameters; pass one gradient a parameter.')
+        f'OAdam got {len(updates)} gradients for {len(parameters)} '
+        'parameters; pass one gradient a parameter.'
+      )
     self._initialize(parameters)
     self._step.assign_add(1)
     slots = zip(
-        updates, parameters, self._first, self._second, self._previous,
-        strict=True)
+      updates,
+      parameters,
+      self._first,
+      self._second,
+      self._previous,
+      strict=True,
+    )
     for gradient, parameter, first, second, previous in slots:
       step = tf.cast(self._step, parameter.dtype)
-      first.assign(self._beta1 * first + (1. - self._beta1) * gradient)
+      first.assign(self._beta1 * first + (1.0 - self._beta1) * gradient)
       second.assign(
-          self._beta2 * second + (1. - self._beta2) * tf.square(gradient))
-      unbiased1 = first / (1. - self._beta1 ** step)
-      unbiased2 = second / (1. - self._beta2 ** step)
+        self._beta2 * second + (1.0 - self._beta2) * tf.square(gradient)
+      )
+      unbiased1 = first / (1.0 - self._beta1**step)
+      unbiased2 = second / (1.0 - self._beta2**step)
       direction = unbiased1 / (tf.sqrt(unbiased2) + self._epsilon)
       # With no previous step there is nothing to be optimistic about.
       back = tf.where(self._step > 1, previous, direction)
-      parameter.assign_sub(self._learning_rate * (2. * direction - back))
+      parameter.assign_sub(self._learning_rate * (2.0 * direction - back))
       previous.assign(direction)
 
 
 def _add_zeros(
-    parameters: Sequence[tf.Variable], *slots: list[tf.Variable]) -> None:
+  parameters: Sequence[tf.Variable], *slots: list[tf.Variable]
+) -> None:
   """Adds to each list a variable of zeros for each parameter."""
   for variables in slots:
     variables.extend(
-        tf.Variable(tf.zeros_like(p), trainable=False) for p in parameters)
+      tf.Variable(tf.zeros_like(p), trainable=False) for p in parameters
+    )

@@ -19,16 +19,21 @@ class Weights(snt.Module):
   """
 
   def __init__(
-      self, shape: Sequence[int], generator: np.random.Generator, *,
-      spectral: bool,
+    self,
+    shape: Sequence[int],
+    generator: np.random.Generator,
+    *,
+    spectral: bool,
   ):
     """Draws weights of a shape whose last axis are the outputs."""
     super().__init__()
-    bound = 1. / np.sqrt(np.prod(shape[:-1]))
+    bound = 1.0 / np.sqrt(np.prod(shape[:-1]))
     self.w = tf.Variable(
-        generator.uniform(-bound, bound, shape), dtype=tf.float32)
+      generator.uniform(-bound, bound, shape), dtype=tf.float32
+    )
     self.b = tf.Variable(
-        generator.uniform(-bound, bound, shape[-1:]), dtype=tf.float32)
+      generator.uniform(-bound, bound, shape[-1:]), dtype=tf.float32
+    )
     self._left: Any = None
     if spectral:
       start = generator.standard_normal((int(np.prod(shape[:-1])), 1))
@@ -52,11 +57,13 @@ class Weights(snt.Module):
 
   def _right(self) -> tf.Tensor:
     return tf.math.l2_normalize(
-        tf.matmul(self._matrix(), self._left, transpose_a=True))
+      tf.matmul(self._matrix(), self._left, transpose_a=True)
+    )
 
   def _iterate(self) -> None:
     self._left.assign(
-        tf.math.l2_normalize(tf.matmul(self._matrix(), self._right())))
+      tf.math.l2_normalize(tf.matmul(self._matrix(), self._right()))
+    )
 
   def _norm(self) -> tf.Tensor:
     left, right = map(tf.stop_gradient, (self._left, self._right()))

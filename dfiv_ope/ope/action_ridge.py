@@ -39,7 +39,7 @@ _MOST_LEVERAGE = 0.99
 # Rows whose leverage is found at once.
 _PART = 1_024
 # Penalties are looked for by steps of this factor, within these bounds.
-_STEP = np.sqrt(10.)
+_STEP = np.sqrt(10.0)
 _LEAST_PENALTY, _MOST_PENALTY = 1e-3, 1e6
 # A penalty is moved while the held-out error falls by this share.
 _GAIN = 1e-4
@@ -53,6 +53,7 @@ class Coefficients(NamedTuple):
     shared: [P].
     own: of each action, [A, D].
   """
+
   shared: types.FloatArray
   own: types.FloatArray
 
@@ -63,7 +64,8 @@ class Coefficients(NamedTuple):
   def predict(self, rows: 'Rows') -> types.FloatArray:
     """Returns g'theta + h'beta_a of rows, [N]."""
     return rows.shared @ self.shared + np.einsum(
-        'nd,nd->n', rows.own, self.own[rows.action])
+      'nd,nd->n', rows.own, self.own[rows.action]
+    )
 
 
 class Rows(NamedTuple):
@@ -75,6 +77,7 @@ class Rows(NamedTuple):
     action: rising, [N].
     outcome: r, [N].
   """
+
   shared: types.FloatArray
   own: types.FloatArray
   action: np.ndarray
@@ -84,8 +87,10 @@ class Rows(NamedTuple):
     """Returns each action and where its rows are."""
     names, starts = np.unique(self.action, return_index=True)
     ends = [*starts[1:], len(self.action)]
-    return [(int(name), slice(int(start), int(end)))
-            for name, start, end in zip(names, starts, ends, strict=True)]
+    return [
+      (int(name), slice(int(start), int(end)))
+      for name, start, end in zip(names, starts, ends, strict=True)
+    ]
 
 
 class Sums(NamedTuple):
@@ -97,6 +102,7 @@ class Sums(NamedTuple):
     own: of h h' by action, [A, D, D].
     moments: of g r, and of h r by action.
   """
+
   shared: types.FloatArray
   cross: types.FloatArray
   own: types.FloatArray
@@ -110,14 +116,14 @@ class Penalties(NamedTuple):
     shared: of each column of g, [P].
     own: of each column of h, [D].
   """
+
   shared: types.FloatArray
   own: types.FloatArray
 
 
 def numbered(rows: Rows) -> Rows:
   """Returns rows whose actions are numbered without gaps."""
-  return rows._replace(
-      action=np.unique(rows.action, return_inverse=True)[1])
+  return rows._replace(action=np.unique(rows.action, return_inverse=True)[1])
 
 
 def sums(parts: Iterable[Rows], num_actions: int) -> Sums:
@@ -132,9 +138,11 @@ def sums(parts: Iterable[Rows], num_actions: int) -> Sums:
     if total is None:
       shared, own = rows.shared.shape[1], rows.own.shape[1]
       total = Sums(
-          np.zeros([shared, shared]), np.zeros([num_actions, own, shared]),
-          np.zeros([num_actions, own, own]),
-          Coefficients(np.zeros(shared), np.zeros([num_actions, own])))
+        np.zeros([shared, shared]),
+        np.zeros([num_actions, own, shared]),
+        np.zeros([num_actions, own, own]),
+        Coefficients(np.zeros(shared), np.zeros([num_actions, own])),
+      )
     total.shared[:] += rows.shared.T @ rows.shared
     total.moments.shared[:] += rows.outcome @ rows.shared
     for action, place in rows.blocks():
@@ -159,25 +167,31 @@ class System:
     self._solved = self.inverse @ total.cross  # P C, [A, D, P]
     columns = total.shared.shape[1]
     reduced = total.shared - (
-        total.cross.reshape(-1, columns).T @ self._solved.reshape(-1, columns))
+      total.cross.reshape(-1, columns).T @ self._solved.reshape(-1, columns)
+    )
     self._factor = linalg.cho_factor(
-        (reduced + reduced.T) / 2. + np.diag(penalties.shared),
-        check_finite=False)
+      (reduced + reduced.T) / 2.0 + np.diag(penalties.shared),
+      check_finite=False,
+    )
 
   def solve(self, right: Coefficients) -> Coefficients:
     """Returns x with (sum psi psi' + penalty) x = right, psi = [g, h (x) e]."""
     shared = linalg.cho_solve(
-        self._factor,
-        right.shared - np.einsum('adp,ad->p', self._solved, right.own),
-        check_finite=False)
+      self._factor,
+      right.shared - np.einsum('adp,ad->p', self._solved, right.own),
+      check_finite=False,
+    )
     own = np.einsum('ade,ae->ad', self.inverse, right.own)
     return Coefficients(shared, own - self._solved @ shared)
 
   def leverage(self, rows: Rows) -> types.FloatArray:
     """Returns how far the fit of each row follows its own reward, [N]."""
-    return np.concatenate([
-        self._leverage(Rows(*(each[start:start + _PART] for each in rows)))
-        for start in range(0, len(rows.action), _PART)])
+    return np.concatenate(
+      [
+        self._leverage(Rows(*(each[start : start + _PART] for each in rows)))
+        for start in range(0, len(rows.action), _PART)
+      ]
+    )
 
   def _leverage(self, rows: Rows) -> types.FloatArray:
     rest = np.array(rows.shared)
@@ -188,9 +202,9 @@ class System:
       rest[place] -= h @ self._solved[action]
     upper, lower = self._factor
     half = linalg.solve_triangular(
-        upper, rest.T, trans='T', lower=lower, check_finite=False)
-    return np.minimum(
-        found + np.einsum('pn,pn->n', half, half), _MOST_LEVERAGE)
+      upper, rest.T, trans='T', lower=lower, check_finite=False
+    )
+    return np.minimum(found + np.einsum('pn,pn->n', half, half), _MOST_LEVERAGE)
 
 
 def held_out_error(rows: Rows, penalties: Penalties, total: Sums) -> float:
@@ -205,7 +219,7 @@ def held_out_error(rows: Rows, penalties: Penalties, total: Sums) -> float:
   """
   system = System(total, penalties)
   error = rows.outcome - system.solve(total.moments).predict(rows)
-  return float(np.mean(np.square(error / (1. - system.leverage(rows)))))
+  return float(np.mean(np.square(error / (1.0 - system.leverage(rows)))))
 
 
 class Groups(NamedTuple):
@@ -215,6 +229,7 @@ class Groups(NamedTuple):
     shared: of g, [P].
     own: of h, [D].
   """
+
   shared: np.ndarray
   own: np.ndarray
 
@@ -230,7 +245,7 @@ class Groups(NamedTuple):
 
 
 def choose(
-    rows: Rows, groups: Groups, start: Sequence[float],
+  rows: Rows, groups: Groups, start: Sequence[float]
 ) -> tuple[list[float], float]:
   """Returns penalties of groups by the least held-out error, and that error.
 
@@ -257,22 +272,22 @@ def choose(
   for _ in range(_SWEEPS):
     before = least
     for place in groups.used:
-      for factor in (_STEP, 1. / _STEP):
+      for factor in (_STEP, 1.0 / _STEP):
         moved = False
         while _LEAST_PENALTY <= found[place] * factor <= _MOST_PENALTY:
-          tried = [*found[:place], found[place] * factor, *found[place + 1:]]
-          if not loss(tried) < (1. - _GAIN) * least:
+          tried = [*found[:place], found[place] * factor, *found[place + 1 :]]
+          if not loss(tried) < (1.0 - _GAIN) * least:
             break
           found, least, moved = tried, loss(tried), True
         if moved:
           break
-    if not least < (1. - _GAIN) * before:
+    if not least < (1.0 - _GAIN) * before:
       break
   return found, least
 
 
 def some_rows(
-    action: np.ndarray, most: int, *, fewest: int = 200, seed: types.Seed = 0,
+  action: np.ndarray, most: int, *, fewest: int = 200, seed: types.Seed = 0
 ) -> np.ndarray:
   """Returns places of about `most` rows that tell the penalties, rising.
 
@@ -291,17 +306,20 @@ def some_rows(
   order = generator.permutation(len(action))
   order = order[np.argsort(action[order], kind='stable')]
   names, starts, counts = np.unique(
-      action[order], return_index=True, return_counts=True)
+    action[order], return_index=True, return_counts=True
+  )
   kept = np.minimum(counts, max(fewest, most // len(names)))
   chosen = generator.permutation(len(names))
-  chosen = chosen[:max(2, np.searchsorted(np.cumsum(kept[chosen]), most))]
-  return np.sort(np.concatenate([
-      order[starts[each]:starts[each] + kept[each]] for each in chosen]))
+  chosen = chosen[: max(2, np.searchsorted(np.cumsum(kept[chosen]), most))]
+  return np.sort(
+    np.concatenate(
+      [order[starts[each] : starts[each] + kept[each]] for each in chosen]
+    )
+  )
 
 
 def shrinkage_error(
-    system: System, penalties: Penalties, own: types.FloatArray,
-    variance: float,
+  system: System, penalties: Penalties, own: types.FloatArray, variance: float
 ) -> float:
   """Returns the standard error of a value that comes with drawing beta to 0.
 
@@ -316,5 +334,4 @@ def shrinkage_error(
     variance: of the noise of rewards.
   """
   seen = np.einsum('ade,ae->ad', system.inverse, own)
-  return float(np.sqrt(
-      variance * np.sum(np.square(seen) * penalties.own)))
+  return float(np.sqrt(variance * np.sum(np.square(seen) * penalties.own)))

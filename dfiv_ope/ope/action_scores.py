@@ -25,7 +25,7 @@ KNOT = 1.5
 
 
 def of_target(
-    probabilities: types.FloatArray, own: types.FloatArray,
+  probabilities: types.FloatArray, own: types.FloatArray
 ) -> types.FloatArray:
   """Returns l of the target policy, [A, D]: log pi(a|s) projected on h.
 
@@ -45,7 +45,8 @@ def of_target(
 
 
 def of_behaviour(
-    sums: types.FloatArray, counts: np.ndarray) -> types.FloatArray:
+  sums: types.FloatArray, counts: np.ndarray
+) -> types.FloatArray:
   """Returns l of the behaviour policy, [A, D].
 
   The constant has the log of an action's frequency; the other columns have
@@ -64,4 +65,4 @@ def of_behaviour(
 
 def bend(score: types.FloatArray) -> types.FloatArray:
   """Returns the part of scores above `KNOT`."""
-  return np.maximum(score - KNOT, 0.)
+  return np.maximum(score - KNOT, 0.0)

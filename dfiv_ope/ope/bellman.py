@@ -47,6 +47,7 @@ class Step(NamedTuple):
     later: the next state and what the target policy does there.
     continuation: gamma d, [B, 1]: 0 where the episode ended.
   """
+
   now: decisions.Decision
   later: decisions.Decision
   continuation: tf.Tensor
@@ -75,7 +76,8 @@ def drawn_difference(function: DecisionFunction, step: Step) -> tf.Tensor:
   """
   now = function(step.now)
   later = tf.reshape(
-      function(step.later), tf.concat([[-1], tf.shape(now)], axis=0))
+    function(step.later), tf.concat([[-1], tf.shape(now)], axis=0)
+  )
   return now - tf.cast(step.continuation, now.dtype) * later
 
 
@@ -101,6 +103,7 @@ class Problem:
     action_distance: median distance between expanded action vectors.
     one_step: whether every step of the log ends its episode.
   """
+
   policy: types.Policy | types.ContinuousPolicy
   discount: float
   num_actions: int
@@ -113,7 +116,7 @@ class Problem:
   highest: float
   continuous: actions_lib.Continuous | None = None
   vectors: encoding.Encoding | None = None
-  action_distance: float = 1.
+  action_distance: float = 1.0
   one_step: bool = False
 
   @property
@@ -125,8 +128,10 @@ class Problem:
   def spaces(self) -> decisions.Spaces:
     """What the states and actions of its decisions are."""
     return decisions.Spaces(
-        states=self.observations, num_actions=self.num_actions,
-        vectors=self.vectors)
+      states=self.observations,
+      num_actions=self.num_actions,
+      vectors=self.vectors,
+    )
 
   @property
   def target(self) -> targets.Target:
@@ -134,8 +139,11 @@ class Problem:
     return targets.Target(policy=self.policy, spaces=self.spaces)
 
   def rows(
-      self, transition: types.Transition, *, support: int | None = None,
-      later: decisions.Decision | None = None,
+    self,
+    transition: types.Transition,
+    *,
+    support: int | None = None,
+    later: decisions.Decision | None = None,
   ) -> types.IVBatch:
     """Returns transitions as rows of the regression.
 
@@ -148,21 +156,27 @@ class Problem:
       treatment `Step`, instrument `Decision`, outcome [B, 1].
     """
     now = decisions.taken(
-        self.observations.compact(transition.observation),
-        transition.action if self.vectors is None
-        else self.vectors.compact(transition.action))
-    continuation = self.discount * tf.cast(
-        transition.discount, tf.float32)[:, None]
+      self.observations.compact(transition.observation),
+      transition.action
+      if self.vectors is None
+      else self.vectors.compact(transition.action),
+    )
+    continuation = (
+      self.discount * tf.cast(transition.discount, tf.float32)[:, None]
+    )
     if later is None:
       later = self.target.decide(transition.next_observation, support=support)
     return types.IVBatch(
-        treatment=Step(now, later, continuation),
-        instrument=now, outcome=self.outcome(transition.reward))
+      treatment=Step(now, later, continuation),
+      instrument=now,
+      outcome=self.outcome(transition.reward),
+    )
 
   def outcome(self, reward: tf.Tensor) -> tf.Tensor:
     """Returns rewards [B] on the scale of the values, float32 [B, 1]."""
     return tf.cast(
-        tf.cast(reward, tf.float64)[:, None] / self.value_scale, tf.float32)
+      tf.cast(reward, tf.float64)[:, None] / self.value_scale, tf.float32
+    )
 
   def log_rows(self, transitions: types.Transition) -> types.IVBatch:
     """Returns a whole log as rows, with as little of the policy as it needs.
@@ -177,17 +191,21 @@ class Problem:
     if np.any(transitions.discount):
       return self.rows(transitions, later=self.target.of_log(following))
     first = self.target.decide(following[:1], support=1)
-    return self.rows(transitions, later=decisions.Decision(
+    return self.rows(
+      transitions,
+      later=decisions.Decision(
         self.observations.compact(following),
-        *(tf.repeat(each, len(following), axis=0) for each in first[1:])))
+        *(tf.repeat(each, len(following), axis=0) for each in first[1:]),
+      ),
+    )
 
   def imagine(
-      self,
-      now: decisions.Decision,
-      later: tf.Tensor,
-      going_on: tf.Tensor,
-      *,
-      support: int | None = None,
+    self,
+    now: decisions.Decision,
+    later: tf.Tensor,
+    going_on: tf.Tensor,
+    *,
+    support: int | None = None,
   ) -> Step:
     """Returns steps to states that a model of the environment draws.
 
@@ -204,15 +222,19 @@ class Problem:
       A step whose `later` has S B rows, B for each draw.
     """
     later = self.observations.collapse(
-        tf.reshape(later, [-1, self.num_observations]))
+      tf.reshape(later, [-1, self.num_observations])
+    )
     decision = self.target.decide(
-        self.observations.invert(later), support=support)
+      self.observations.invert(later), support=support
+    )
     total = tf.reduce_sum(decision.probabilities, axis=1, keepdims=True)
     return Step(
-        now,
-        decisions.Decision(
-            later, decision.actions, decision.probabilities / total),
-        self.discount * going_on)
+      now,
+      decisions.Decision(
+        later, decision.actions, decision.probabilities / total
+      ),
+      self.discount * going_on,
+    )
 
   def allows(self, value: float) -> bool:
     """Whether a value is possible, give or take a tenth of the range."""
@@ -221,16 +243,16 @@ class Problem:
 
 
 def pose(
-    transitions: types.Transition,
-    policy: types.Policy | types.ContinuousPolicy,
-    *,
-    discount: float,
-    num_actions: int,
-    categorical: Sequence[int] = (),
-    continuous: actions_lib.Continuous | None = None,
-    longest: int | None = None,
-    dropped: Sequence[int] = (),
-    like: Problem | None = None,
+  transitions: types.Transition,
+  policy: types.Policy | types.ContinuousPolicy,
+  *,
+  discount: float,
+  num_actions: int,
+  categorical: Sequence[int] = (),
+  continuous: actions_lib.Continuous | None = None,
+  longest: int | None = None,
+  dropped: Sequence[int] = (),
+  like: Problem | None = None,
 ) -> Problem:
   """Returns the problem of a policy's value, with scales from a log.
 
@@ -255,44 +277,70 @@ def pose(
   taken = 0 if continuous else int(np.max(transitions.action))
   if continuous is None and taken >= num_actions:
     raise ValueError(
-        f'The log has action {taken}, but there are {num_actions} actions '
-        f'(0 to {num_actions - 1}).')
+      f'The log has action {taken}, but there are {num_actions} actions '
+      f'(0 to {num_actions - 1}).'
+    )
   rewards = np.asarray(transitions.reward, np.float64)
   # Rewards of at most one, so that nothing under- or overflows.
-  unit = float(np.max(np.abs(rewards))) or 1.
+  unit = float(np.max(np.abs(rewards))) or 1.0
   if like is not None:
-    return _scaled(dataclasses.replace(
-        like, policy=policy, value_scale=unit, value_mean=0.), transitions)
+    return _scaled(
+      dataclasses.replace(
+        like, policy=policy, value_scale=unit, value_mean=0.0
+      ),
+      transitions,
+    )
   horizon = _horizon(discount, transitions.discount, longest)
   states = encoding.fit(
-      transitions.observation, transitions.next_observation,
-      categorical=categorical, dropped=dropped)
-  vectors = None if continuous is None else encoding.fit(
-      transitions.action, categorical=tuple(continuous.categories))
+    transitions.observation,
+    transitions.next_observation,
+    categorical=categorical,
+    dropped=dropped,
+  )
+  vectors = (
+    None
+    if continuous is None
+    else encoding.fit(
+      transitions.action, categorical=tuple(continuous.categories)
+    )
+  )
   seen = states.apply(features.some_rows(transitions.observation)).numpy()
-  return _scaled(Problem(
-      policy=policy, discount=discount, num_actions=num_actions,
+  return _scaled(
+    Problem(
+      policy=policy,
+      discount=discount,
+      num_actions=num_actions,
       observations=states,
       distance=features.median_distance(seen),
       typical_distance=features.typical_distance(seen),
-      value_scale=unit, value_mean=0.,
+      value_scale=unit,
+      value_mean=0.0,
       lowest=float(min(rewards.min(), rewards.min() * horizon)),
       highest=float(max(rewards.max(), rewards.max() * horizon)),
-      continuous=continuous, vectors=vectors,
-      action_distance=1. if vectors is None else features.median_distance(
-          vectors.apply(features.some_rows(transitions.action)).numpy()),
-      one_step=not np.any(transitions.discount)), transitions)
+      continuous=continuous,
+      vectors=vectors,
+      action_distance=1.0
+      if vectors is None
+      else features.median_distance(
+        vectors.apply(features.some_rows(transitions.action)).numpy()
+      ),
+      one_step=not np.any(transitions.discount),
+    ),
+    transitions,
+  )
 
 
 def _scaled(raw: Problem, transitions: types.Transition) -> Problem:
   """Returns a problem whose scale is that of its values, not its rewards."""
   mean, scale = _value_scale(raw, transitions)
   return dataclasses.replace(
-      raw, value_scale=raw.value_scale * scale, value_mean=mean / scale)
+    raw, value_scale=raw.value_scale * scale, value_mean=mean / scale
+  )
 
 
 def _horizon(
-    discount: float, step_discounts: tf.Tensor, longest: int | None) -> float:
+  discount: float, step_discounts: tf.Tensor, longest: int | None
+) -> float:
   """Returns how many rewards a value is worth at most.
 
   Without any discount that is what the log's longest episode has.
@@ -301,18 +349,20 @@ def _horizon(
     ValueError: there is no discount, and nothing says how long episodes are.
   """
   # Where every step ends its episode, the discount has nothing to multiply.
-  largest = discount * (float(np.max(step_discounts)) or 1.)
-  if largest < 1.:
-    return 1. / (1. - largest)
+  largest = discount * (float(np.max(step_discounts)) or 1.0)
+  if largest < 1.0:
+    return 1.0 / (1.0 - largest)
   if longest is None:
     raise ValueError(
-        'With a discount of 1 the horizon is that of the longest episode: pass '
-        'its number of steps as longest.')
+      'With a discount of 1 the horizon is that of the longest episode: pass '
+      'its number of steps as longest.'
+    )
   return float(longest)
 
 
 def _value_scale(
-    problem: Problem, transitions: types.Transition) -> tuple[float, float]:
+  problem: Problem, transitions: types.Transition
+) -> tuple[float, float]:
   """Returns mean and spread of the values, by a linear Q-function.
 
   Both are in units of the problem's scale.
@@ -324,34 +374,58 @@ def _value_scale(
 
   def linear(decision: decisions.Decision) -> tf.Tensor:
     observation = decision.observation
-    columns = [spaces.states.expand(observation) if states_are_few
-               else observation[:, :numbers]]
+    columns = [
+      spaces.states.expand(observation)
+      if states_are_few
+      else observation[:, :numbers]
+    ]
     if spaces.vectors is not None:
       inputs = tf.reshape(
-          spaces.action_inputs(decision.actions),
-          [tf.shape(observation)[0], -1, spaces.action_size])
-      columns.append(tf.reduce_sum(
-          inputs * decision.probabilities[..., None], axis=1))
+        spaces.action_inputs(decision.actions),
+        [tf.shape(observation)[0], -1, spaces.action_size],
+      )
+      columns.append(
+        tf.reduce_sum(inputs * decision.probabilities[..., None], axis=1)
+      )
     elif actions_are_few:
       columns.append(decisions.weights(decision, spaces.num_actions)[:, 1:])
     return differentiable.append_intercept(tf.concat(columns, axis=1))
 
   # What follows the steps of a one-step log does not matter.
   make = problem.log_rows if problem.one_step else problem.rows
-  size = targets.PART if spaces.vectors is not None else max(
-      targets.PART, _SCALE_ENTRIES // spaces.num_actions)
-  parts = [make(types.Transition(*(
-      each[start:start + size] for each in transitions)))
-           for start in range(0, len(transitions.action), size)]
-  fitted = ridge.solve_cross(ridge.merge(*(
-      ridge.sums(linear(rows.instrument), tf.concat(
-          [difference(linear, rows.treatment), rows.outcome], axis=1))
-      for rows in parts)), _SCALE_PENALTY)
+  size = (
+    targets.PART
+    if spaces.vectors is not None
+    else max(targets.PART, _SCALE_ENTRIES // spaces.num_actions)
+  )
+  parts = [
+    make(
+      types.Transition(*(each[start : start + size] for each in transitions))
+    )
+    for start in range(0, len(transitions.action), size)
+  ]
+  fitted = ridge.solve_cross(
+    ridge.merge(
+      *(
+        ridge.sums(
+          linear(rows.instrument),
+          tf.concat([difference(linear, rows.treatment), rows.outcome], axis=1),
+        )
+        for rows in parts
+      )
+    ),
+    _SCALE_PENALTY,
+  )
   values = np.clip(
-      np.concatenate([differentiable.predict(linear(rows.instrument), fitted)
-                      for rows in parts]),
-      problem.lowest / problem.value_scale,
-      problem.highest / problem.value_scale)
+    np.concatenate(
+      [
+        differentiable.predict(linear(rows.instrument), fitted)
+        for rows in parts
+      ]
+    ),
+    problem.lowest / problem.value_scale,
+    problem.highest / problem.value_scale,
+  )
   mean, scale = float(values.mean()), float(values.std())
   # Rewards that never change have values that never change either.
-  return mean, scale if scale > 1e-6 * max(1., abs(mean)) else 1.
+  return mean, scale if scale > 1e-6 * max(1.0, abs(mean)) else 1.0

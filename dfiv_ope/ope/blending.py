@@ -25,7 +25,7 @@ _CHANCE = 1.5
 
 
 def biases(
-    values: types.FloatArray, trusted: float, error: float,
+  values: types.FloatArray, trusted: float, error: float
 ) -> types.FloatArray:
   """Returns the distance of values from an interval of the one without bias.
 
@@ -34,13 +34,13 @@ def biases(
     trusted: the one that is taken to have no bias.
     error: its standard error.
   """
-  half = float(stats.norm.ppf(0.5 + _LEVEL / 2.)) * error
+  half = float(stats.norm.ppf(0.5 + _LEVEL / 2.0)) * error
   away = np.asarray(values) - trusted
-  return np.sign(away) * np.maximum(np.abs(away) - half, 0.)
+  return np.sign(away) * np.maximum(np.abs(away) - half, 0.0)
 
 
 def covariance(
-    added: types.FloatArray, unseen: types.FloatArray | None = None,
+  added: types.FloatArray, unseen: types.FloatArray | None = None
 ) -> types.FloatArray:
   """Returns that of estimates by what the episodes add to each, [J, J].
 
@@ -54,7 +54,7 @@ def covariance(
 
 
 def from_trusted(
-    values: types.FloatArray, covariances: types.FloatArray, trusted: int,
+  values: types.FloatArray, covariances: types.FloatArray, trusted: int
 ) -> types.FloatArray:
   """Returns B = b b' where one of the estimates has no bias, [J, J].
 
@@ -68,7 +68,7 @@ def from_trusted(
 
 
 def from_differences(
-    values: types.FloatArray, covariances: types.FloatArray,
+  values: types.FloatArray, covariances: types.FloatArray
 ) -> types.FloatArray:
   """Returns B where any of the estimates may have a bias, [J, J].
 
@@ -80,7 +80,7 @@ def from_differences(
     covariances: of them, [J, J].
   """
   found = np.square(_beyond(values, covariances))
-  return np.diag(np.sum(found, axis=1) / 2. / max(len(values) - 1, 1))
+  return np.diag(np.sum(found, axis=1) / 2.0 / max(len(values) - 1, 1))
 
 
 def weights(matrix: types.FloatArray) -> types.FloatArray:
@@ -91,21 +91,23 @@ def weights(matrix: types.FloatArray) -> types.FloatArray:
   """
   size = float(np.trace(matrix)) / len(matrix)
   if not size:
-    return np.full(len(matrix), 1. / len(matrix))
+    return np.full(len(matrix), 1.0 / len(matrix))
   matrix = matrix / size + _GUARD * np.eye(len(matrix))
   # The least x'Mx of sum one is the y >= 0 of least y'My / 2 - 1'y, scaled.
   root = linalg.cholesky(matrix)  # M = R'R
   found, _ = optimize.nnls(
-      root, linalg.solve_triangular(root, np.ones(len(matrix)), trans='T'))
+    root, linalg.solve_triangular(root, np.ones(len(matrix)), trans='T')
+  )
   return found / found.sum()
 
 
 def _beyond(
-    values: types.FloatArray, covariances: types.FloatArray,
+  values: types.FloatArray, covariances: types.FloatArray
 ) -> types.FloatArray:
   """Returns differences less what chance explains of them, [J, J]."""
   own = np.diag(covariances)
-  error = np.sqrt(np.maximum(
-      own[:, None] + own[None, :] - 2. * covariances, 0.))
+  error = np.sqrt(
+    np.maximum(own[:, None] + own[None, :] - 2.0 * covariances, 0.0)
+  )
   gaps = np.asarray(values)[:, None] - np.asarray(values)[None, :]
-  return np.sign(gaps) * np.maximum(np.abs(gaps) - _CHANCE * error, 0.)
+  return np.sign(gaps) * np.maximum(np.abs(gaps) - _CHANCE * error, 0.0)

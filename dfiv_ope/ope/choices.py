@@ -25,6 +25,7 @@ class Choices(NamedTuple):
       codes, [N, A].
     codes: which kind each state has, uint8 [N]; None if kinds are too many.
   """
+
   table: types.FloatArray
   codes: np.ndarray | None
 

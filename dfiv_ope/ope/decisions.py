@@ -40,6 +40,7 @@ class Decision(NamedTuple):
     actions: int32 [B, K], or vectors, encoded compactly, float32 [B, K, E].
     probabilities: of these actions, float32 [B, K]; they sum to one.
   """
+
   observation: tf.Tensor
   actions: tf.Tensor
   probabilities: tf.Tensor
@@ -54,6 +55,7 @@ class Spaces:
     num_actions: A; 0 for vectors.
     vectors: encodes actions that are vectors; None if they are not.
   """
+
   states: encoding.Encoding
   num_actions: int
   vectors: encoding.Encoding | None = None
@@ -62,11 +64,14 @@ class Spaces:
   def of_numbers(cls, num_observations: int, num_actions: int) -> Self:
     """Returns states of numbers that are used as they are, and A actions."""
     return cls(
-        states=encoding.Encoding(
-            numbers=tuple(range(num_observations)),
-            standardiser=scaling.Standardiser(
-                np.zeros(num_observations), np.ones(num_observations))),
-        num_actions=num_actions)
+      states=encoding.Encoding(
+        numbers=tuple(range(num_observations)),
+        standardiser=scaling.Standardiser(
+          np.zeros(num_observations), np.ones(num_observations)
+        ),
+      ),
+      num_actions=num_actions,
+    )
 
   @property
   def action_size(self) -> int:
@@ -98,9 +103,14 @@ def weights(decision: Decision, num_actions: int) -> tf.Tensor:
   rows = tf.shape(decision.actions)[0]
   if (decision.actions.shape[1] or num_actions) * num_actions > _ONE_HOTS:
     place = decision.actions + num_actions * tf.range(rows)[:, None]
-    return tf.reshape(tf.math.unsorted_segment_sum(
-        tf.reshape(decision.probabilities, [-1]), tf.reshape(place, [-1]),
-        rows * num_actions), [rows, num_actions])
+    return tf.reshape(
+      tf.math.unsorted_segment_sum(
+        tf.reshape(decision.probabilities, [-1]),
+        tf.reshape(place, [-1]),
+        rows * num_actions,
+      ),
+      [rows, num_actions],
+    )
   chosen = tf.one_hot(decision.actions, num_actions)  # [B, K, A]
   return tf.reduce_sum(chosen * decision.probabilities[..., None], axis=1)
 
@@ -109,13 +119,13 @@ class Joint(snt.Module):
   """A network of (s, a), averaged over the actions of a decision."""
 
   def __init__(
-      self,
-      layers: Sequence[layers_lib.Layer],
-      *,
-      spaces: Spaces,
-      seed: types.Seed,
-      constant: bool = False,
-      name: str | None = None,
+    self,
+    layers: Sequence[layers_lib.Layer],
+    *,
+    spaces: Spaces,
+    seed: types.Seed,
+    constant: bool = False,
+    name: str | None = None,
   ):
     """Initialises the network.
 
@@ -128,24 +138,28 @@ class Joint(snt.Module):
     """
     super().__init__(name=name)
     self._network = networks.Network(
-        layers, input_size=spaces.states.size + spaces.action_size, seed=seed)
+      layers, input_size=spaces.states.size + spaces.action_size, seed=seed
+    )
     self._spaces = spaces
     self._constant = constant
     self.output_size = self._network.output_size + constant
 
   def __call__(
-      self, decision: Decision, *, is_training: bool = False,
+    self, decision: Decision, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns sum_a p(a) psi(s, a), [B, output_size]."""
     rows, choices = tf.unstack(tf.shape(decision.probabilities))
     states = self._spaces.states.expand(decision.observation)
-    inputs = tf.concat([
+    inputs = tf.concat(
+      [
         tf.repeat(states, choices, axis=0),
-        self._spaces.action_inputs(decision.actions)], axis=1)
+        self._spaces.action_inputs(decision.actions),
+      ],
+      axis=1,
+    )
     outputs = self._network(inputs, is_training=is_training)  # [B K, D]
     outputs = tf.reshape(outputs, [rows, choices, outputs.shape[1]])
-    mean = tf.reduce_sum(
-        outputs * decision.probabilities[..., None], axis=1)
+    mean = tf.reduce_sum(outputs * decision.probabilities[..., None], axis=1)
     return _append_ones(mean) if self._constant else mean
 
 
@@ -156,12 +170,12 @@ class Outer(snt.Module):
   """
 
   def __init__(
-      self,
-      state_features: Callable[..., tf.Tensor],
-      *,
-      state_size: int,
-      num_actions: int,
-      name: str | None = None,
+    self,
+    state_features: Callable[..., tf.Tensor],
+    *,
+    state_size: int,
+    num_actions: int,
+    name: str | None = None,
   ):
     """Initialises the network.
 
@@ -179,14 +193,15 @@ class Outer(snt.Module):
     self.output_size = (state_size + 1) * num_actions
 
   def __call__(
-      self, decision: Decision, *, is_training: bool = False,
+    self, decision: Decision, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns [B, (state_size + 1) A]; the last column is ones."""
     state = self.state(decision.observation, is_training=is_training)
     weight = tf.cast(weights(decision, self.num_actions), state.dtype)
     product = tf.reshape(
-        weight[:, :, None] * state[:, None, :],
-        [-1, self.num_actions * self._state_size])
+      weight[:, :, None] * state[:, None, :],
+      [-1, self.num_actions * self._state_size],
+    )
     return _append_ones(tf.concat([product, weight[:, 1:]], axis=1))
 
   def dot(self, decision: Decision, coefficients: tf.Tensor) -> tf.Tensor:
@@ -194,15 +209,18 @@ class Outer(snt.Module):
     state = self.state(decision.observation)
     coefficients = tf.cast(coefficients, state.dtype)[:, 0]
     size = self.num_actions * self._state_size
-    by_action = tf.matmul(state, tf.reshape(
-        coefficients[:size], [self.num_actions, -1]), transpose_b=True)
+    by_action = tf.matmul(
+      state,
+      tf.reshape(coefficients[:size], [self.num_actions, -1]),
+      transpose_b=True,
+    )
     # The first action has no column of its own, the constant is shared.
-    own = tf.concat([[0.], coefficients[size:-1]], axis=0) + coefficients[-1]
+    own = tf.concat([[0.0], coefficients[size:-1]], axis=0) + coefficients[-1]
     weight = tf.cast(weights(decision, self.num_actions), state.dtype)
     return tf.reduce_sum(weight * (by_action + own), axis=1, keepdims=True)
 
   def state(
-      self, observation: tf.Tensor, *, is_training: bool = False,
+    self, observation: tf.Tensor, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns g(s), [B, state_size]."""
     if isinstance(self._state_features, StateNetwork):
@@ -214,50 +232,63 @@ class StateNetwork(snt.Module):
   """A network of the state alone."""
 
   def __init__(
-      self, layers: Sequence[layers_lib.Layer], *, states: encoding.Encoding,
-      seed: types.Seed):
+    self,
+    layers: Sequence[layers_lib.Layer],
+    *,
+    states: encoding.Encoding,
+    seed: types.Seed,
+  ):
     """Initialises the network."""
     super().__init__()
     self._states = states
-    self._network = networks.Network(
-        layers, input_size=states.size, seed=seed)
+    self._network = networks.Network(layers, input_size=states.size, seed=seed)
     self.output_size = self._network.output_size
 
   def __call__(
-      self, observation: tf.Tensor, *, is_training: bool = False,
+    self, observation: tf.Tensor, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns outputs of states, encoded compactly, [B, output_size]."""
     return self._network(
-        self._states.expand(observation), is_training=is_training)
+      self._states.expand(observation), is_training=is_training
+    )
 
 
 class Heads(snt.Module):
   """A network of the state with one output an action."""
 
   def __init__(
-      self, layers: Sequence[layers_lib.Layer], *, spaces: Spaces,
-      seed: types.Seed):
+    self,
+    layers: Sequence[layers_lib.Layer],
+    *,
+    spaces: Spaces,
+    seed: types.Seed,
+  ):
     """Initialises the network; the last of `layers` has A outputs."""
     super().__init__()
     self._network = StateNetwork(layers, states=spaces.states, seed=seed)
     self._num_actions = spaces.num_actions
     if self._network.output_size != spaces.num_actions:
       raise ValueError(
-          f'Heads needs one output for each of {spaces.num_actions} actions, '
-          f'but the last layer has {self._network.output_size}.')
+        f'Heads needs one output for each of {spaces.num_actions} actions, '
+        f'but the last layer has {self._network.output_size}.'
+      )
 
   def __call__(
-      self, decision: Decision, *, is_training: bool = False,
+    self, decision: Decision, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns sum_a p(a) q(s, a), [B, 1]."""
     outputs = self._network(decision.observation, is_training=is_training)
     return tf.reduce_sum(
-        outputs * weights(decision, self._num_actions), axis=1, keepdims=True)
+      outputs * weights(decision, self._num_actions), axis=1, keepdims=True
+    )
 
 
 def value_network(
-    layers: Sequence[layers_lib.Layer], *, spaces: Spaces, per_action: bool,
-    seed: types.Seed,
+  layers: Sequence[layers_lib.Layer],
+  *,
+  spaces: Spaces,
+  per_action: bool,
+  seed: types.Seed,
 ) -> Heads | Joint:
   """Returns a network of values, [B, 1]: `Heads` if it may and can be.
 
@@ -269,10 +300,11 @@ def value_network(
   """
   if per_action and spaces.vectors is None:
     return Heads(
-        (*layers, layers_lib.Dense(spaces.num_actions, None)), spaces=spaces,
-        seed=seed)
-  return Joint(
-      (*layers, layers_lib.Dense(1, None)), spaces=spaces, seed=seed)
+      (*layers, layers_lib.Dense(spaces.num_actions, None)),
+      spaces=spaces,
+      seed=seed,
+    )
+  return Joint((*layers, layers_lib.Dense(1, None)), spaces=spaces, seed=seed)
 
 
 def _append_ones(columns: tf.Tensor) -> tf.Tensor:

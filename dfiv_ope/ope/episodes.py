@@ -45,6 +45,7 @@ class Episodes:
     transitions_only: whether the log is of transitions without episodes, so
       that `episodes` are pieces that chain, and nothing says where it starts.
   """
+
   transitions: types.Transition
   episodes: np.ndarray
   initial_observations: np.ndarray
@@ -67,21 +68,27 @@ class Episodes:
   def __post_init__(self) -> None:
     limits.share('discount', self.discount)
     limits.finite_value(
-        self.discount, truncated=self.truncated,
-        largest=float(np.max(self.transitions.discount)))
+      self.discount,
+      truncated=self.truncated,
+      largest=float(np.max(self.transitions.discount)),
+    )
 
   def __len__(self) -> int:
     """The number of transitions."""
     return len(self.episodes)
 
   def __repr__(self) -> str:
-    shown = (f'{self.num_actions} actions' if self.continuous is None else
-             f'{self.continuous.size} action entries')
+    shown = (
+      f'{self.num_actions} actions'
+      if self.continuous is None
+      else f'{self.continuous.size} action entries'
+    )
     return (
-        f'<{type(self).__name__} {self.name}: {len(self):,} transitions in '
-        f'{self.num_episodes:,} episodes ({self.truncated:,} truncated), '
-        f'{self.num_observations} observation entries, {shown}, discount '
-        f'{self.discount:g}>')
+      f'<{type(self).__name__} {self.name}: {len(self):,} transitions in '
+      f'{self.num_episodes:,} episodes ({self.truncated:,} truncated), '
+      f'{self.num_observations} observation entries, {shown}, discount '
+      f'{self.discount:g}>'
+    )
 
   @property
   def num_observations(self) -> int:
@@ -109,9 +116,10 @@ class Episodes:
       return self.starts
     if self.transitions_only:
       raise ValueError(
-          'The log is of transitions without episodes, so nothing says where '
-          'episodes start. Give start states: --initial FILE, or '
-          'initial_observations in Python.')
+        'The log is of transitions without episodes, so nothing says where '
+        'episodes start. Give start states: --initial FILE, or '
+        'initial_observations in Python.'
+      )
     return self.initial_observations
 
   def starting_from(self, states: Any) -> Self:
@@ -129,22 +137,31 @@ class Episodes:
     """
     found = np.asarray(states)
     wanted = self.num_observations - self.time_feature
-    if found.dtype.kind not in 'fiub' or found.ndim != 2 or (
-        found.shape[1] != wanted) or not len(found):
+    if (
+      found.dtype.kind not in 'fiub'
+      or found.ndim != 2
+      or (found.shape[1] != wanted)
+      or not len(found)
+    ):
       raise ValueError(
-          f'Start states should be numbers of shape [M, {wanted}], as the '
-          f'observations of the log are, got shape {found.shape} of type '
-          f'{found.dtype}.')
+        f'Start states should be numbers of shape [M, {wanted}], as the '
+        f'observations of the log are, got shape {found.shape} of type '
+        f'{found.dtype}.'
+      )
     if not np.isfinite(found).all():
       row, column = np.argwhere(~np.isfinite(found))[0]
       raise ValueError(
-          f'Start state {row} has {found[row, column]} in column {column}. '
-          'Leave it out, or fill in a number.')
+        f'Start state {row} has {found[row, column]} in column {column}. '
+        'Leave it out, or fill in a number.'
+      )
     if self.time_feature:
       found = np.append(found, np.zeros((len(found), 1)), axis=1)
     found = found.astype(self.initial_observations.dtype)
-    return dataclasses.replace(self, starts=found, digest=hashlib.sha256(
-        self.digest.encode() + found.tobytes()).hexdigest())
+    return dataclasses.replace(
+      self,
+      starts=found,
+      digest=hashlib.sha256(self.digest.encode() + found.tobytes()).hexdigest(),
+    )
 
   def for_policies(self) -> dict[str, Any]:
     """Returns what `policies.identity.identify` is told of the log."""
@@ -152,14 +169,18 @@ class Episodes:
     transitions, recorded = self.transitions, self.recorded_targets
     if self.time_feature:
       transitions = transitions._replace(
-          observation=transitions.observation[:, :seen],
-          next_observation=transitions.next_observation[:, :seen])
+        observation=transitions.observation[:, :seen],
+        next_observation=transitions.next_observation[:, :seen],
+      )
       recorded = recorded and (recorded[0][:, :seen], recorded[1])
     known = {
-        'num_actions': self.num_actions, 'transitions': transitions,
-        'episodes': self.episodes, 'action_labels': self.action_labels,
-        'recorded': recorded,
-        'categorical': tuple(each for each in self.categorical if each < seen)}
+      'num_actions': self.num_actions,
+      'transitions': transitions,
+      'episodes': self.episodes,
+      'action_labels': self.action_labels,
+      'recorded': recorded,
+      'categorical': tuple(each for each in self.categorical if each < seen),
+    }
     if self.continuous is not None:
       known['continuous'] = self.continuous
     return known
@@ -168,7 +189,8 @@ class Episodes:
   def average_return(self) -> episode_returns.MonteCarlo:
     """The naive estimate: mean of `returns` and its standard error."""
     return episode_returns.summarise(
-        self.returns.tolist(), np.bincount(self.episodes).tolist())
+      self.returns.tolist(), np.bincount(self.episodes).tolist()
+    )
 
   @functools.cached_property
   def returns(self) -> types.FloatArray:
@@ -176,5 +198,6 @@ class Episodes:
     rewards = np.asarray(self.transitions.reward, np.float64)
     starts = np.flatnonzero(np.diff(self.episodes, prepend=-1))
     weights = episode_returns.weights_of_all(
-        self.discount, self.transitions.discount, starts)
+      self.discount, self.transitions.discount, starts
+    )
     return np.bincount(self.episodes, weights=rewards * weights)

@@ -30,6 +30,7 @@ class Missing(NamedTuple):
     value: to be added.
     standard_error: of it, by episodes.
   """
+
   value: float
   standard_error: float
 
@@ -41,6 +42,7 @@ class Lagged(NamedTuple):
     correlation: of errors and those one step earlier.
     z: in standard errors, by episodes.
   """
+
   correlation: float
   z: float
 
@@ -64,12 +66,16 @@ def at_horizon(episodes: np.ndarray, ended: np.ndarray) -> np.ndarray:
   number = steps(episodes)
   final = number == number.max()
   return final & bool(
-      number.max() and np.sum(final) >= _HORIZON and np.all(ended[final]))
+    number.max() and np.sum(final) >= _HORIZON and np.all(ended[final])
+  )
 
 
 def by_step(
-    errors: types.FloatArray, episodes: np.ndarray, visits: types.FloatArray,
-    ended: np.ndarray | None = None, chosen: types.FloatArray | None = None,
+  errors: types.FloatArray,
+  episodes: np.ndarray,
+  visits: types.FloatArray,
+  ended: np.ndarray | None = None,
+  chosen: types.FloatArray | None = None,
 ) -> Missing:
   """Returns what the value misses if errors depend on the step number.
 
@@ -90,10 +96,10 @@ def by_step(
   number = steps(episodes)
   last = int(number.max())
   if not last:
-    return Missing(0., 0.)
+    return Missing(0.0, 0.0)
   horizon = ended is not None and bool(np.any(at_horizon(episodes, ended)))
   if horizon:
-    visits = visits[:last + 1]
+    visits = visits[: last + 1]
 
   def columns(step: np.ndarray) -> types.FloatArray:
     # Beyond the log's longest episode the errors of its last step stand.
@@ -103,11 +109,11 @@ def by_step(
   x = columns(number)  # [N, 3 or 4]
   weighed = x if chosen is None else x * chosen[:, None]
   inverse = np.linalg.pinv(weighed.T @ x)
-  weights = weighed @ (
-      inverse.T @ (columns(np.arange(len(visits))).T @ visits))
+  weights = weighed @ (inverse.T @ (columns(np.arange(len(visits))).T @ visits))
   total = np.bincount(episodes, weights=weights * errors)
-  left = np.bincount(episodes, weights=weights * (
-      errors - x @ (inverse @ (weighed.T @ errors))))
+  left = np.bincount(
+    episodes, weights=weights * (errors - x @ (inverse @ (weighed.T @ errors)))
+  )
   return Missing(float(np.sum(total)), float(np.sqrt(np.sum(np.square(left)))))
 
 
@@ -121,9 +127,14 @@ def lagged(errors: types.FloatArray, episodes: np.ndarray) -> Lagged:
   same = episodes[1:] == episodes[:-1]
   products = errors[1:] * errors[:-1] * same
   each = np.bincount(episodes[1:], weights=products)
-  scale = float(np.sqrt(np.sum(np.square(errors[1:]) * same)
-                        * np.sum(np.square(errors[:-1]) * same)))
+  scale = float(
+    np.sqrt(
+      np.sum(np.square(errors[1:]) * same)
+      * np.sum(np.square(errors[:-1]) * same)
+    )
+  )
   spread = float(np.sqrt(np.sum(np.square(each))))
   return Lagged(
-      float(np.sum(each)) / scale if scale else 0.,
-      float(np.sum(each)) / spread if spread else 0.)
+    float(np.sum(each)) / scale if scale else 0.0,
+    float(np.sum(each)) / spread if spread else 0.0,
+  )

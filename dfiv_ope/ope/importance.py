@@ -23,6 +23,7 @@ class Weights:
     mean_error: standard error of that mean.
     estimated: whether b was estimated from the log.
   """
+
   effective_steps: float
   effective_episodes: float
   largest: float
@@ -33,7 +34,7 @@ class Weights:
 
 
 def summarise(
-    ratios: types.FloatArray, episodes: np.ndarray, *, estimated: bool,
+  ratios: types.FloatArray, episodes: np.ndarray, *, estimated: bool
 ) -> Weights:
   """Returns what is to be known of weights.
 
@@ -45,17 +46,18 @@ def summarise(
   with np.errstate(divide='ignore'):
     logs = np.log(ratios)
   return Weights(
-      effective_steps=effective_size(logs),
-      effective_episodes=effective_size(episode_log_weights(logs, episodes)),
-      largest=float(ratios.max()),
-      largest_share=float(ratios.max() / (ratios.sum() or 1.)),
-      mean=float(ratios.mean()),
-      mean_error=float(ratios.std() / np.sqrt(len(ratios))),
-      estimated=estimated)
+    effective_steps=effective_size(logs),
+    effective_episodes=effective_size(episode_log_weights(logs, episodes)),
+    largest=float(ratios.max()),
+    largest_share=float(ratios.max() / (ratios.sum() or 1.0)),
+    mean=float(ratios.mean()),
+    mean_error=float(ratios.std() / np.sqrt(len(ratios))),
+    estimated=estimated,
+  )
 
 
 def step_weights(
-    target: types.FloatArray, behaviour: types.FloatArray,
+  target: types.FloatArray, behaviour: types.FloatArray
 ) -> types.FloatArray:
   """Returns pi(a|s) / b(a|s) of the logged actions, [N].
 
@@ -70,8 +72,7 @@ def step_weights(
 
 
 def log_ratios(
-    log_target: types.FloatArray, behaviour: types.FloatArray, *,
-    densities: bool,
+  log_target: types.FloatArray, behaviour: types.FloatArray, *, densities: bool
 ) -> types.FloatArray:
   """Returns log pi(a|s) - log b(a|s) of the logged actions, [N].
 
@@ -89,7 +90,7 @@ def log_ratios(
 
 
 def density_weights(
-    log_target: types.FloatArray, behaviour: types.FloatArray,
+  log_target: types.FloatArray, behaviour: types.FloatArray
 ) -> types.FloatArray:
   """Returns the ratio of two densities of the logged actions, [N].
 
@@ -105,7 +106,8 @@ def density_weights(
 
 
 def episode_log_weights(
-    logs: types.FloatArray, episodes: np.ndarray) -> types.FloatArray:
+  logs: types.FloatArray, episodes: np.ndarray
+) -> types.FloatArray:
   """Returns the log of the product of each episode's weights, [E]."""
   _, index = np.unique(episodes, return_inverse=True)
   return np.bincount(index, weights=logs)
@@ -114,34 +116,39 @@ def episode_log_weights(
 def effective_size(logs: types.FloatArray) -> float:
   """Returns (sum w)^2 / sum w^2 from log w; 0 if all weights are 0."""
   if np.all(np.isneginf(logs)):
-    return 0.
-  return float(np.exp(
-      2. * special.logsumexp(logs) - special.logsumexp(2. * np.asarray(logs))))
+    return 0.0
+  return float(
+    np.exp(
+      2.0 * special.logsumexp(logs) - special.logsumexp(2.0 * np.asarray(logs))
+    )
+  )
 
 
 def _probabilities(behaviour: types.FloatArray) -> types.FloatArray:
   """Returns b(a|s), refused if it is no probability of what was taken."""
   behaviour = np.asarray(behaviour, np.float64)
-  wrong = ~((behaviour > 0.) & (behaviour <= 1. + 1e-6))
+  wrong = ~((behaviour > 0.0) & (behaviour <= 1.0 + 1e-6))
   if wrong.any():
     row = int(np.argmax(wrong))
     raise ValueError(
-        f'The log says that the action of step {row} had probability '
-        f'{behaviour[row]:g}, but what was taken has one in (0, 1]. Correct '
-        'it, or leave the probabilities out.')
+      f'The log says that the action of step {row} had probability '
+      f'{behaviour[row]:g}, but what was taken has one in (0, 1]. Correct '
+      'it, or leave the probabilities out.'
+    )
   return behaviour
 
 
 def _densities(behaviour: types.FloatArray) -> types.FloatArray:
   """Returns densities, refused if one is none of what was taken."""
   behaviour = np.asarray(behaviour, np.float64)
-  wrong = ~(np.isfinite(behaviour) & (behaviour > 0.))
+  wrong = ~(np.isfinite(behaviour) & (behaviour > 0.0))
   if wrong.any():
     row = int(np.argmax(wrong))
     raise ValueError(
-        f'The log says that the action of step {row} had density '
-        f'{behaviour[row]:g}, but what was taken has a positive and finite '
-        'one. Correct it, or leave the densities out.')
+      f'The log says that the action of step {row} had density '
+      f'{behaviour[row]:g}, but what was taken has a positive and finite '
+      'one. Correct it, or leave the densities out.'
+    )
   return behaviour
 
 
@@ -152,7 +159,8 @@ def _log_density(log_target: types.FloatArray) -> types.FloatArray:
   if wrong.any():
     row = int(np.argmax(wrong))
     raise ValueError(
-        f'The target policy has the log density {log_target[row]:g} at the '
-        f'action of step {row}, but it is a finite number, or -inf for an '
-        'action that is never taken.')
+      f'The target policy has the log density {log_target[row]:g} at the '
+      f'action of step {row}, but it is a finite number, or -inf for an '
+      'action that is never taken.'
+    )
   return log_target

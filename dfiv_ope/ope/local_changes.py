@@ -17,7 +17,7 @@ COUNT, MOST_COLUMNS = 20, 8
 # Relative to the mean variance of where near steps were taken.
 _PENALTY = 1e-3
 # Offsets are at most as many times the spread of near steps.
-_REACH = 5.
+_REACH = 5.0
 # Slopes are used if they take away at least this share of errors.
 _GAIN = 0.1
 # Of the largest change: such differences are those of float32.
@@ -25,8 +25,10 @@ _ROUNDING = 1e-3
 
 
 def added(
-    offset: types.FloatArray, points: types.FloatArray,
-    changes: types.FloatArray, weights: types.FloatArray,
+  offset: types.FloatArray,
+  points: types.FloatArray,
+  changes: types.FloatArray,
+  weights: types.FloatArray,
 ) -> types.FloatArray:
   """Returns what slopes add to the changes of other steps, [B, C].
 
@@ -45,19 +47,20 @@ def added(
   # Where all near steps are at one place, nothing is known of a slope.
   guard = _PENALTY * mean + 1e-12
   slopes = np.linalg.solve(
-      spread + guard[:, None, None] * np.eye(points.shape[2]),
-      np.einsum('bki,bkj->bij', share * away, apart))  # [B, D, C]
+    spread + guard[:, None, None] * np.eye(points.shape[2]),
+    np.einsum('bki,bkj->bij', share * away, apart),
+  )  # [B, D, C]
   size = np.linalg.norm(offset, axis=1)
   most = _REACH * np.sqrt(mean * points.shape[2])
-  short = np.minimum(1., most / np.maximum(size, 1e-12))
+  short = np.minimum(1.0, most / np.maximum(size, 1e-12))
   found: types.FloatArray = np.einsum(
-      'bi,bij->bj', short[:, None] * offset, slopes)
+    'bi,bij->bj', short[:, None] * offset, slopes
+  )
   return found
 
 
 def worth(
-    actual: types.FloatArray, plain: types.FloatArray,
-    sloped: types.FloatArray,
+  actual: types.FloatArray, plain: types.FloatArray, sloped: types.FloatArray
 ) -> bool:
   """Returns whether slopes predict changes of held-out steps better.
 
@@ -68,12 +71,16 @@ def worth(
   """
   # Changes that differ by rounding, as those of a clock, say nothing.
   scale = np.std(actual, axis=0)
-  varying = scale > _ROUNDING * np.max(np.abs(actual), axis=0, initial=0.)
+  varying = scale > _ROUNDING * np.max(np.abs(actual), axis=0, initial=0.0)
   if not len(actual) or not np.any(varying):
     return False
   # Medians: at a wall or a threshold neither is right.
   errors = [
-      float(np.median(np.linalg.norm(
-          (actual - each)[:, varying] / scale[varying], axis=1)))
-      for each in (plain, sloped)]
-  return errors[1] < (1. - _GAIN) * errors[0]
+    float(
+      np.median(
+        np.linalg.norm((actual - each)[:, varying] / scale[varying], axis=1)
+      )
+    )
+    for each in (plain, sloped)
+  ]
+  return errors[1] < (1.0 - _GAIN) * errors[0]

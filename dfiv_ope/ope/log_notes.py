@@ -21,6 +21,7 @@ class Note:
     column: name of the column of observations; empty if it is of the log.
     numbers: what was found, by name.
   """
+
   kind: str
   column: str = ''
   numbers: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -28,14 +29,16 @@ class Note:
   def __post_init__(self) -> None:
     if self.kind not in _SENTENCES:
       raise ValueError(
-          f'There is no note {self.kind!r}. Choose one of '
-          f'{", ".join(_SENTENCES)}.')
+        f'There is no note {self.kind!r}. Choose one of '
+        f'{", ".join(_SENTENCES)}.'
+      )
     try:
       self.sentence  # noqa: B018
     except KeyError as error:
       raise ValueError(
-          f'A note {self.kind!r} has the number {error}, but this one has only '
-          f'{", ".join(self.numbers) or "none"}.') from error
+        f'A note {self.kind!r} has the number {error}, but this one has only '
+        f'{", ".join(self.numbers) or "none"}.'
+      ) from error
 
   @property
   def doubt(self) -> bool:
@@ -54,46 +57,54 @@ def _episodes(count: float) -> str:
 
 def _precision(column: str, numbers: Mapping[str, float]) -> str:
   return (
-      f'Observation {column} has mean {numbers["mean"]:.2g} and spread '
-      f'{numbers["spread"]:.2g}: float64 keeps {numbers["digits"]:.0f} digits '
-      'of its changes. Subtract an offset before the log is written.')
+    f'Observation {column} has mean {numbers["mean"]:.2g} and spread '
+    f'{numbers["spread"]:.2g}: float64 keeps {numbers["digits"]:.0f} digits '
+    'of its changes. Subtract an offset before the log is written.'
+  )
 
 
 def _outliers(column: str, numbers: Mapping[str, float]) -> str:
   about = 'About ' if numbers['sampled'] else ''
   return (
-      f'{about}{numbers["far"]:,.0f} of {numbers["rows"]:,.0f} values of '
-      f'observation {column} lie more than {numbers["ranges"]:g} times its '
-      'interquartile range from its median: standardising by them flattens the '
-      'rest. Correct them, or take logarithms.')
+    f'{about}{numbers["far"]:,.0f} of {numbers["rows"]:,.0f} values of '
+    f'observation {column} lie more than {numbers["ranges"]:g} times its '
+    'interquartile range from its median: standardising by them flattens the '
+    'rest. Correct them, or take logarithms.'
+  )
 
 
 def _categorical(column: str, numbers: Mapping[str, float]) -> str:
   return (
-      f'Observation {column} takes {numbers["values"]:.0f} whole numbers and '
-      'looks categorical. Methods take near numbers for similar states: if '
-      'these are names of states, import the log with --categorical '
-      f'{column} (categorical=[...] of dfiv_ope.Log).')
+    f'Observation {column} takes {numbers["values"]:.0f} whole numbers and '
+    'looks categorical. Methods take near numbers for similar states: if '
+    'these are names of states, import the log with --categorical '
+    f'{column} (categorical=[...] of dfiv_ope.Log).'
+  )
 
 
 _SENTENCES: dict[str, Callable[[str, Mapping[str, float]], str]] = {
-    CUT: lambda column, numbers: (
-        f'{_episodes(numbers["episodes"])} ended without a final observation: '
-        'the last step was dropped.'),
-    EMPTY: lambda column, numbers: (
-        f'{_episodes(numbers["episodes"])} had no transition left: dropped.'),
-    CONSTANT: lambda column, numbers: (
-        f'Observation {column} is constant, so it tells nothing.'),
-    PRECISION: _precision,
-    OUTLIERS: _outliers,
-    CATEGORICAL: _categorical,
-    IRRELEVANT: lambda column, numbers: (
-        f'Observation {column} is left out: the target policy does not look at '
-        'it, and it predicts nothing on held-out episodes. Say --all-columns '
-        '(all_columns=True) to keep it.'),
-    TRANSITIONS: lambda column, numbers: (
-        'The log is of transitions without episodes: intervals resample pieces '
-        'of rows that chain, often single rows, and are too narrow where '
-        'pieces of one trajectory depend on each other. The average return of '
-        'the log is that of pieces, not of a policy.'),
+  CUT: lambda column, numbers: (
+    f'{_episodes(numbers["episodes"])} ended without a final observation: '
+    'the last step was dropped.'
+  ),
+  EMPTY: lambda column, numbers: (
+    f'{_episodes(numbers["episodes"])} had no transition left: dropped.'
+  ),
+  CONSTANT: lambda column, numbers: (
+    f'Observation {column} is constant, so it tells nothing.'
+  ),
+  PRECISION: _precision,
+  OUTLIERS: _outliers,
+  CATEGORICAL: _categorical,
+  IRRELEVANT: lambda column, numbers: (
+    f'Observation {column} is left out: the target policy does not look at '
+    'it, and it predicts nothing on held-out episodes. Say --all-columns '
+    '(all_columns=True) to keep it.'
+  ),
+  TRANSITIONS: lambda column, numbers: (
+    'The log is of transitions without episodes: intervals resample pieces '
+    'of rows that chain, often single rows, and are too narrow where '
+    'pieces of one trajectory depend on each other. The average return of '
+    'the log is that of pieces, not of a policy.'
+  ),
 }

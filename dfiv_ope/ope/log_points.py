@@ -21,53 +21,58 @@ class Points:
     self.points, place = np.unique(rows, axis=0, return_inverse=True)
     order = np.argsort(place.reshape(-1), kind='stable')
     self._steps = steps[order]
-    self._ends = np.cumsum(np.bincount(
-        place.reshape(-1), minlength=len(self.points)))
+    self._ends = np.cumsum(
+      np.bincount(place.reshape(-1), minlength=len(self.points))
+    )
 
   def query(
-      self, rows: types.FloatArray, count: int,
+    self, rows: types.FloatArray, count: int
   ) -> tuple[types.FloatArray, np.ndarray]:
     """Returns distances and places of the nearest points, [B, count]."""
     count = min(count, len(self.points))
     if self._tree is not None:
       distance, place = self._tree.query(rows, k=count)
       return distance.reshape(-1, count), place.reshape(-1, count)
-    found = [self._dense(rows[start:start + _CHUNK], count)
-             for start in range(0, len(rows), _CHUNK)]
-    return (np.concatenate([each[0] for each in found]),
-            np.concatenate([each[1] for each in found]))
+    found = [
+      self._dense(rows[start : start + _CHUNK], count)
+      for start in range(0, len(rows), _CHUNK)
+    ]
+    return (
+      np.concatenate([each[0] for each in found]),
+      np.concatenate([each[1] for each in found]),
+    )
 
   def _dense(
-      self, rows: types.FloatArray, count: int,
+    self, rows: types.FloatArray, count: int
   ) -> tuple[types.FloatArray, np.ndarray]:
     """Returns what `query` does, by a product of matrices."""
     square = np.sum(np.square(rows), axis=1)[:, None] + self._squares
-    square -= 2. * rows @ self.points.T
+    square -= 2.0 * rows @ self.points.T
     place = np.argpartition(square, count - 1, axis=1)[:, :count]
     near = np.take_along_axis(square, place, axis=1)
     order = np.argsort(near, axis=1)
     place = np.take_along_axis(place, order, axis=1)
     # Rounding keeps equal rows from being at a distance of 0.
-    distance = np.linalg.norm(
-        rows[:, None] - self.points[place], axis=2)
+    distance = np.linalg.norm(rows[:, None] - self.points[place], axis=2)
     return distance, place
 
   @functools.cached_property
   def _tree(self) -> spatial.cKDTree | None:
-    return (spatial.cKDTree(self.points)
-            if self.points.shape[1] <= TREE_COLUMNS else None)
+    return (
+      spatial.cKDTree(self.points)
+      if self.points.shape[1] <= TREE_COLUMNS
+      else None
+    )
 
   @functools.cached_property
   def _squares(self) -> types.FloatArray:
     return np.sum(np.square(self.points), axis=1)
 
-  def draw(
-      self, place: np.ndarray, uniforms: types.FloatArray) -> np.ndarray:
+  def draw(self, place: np.ndarray, uniforms: types.FloatArray) -> np.ndarray:
     """Returns a step of each point, all of them as likely, [B]."""
     ends = self._ends[place]
     starts = np.where(place > 0, self._ends[place - 1], 0)
-    return self._steps[
-        starts + (uniforms * (ends - starts)).astype(np.int64)]
+    return self._steps[starts + (uniforms * (ends - starts)).astype(np.int64)]
 
   def any_step(self, place: np.ndarray) -> np.ndarray:
     """Returns the first step of each point."""
@@ -85,18 +90,20 @@ class Named(Points):
     """Initialises them with rows [n, C] of the log's steps [n]."""
     super().__init__(rows, steps)
     self._place = {
-        tuple(point): place for place, point in enumerate(self.points)}
+      tuple(point): place for place, point in enumerate(self.points)
+    }
 
   def query(
-      self, rows: types.FloatArray, count: int,
+    self, rows: types.FloatArray, count: int
   ) -> tuple[types.FloatArray, np.ndarray]:
     """Returns distance and place of the nearest point, [B, 1]."""
     assert count == 1, 'Of names one point is found.'
     place = np.array(
-        [self._place.get(tuple(row), -1) for row in rows], np.int64)
+      [self._place.get(tuple(row), -1) for row in rows], np.int64
+    )
     distance = np.zeros(len(rows))
     for row in np.flatnonzero(place < 0):
       different = np.sum(self.points != rows[row], axis=1)
       place[row] = np.argmin(different)
-      distance[row] = np.sqrt(2. * different[place[row]])
+      distance[row] = np.sqrt(2.0 * different[place[row]])
     return distance[:, None], place[:, None]

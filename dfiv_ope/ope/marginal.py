@@ -28,7 +28,7 @@ _BALANCE_PENALTY = 1e-4
 
 
 def dense_weights(
-    total: ridge.Sums, value: types.FloatArray, penalty: float,
+  total: ridge.Sums, value: types.FloatArray, penalty: float
 ) -> types.FloatArray:
   """Returns c with w = psi'c, [D, 1]: (A + n penalty I)'c = v.
 
@@ -41,8 +41,12 @@ def dense_weights(
 
 
 def dense_imbalance(
-    weights: types.FloatArray, halves: tuple[ridge.Sums, ridge.Sums],
-    value: types.FloatArray, *, scale: float, gram: types.FloatArray,
+  weights: types.FloatArray,
+  halves: tuple[ridge.Sums, ridge.Sums],
+  value: types.FloatArray,
+  *,
+  scale: float,
+  gram: types.FloatArray,
 ) -> float:
   """Returns how far weights are from balancing held-out rows.
 
@@ -59,17 +63,30 @@ def dense_imbalance(
   """
   rows = sum(float(each.count) for each in halves)
   one, other = (
-      scale * rows / float(each.count)
-      * np.asarray(each.moment)[:, :len(weights)].T @ weights - value
-      for each in halves)  # [D, 1]
+    scale
+    * rows
+    / float(each.count)
+    * np.asarray(each.moment)[:, : len(weights)].T
+    @ weights
+    - value
+    for each in halves
+  )  # [D, 1]
   guard = _BALANCE_PENALTY * float(np.trace(gram)) / len(gram)
-  return float(one[:, 0] @ linalg.solve(
-      gram + guard * np.eye(len(gram)), other[:, 0], assume_a='pos'))
+  return float(
+    one[:, 0]
+    @ linalg.solve(
+      gram + guard * np.eye(len(gram)), other[:, 0], assume_a='pos'
+    )
+  )
 
 
 def table_weights(
-    fitted: tables.Rows, held: tables.Rows, policy: tables.TablePolicy,
-    starts: types.FloatArray, *, prior_rows: float,
+  fitted: tables.Rows,
+  held: tables.Rows,
+  policy: tables.TablePolicy,
+  starts: types.FloatArray,
+  *,
+  prior_rows: float,
 ) -> types.FloatArray:
   """Returns weights of held-out rows by a table of others, [N].
 
@@ -85,22 +102,29 @@ def table_weights(
   """
   found = tables.solve(fitted, policy, prior_rows=prior_rows)
   known, counts = np.unique(
-      fitted.state * policy.num_actions + fitted.action, return_counts=True)
+    fitted.state * policy.num_actions + fitted.action, return_counts=True
+  )
   pair = held.state * policy.num_actions + held.action
   place = np.minimum(np.searchsorted(known, pair), len(known) - 1)
   count = np.where(known[place] == pair, counts[place], 0)
   size = len(policy.actions)
   visits = np.bincount(fitted.state, minlength=size)[held.state]
   weights = found.visits(starts)[held.state] * (
-      tables.probabilities(policy, pair) / (count + prior_rows)
-      + found.left[held.state] / np.maximum(visits, 1))
-  return np.where(visits > 0, weights, 0.)
+    tables.probabilities(policy, pair) / (count + prior_rows)
+    + found.left[held.state] / np.maximum(visits, 1)
+  )
+  return np.where(visits > 0, weights, 0.0)
 
 
 def table_imbalance(
-    weights: types.FloatArray, held: tables.Rows, halves: np.ndarray,
-    policy: tables.TablePolicy, starts: types.FloatArray, *, scale: float,
-    all_pairs: np.ndarray,
+  weights: types.FloatArray,
+  held: tables.Rows,
+  halves: np.ndarray,
+  policy: tables.TablePolicy,
+  starts: types.FloatArray,
+  *,
+  scale: float,
+  all_pairs: np.ndarray,
 ) -> float:
   """Returns how far weights are from balancing each state and action.
 
@@ -117,17 +141,19 @@ def table_imbalance(
   """
   known, counts = np.unique(all_pairs, return_counts=True)
   taken = tables.probabilities(policy, known)
-  place = np.searchsorted(
-      known, held.state * policy.num_actions + held.action)
+  place = np.searchsorted(known, held.state * policy.num_actions + held.action)
   residuals = []
   for half in (0, 1):
     part = halves == half
     factor = scale * len(part) / max(int(part.sum()), 1)
     inflow = starts + factor * np.bincount(
-        held.next_state[part], minlength=len(starts),
-        weights=(weights * held.continuation)[part])
-    residuals.append(factor * np.bincount(
-        place[part], weights=weights[part], minlength=len(known))
-        - taken * inflow[known // policy.num_actions])
-  return float(np.sum(
-      residuals[0] * residuals[1] * len(all_pairs) / counts))
+      held.next_state[part],
+      minlength=len(starts),
+      weights=(weights * held.continuation)[part],
+    )
+    residuals.append(
+      factor
+      * np.bincount(place[part], weights=weights[part], minlength=len(known))
+      - taken * inflow[known // policy.num_actions]
+    )
+  return float(np.sum(residuals[0] * residuals[1] * len(all_pairs) / counts))

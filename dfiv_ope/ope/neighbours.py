@@ -35,6 +35,7 @@ class Coverage:
     queries: in how many states this was looked at.
     references: among how many steps neighbours were looked for.
   """
+
   share: float
   near: float
   queries: int
@@ -50,6 +51,7 @@ class Nearby(NamedTuple):
     near: what distance is near.
     references: among how many steps neighbours were looked for.
   """
+
   rows: np.ndarray
   covered: np.ndarray
   near: float
@@ -57,8 +59,13 @@ class Nearby(NamedTuple):
 
 
 def nearby(
-    num_actions: int, actions: np.ndarray, episodes: np.ndarray,
-    observations: types.FloatArray, *, seed: types.Seed, names: int = 0,
+  num_actions: int,
+  actions: np.ndarray,
+  episodes: np.ndarray,
+  observations: types.FloatArray,
+  *,
+  seed: types.Seed,
+  names: int = 0,
 ) -> Nearby:
   """Returns which actions a log took near its states.
 
@@ -82,15 +89,22 @@ def nearby(
   x = np.asarray(observations[order], np.float64)
   asked = order[:_QUERIES]
   squares = _squared_distances(
-      x[:_QUERIES], x, actions[order], owners,
-      num_actions=num_actions, names=names)  # [Q, A]
+    x[:_QUERIES],
+    x,
+    actions[order],
+    owners,
+    num_actions=num_actions,
+    names=names,
+  )  # [Q, A]
   near = _near(taken(squares, actions[asked]))
   return Nearby(
-      asked, squares <= near + _ROUNDING, float(np.sqrt(near)), len(order))
+    asked, squares <= near + _ROUNDING, float(np.sqrt(near)), len(order)
+  )
 
 
 def coverage(
-    target: Callable[[np.ndarray], types.FloatArray], seen: Nearby) -> Coverage:
+  target: Callable[[np.ndarray], types.FloatArray], seen: Nearby
+) -> Coverage:
   """Returns how much of a policy's decisions has near neighbours.
 
   The share is the mean over states of sum_a pi(a|s) [a was taken near s].
@@ -102,13 +116,21 @@ def coverage(
   """
   share = np.mean(np.sum(target(seen.rows) * seen.covered, axis=1))
   return Coverage(
-      share=float(min(share, 1.)), near=seen.near,
-      queries=len(seen.rows), references=seen.references)
+    share=float(min(share, 1.0)),
+    near=seen.near,
+    queries=len(seen.rows),
+    references=seen.references,
+  )
 
 
 def vector_coverage(
-    actions: types.FloatArray, intended: Intended, episodes: np.ndarray,
-    observations: types.FloatArray, *, seed: types.Seed, names: int = 0,
+  actions: types.FloatArray,
+  intended: Intended,
+  episodes: np.ndarray,
+  observations: types.FloatArray,
+  *,
+  seed: types.Seed,
+  names: int = 0,
 ) -> Coverage:
   """Returns how much of a policy's decisions has near neighbours.
 
@@ -126,28 +148,37 @@ def vector_coverage(
   """
   order, owners = _sample(episodes, seed)
   asked = order[:_QUERIES]
-  weight = np.sqrt(max(1., observations.shape[1] / actions.shape[1]))
+  weight = np.sqrt(max(1.0, observations.shape[1] / actions.shape[1]))
 
-  def joint(
-      rows: np.ndarray, columns: types.FloatArray) -> types.FloatArray:
+  def joint(rows: np.ndarray, columns: types.FloatArray) -> types.FloatArray:
     return np.concatenate(
-        [weight * np.asarray(columns, np.float64),
-         np.asarray(observations[rows], np.float64)], axis=1)
+      [
+        weight * np.asarray(columns, np.float64),
+        np.asarray(observations[rows], np.float64),
+      ],
+      axis=1,
+    )
 
   logged = joint(order, actions[order])
   alike = np.zeros(len(order), np.int32)
   own, squares = (
-      _squared_distances(
-          queries, logged, alike, owners, num_actions=1, names=names)[:, 0]
-      for queries in (logged[:_QUERIES], joint(asked, intended(asked))))
+    _squared_distances(
+      queries, logged, alike, owners, num_actions=1, names=names
+    )[:, 0]
+    for queries in (logged[:_QUERIES], joint(asked, intended(asked)))
+  )
   near = _near(own)
   return Coverage(
-      share=float(np.mean(squares <= near + _ROUNDING)),
-      near=float(np.sqrt(near)), queries=len(asked), references=len(order))
+    share=float(np.mean(squares <= near + _ROUNDING)),
+    near=float(np.sqrt(near)),
+    queries=len(asked),
+    references=len(order),
+  )
 
 
 def _sample(
-    episodes: np.ndarray, seed: types.Seed) -> tuple[np.ndarray, np.ndarray]:
+  episodes: np.ndarray, seed: types.Seed
+) -> tuple[np.ndarray, np.ndarray]:
   """Returns the steps to look at, and the episode of each, [R]."""
   if len(np.unique(episodes)) == 1:
     episodes = np.arange(len(episodes))
@@ -159,12 +190,17 @@ def _near(own: types.FloatArray) -> float:
   """Returns what squared distance is near, from those of logged decisions."""
   own = own[np.isfinite(own)]
   # A distance of the log, not a mean of two: states may be discrete.
-  return float(np.quantile(own, NEAR, method='higher')) if len(own) else 0.
+  return float(np.quantile(own, NEAR, method='higher')) if len(own) else 0.0
 
 
 def _squared_distances(
-    queries: types.FloatArray, x: types.FloatArray, actions: np.ndarray,
-    episodes: np.ndarray, *, num_actions: int, names: int,
+  queries: types.FloatArray,
+  x: types.FloatArray,
+  actions: np.ndarray,
+  episodes: np.ndarray,
+  *,
+  num_actions: int,
+  names: int,
 ) -> types.FloatArray:
   """Returns those of queries from each action's nearest row of x, [Q, A].
 
@@ -182,9 +218,10 @@ def _squared_distances(
     asked = queries[rows]
     squares = np.sum(np.square(asked[:, :numbers]), axis=1)[:, None] + norms
     squares = np.maximum(
-        squares - 2. * asked[:, :numbers] @ references[:, :numbers].T, 0.)
+      squares - 2.0 * asked[:, :numbers] @ references[:, :numbers].T, 0.0
+    )
     for column in range(numbers, x.shape[1]):
-      squares += 2. * (asked[:, column, None] != references[:, column])
+      squares += 2.0 * (asked[:, column, None] != references[:, column])
     squares[episodes[rows, None] == owners] = np.inf
     result[rows, seen] = np.minimum.reduceat(squares, starts, axis=1)
   return result

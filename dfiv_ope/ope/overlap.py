@@ -41,15 +41,16 @@ _FEW_STEPS = 100
 _HEAVY = 0.05
 # Weights average one if b is right. Steps of an episode are alike, so the
 # average is wrong only if it is by many standard errors, and by a tenth.
-_MEAN_ERRORS, _MEAN_SLACK = 5., 0.1
+_MEAN_ERRORS, _MEAN_SLACK = 5.0, 0.1
 
 _VERDICTS = {
-    'good': 'Overlap is good: in nearly all of its states, the log shows what '
-            'the policy does.',
-    'thin': 'Overlap is thin: part of the estimate rests on few steps of the '
-            'log, so expect it to be rough.',
-    'poor': 'Overlap is poor: much of the estimate is extrapolation, and no '
-            'interval shows how wrong it may be.'}
+  'good': 'Overlap is good: in nearly all of its states, the log shows what '
+  'the policy does.',
+  'thin': 'Overlap is thin: part of the estimate rests on few steps of the '
+  'log, so expect it to be rough.',
+  'poor': 'Overlap is poor: much of the estimate is extrapolation, and no '
+  'interval shows how wrong it may be.',
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,7 @@ class Overlap:
     weights: None if b is not known, or if actions are vectors and the policy
       is deterministic.
   """
+
   steps: int
   agreement: float
   unseen: dict[int, float]
@@ -75,14 +77,20 @@ class Overlap:
   @property
   def grade(self) -> str:
     """One word: good, thin or poor."""
-    share = self.coverage.share if self.coverage else 1.
+    share = self.coverage.share if self.coverage else 1.0
     guessed = sum(self.unseen.values())
     steps = self.weights.effective_steps if self.weights else self.steps
-    if (share < _POOR_COVERAGE or guessed > _POOR_UNSEEN
-        or steps < _POOR_STEPS * self.steps):
+    if (
+      share < _POOR_COVERAGE
+      or guessed > _POOR_UNSEEN
+      or steps < _POOR_STEPS * self.steps
+    ):
       return 'poor'
-    if (share < _THIN_COVERAGE or guessed > _THIN_UNSEEN
-        or steps < max(_THIN_STEPS * self.steps, _FEW_STEPS)):
+    if (
+      share < _THIN_COVERAGE
+      or guessed > _THIN_UNSEEN
+      or steps < max(_THIN_STEPS * self.steps, _FEW_STEPS)
+    ):
       return 'thin'
     return 'good'
 
@@ -97,37 +105,44 @@ class Overlap:
     if self.unseen:
       names = [labels[each] if labels else str(each) for each in self.unseen]
       result.append(
-          f'In {messages.percent(sum(self.unseen.values()))} of its decisions '
-          'the policy takes an action that the log never takes '
-          f'({", ".join(names)}): nothing says what it leads to.')
+        f'In {messages.percent(sum(self.unseen.values()))} of its decisions '
+        'the policy takes an action that the log never takes '
+        f'({", ".join(names)}): nothing says what it leads to.'
+      )
     found, weights = self.coverage, self.weights
     kind = 'densities' if math.isnan(self.agreement) else 'probabilities'
     if found and found.share < _THIN_COVERAGE:
       result.append(
-          f'In {messages.percent(1. - found.share)} of the states the policy '
-          'takes an action that the log never takes nearby: the estimate '
-          'extrapolates there. (Acting as the log does gives '
-          f'{messages.percent(1. - neighbours.NEAR)}. Seen in '
-          f'{found.queries:,} states, among {found.references:,} steps.)')
+        f'In {messages.percent(1.0 - found.share)} of the states the policy '
+        'takes an action that the log never takes nearby: the estimate '
+        'extrapolates there. (Acting as the log does gives '
+        f'{messages.percent(1.0 - neighbours.NEAR)}. Seen in '
+        f'{found.queries:,} states, among {found.references:,} steps.)'
+      )
     steps = weights.effective_steps if weights else self.steps
     if steps < max(_THIN_STEPS * self.steps, _FEW_STEPS):
       result.append(
-          f'For this policy the {self.steps:,} steps of the log are worth '
-          f'{steps:,.0f}.')
+        f'For this policy the {self.steps:,} steps of the log are worth '
+        f'{steps:,.0f}.'
+      )
     if weights and weights.largest_share > _HEAVY:
       result.append(
-          f'One step has {messages.percent(weights.largest_share)} of the '
-          'weight of all: the log hardly ever did there what the policy does.')
-    if weights and abs(weights.mean - 1.) > max(
-        _MEAN_SLACK, _MEAN_ERRORS * weights.mean_error):
+        f'One step has {messages.percent(weights.largest_share)} of the '
+        'weight of all: the log hardly ever did there what the policy does.'
+      )
+    if weights and abs(weights.mean - 1.0) > max(
+      _MEAN_SLACK, _MEAN_ERRORS * weights.mean_error
+    ):
       reason = (
-          f'the {kind} that were estimated from the log are rough.'
-          if weights.estimated else
-          f'the logged {kind} are not those of the behaviour policy, '
-          'or it never takes some of the actions.')
+        f'the {kind} that were estimated from the log are rough.'
+        if weights.estimated
+        else f'the logged {kind} are not those of the behaviour policy, '
+        'or it never takes some of the actions.'
+      )
       result.append(
-          f'The weights of steps average {weights.mean:.2f} instead of 1: '
-          f'{reason}')
+        f'The weights of steps average {weights.mean:.2f} instead of 1: '
+        f'{reason}'
+      )
     return result
 
 
@@ -154,8 +169,14 @@ def worst(*grades: str) -> str:
 
 
 def share_words(
-    share: float, *, features: float, bandwidth_scale: float, reduced: bool,
-    cells: float = 0, together: bool = False, one_step: bool = False,
+  share: float,
+  *,
+  features: float,
+  bandwidth_scale: float,
+  reduced: bool,
+  cells: float = 0,
+  together: bool = False,
+  one_step: bool = False,
 ) -> str:
   """Returns an effective sample size and the features it was found with.
 
@@ -173,16 +194,20 @@ def share_words(
   """
   low = ': the policy goes to states that the log seldom shows'
   made_of = (
-      f'a table of {cells:,.0f} states' if cells else
-      f'a ridge regression for each action beside {features:,g} random '
-      'features of the state' if one_step else
-      f'{features:,g} random features '
-      f'{"of state and action" if together else "per action"}'
-      f'{", as many as rows allow" if reduced else ""}, bandwidth '
-      f'{bandwidth_scale:g}')
+    f'a table of {cells:,.0f} states'
+    if cells
+    else f'a ridge regression for each action beside {features:,g} random '
+    'features of the state'
+    if one_step
+    else f'{features:,g} random features '
+    f'{"of state and action" if together else "per action"}'
+    f'{", as many as rows allow" if reduced else ""}, bandwidth '
+    f'{bandwidth_scale:g}'
+  )
   return (
-      f'The effective sample size is {messages.percent(share)} of the rows, '
-      f'with {made_of}{low if share_grade(share) != "good" else ""}.')
+    f'The effective sample size is {messages.percent(share)} of the rows, '
+    f'with {made_of}{low if share_grade(share) != "good" else ""}.'
+  )
 
 
 class Asked(NamedTuple):
@@ -193,25 +218,33 @@ class Asked(NamedTuple):
     mean: mean probability of each action, [A].
     at: returns the probabilities in some of the states, [Q] to [Q, A].
   """
+
   taken: types.FloatArray
   mean: types.FloatArray
   at: Callable[[np.ndarray], types.FloatArray]
 
   @classmethod
   def of(
-      cls, target: 'types.FloatArray | Asked', actions: np.ndarray) -> 'Asked':
+    cls, target: 'types.FloatArray | Asked', actions: np.ndarray
+  ) -> 'Asked':
     """Returns the same of probabilities [N, A] and logged actions [N]."""
     if isinstance(target, Asked):
       return target
-    return cls(neighbours.taken(target, actions),
-               np.mean(target, axis=0, dtype=np.float64),
-               lambda rows: target[rows])
+    return cls(
+      neighbours.taken(target, actions),
+      np.mean(target, axis=0, dtype=np.float64),
+      lambda rows: target[rows],
+    )
 
 
 def measure(
-    target: types.FloatArray | Asked, actions: np.ndarray, episodes: np.ndarray,
-    seen: neighbours.Nearby, *, behaviour: types.FloatArray | None = None,
-    estimated: bool = False,
+  target: types.FloatArray | Asked,
+  actions: np.ndarray,
+  episodes: np.ndarray,
+  seen: neighbours.Nearby,
+  *,
+  behaviour: types.FloatArray | None = None,
+  estimated: bool = False,
 ) -> Overlap:
   """Returns the overlap of a policy and a log of N steps.
 
@@ -231,20 +264,30 @@ def measure(
   asked, weights = Asked.of(target, actions), None
   if behaviour is not None:
     weights = importance.summarise(
-        importance.step_weights(asked.taken, behaviour), episodes,
-        estimated=estimated)
+      importance.step_weights(asked.taken, behaviour),
+      episodes,
+      estimated=estimated,
+    )
   return Overlap(
-      steps=len(actions), agreement=_agreement(asked),
-      unseen=_unseen(asked, actions), weights=weights,
-      coverage=neighbours.coverage(asked.at, seen))
+    steps=len(actions),
+    agreement=_agreement(asked),
+    unseen=_unseen(asked, actions),
+    weights=weights,
+    coverage=neighbours.coverage(asked.at, seen),
+  )
 
 
 def measure_vectors(
-    log_target: types.FloatArray | None, taken: types.FloatArray,
-    intended: neighbours.Intended, episodes: np.ndarray,
-    observations: types.FloatArray, *, names: int = 0,
-    behaviour: types.FloatArray | None = None, estimated: bool = False,
-    seed: types.Seed = 0,
+  log_target: types.FloatArray | None,
+  taken: types.FloatArray,
+  intended: neighbours.Intended,
+  episodes: np.ndarray,
+  observations: types.FloatArray,
+  *,
+  names: int = 0,
+  behaviour: types.FloatArray | None = None,
+  estimated: bool = False,
+  seed: types.Seed = 0,
 ) -> Overlap:
   """Returns the overlap of a policy and a log of N steps of vectors.
 
@@ -266,21 +309,29 @@ def measure_vectors(
   weights = None
   if log_target is not None and behaviour is not None:
     weights = importance.summarise(
-        importance.density_weights(log_target, behaviour), episodes,
-        estimated=estimated)
+      importance.density_weights(log_target, behaviour),
+      episodes,
+      estimated=estimated,
+    )
   return Overlap(
-      steps=len(taken), agreement=math.nan, unseen={}, weights=weights,
-      coverage=neighbours.vector_coverage(
-          taken, intended, episodes, observations, seed=seed, names=names))
+    steps=len(taken),
+    agreement=math.nan,
+    unseen={},
+    weights=weights,
+    coverage=neighbours.vector_coverage(
+      taken, intended, episodes, observations, seed=seed, names=names
+    ),
+  )
 
 
-def glance(
-    target: types.FloatArray | Asked, actions: np.ndarray) -> Overlap:
+def glance(target: types.FloatArray | Asked, actions: np.ndarray) -> Overlap:
   """Returns the part of the overlap that takes no time; as in `measure`."""
   asked = Asked.of(target, actions)
   return Overlap(
-      steps=len(actions), agreement=_agreement(asked),
-      unseen=_unseen(asked, actions))
+    steps=len(actions),
+    agreement=_agreement(asked),
+    unseen=_unseen(asked, actions),
+  )
 
 
 def glance_vectors(steps: int) -> Overlap:
@@ -296,5 +347,7 @@ def _agreement(asked: Asked) -> float:
 def _unseen(asked: Asked, actions: np.ndarray) -> dict[int, float]:
   """Returns the policy's mean probability of actions that are not logged."""
   never = np.bincount(actions, minlength=len(asked.mean)) == 0
-  return {int(action): float(asked.mean[action])
-          for action in np.flatnonzero(never & (asked.mean > 0.))}
+  return {
+    int(action): float(asked.mean[action])
+    for action in np.flatnonzero(never & (asked.mean > 0.0))
+  }

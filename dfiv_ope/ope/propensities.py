@@ -28,6 +28,7 @@ class Propensities(NamedTuple):
     probabilities: [N]; densities if actions are vectors.
     estimated: whether they come from a clone, because the log has none.
   """
+
   probabilities: types.FloatArray
   estimated: bool
 
@@ -37,8 +38,11 @@ class UnanswerableError(ValueError):
 
 
 def log_taken(
-    policy: types.Policy | types.ContinuousPolicy,
-    observations: np.ndarray, actions: np.ndarray, *, num_actions: int,
+  policy: types.Policy | types.ContinuousPolicy,
+  observations: np.ndarray,
+  actions: np.ndarray,
+  *,
+  num_actions: int,
 ) -> types.FloatArray:
   """Returns the log probability of actions in a policy, float64 [N].
 
@@ -57,30 +61,34 @@ def log_taken(
   assert isinstance(policy, types.ContinuousPolicy)
   if policy.deterministic:
     raise UnanswerableError(
-        'The target policy takes one vector in each state, so the logged '
-        'actions have no density in it and nothing can be weighted. Use lstd, '
-        'kiv or fqe, or give the policy a standard deviation.')
-  return np.asarray(policy.log_prob(
-      tf.constant(observations), tf.constant(actions)), np.float64)
+      'The target policy takes one vector in each state, so the logged '
+      'actions have no density in it and nothing can be weighted. Use lstd, '
+      'kiv or fqe, or give the policy a standard deviation.'
+    )
+  return np.asarray(
+    policy.log_prob(tf.constant(observations), tf.constant(actions)), np.float64
+  )
 
 
 def _finite(
-    policy: types.Policy, observations: np.ndarray, actions: np.ndarray,
-    rows: int,
+  policy: types.Policy, observations: np.ndarray, actions: np.ndarray, rows: int
 ) -> types.FloatArray:
   """Returns `log_taken`, so many rows at a time."""
   rows, parts = max(1, rows), []
   for start in range(0, len(actions), rows):
-    found = np.asarray(policy.action_probabilities(
-        tf.constant(observations[start:start + rows])), np.float64)
-    taken = actions[start:start + rows]
+    found = np.asarray(
+      policy.action_probabilities(
+        tf.constant(observations[start : start + rows])
+      ),
+      np.float64,
+    )
+    taken = actions[start : start + rows]
     parts.append(found[np.arange(len(taken)), taken])
   with np.errstate(divide='ignore'):
     return np.log(np.concatenate(parts))
 
 
-def folds(
-    num_episodes: int, count: int, *, seed: types.Seed = 0) -> np.ndarray:
+def folds(num_episodes: int, count: int, *, seed: types.Seed = 0) -> np.ndarray:
   """Returns the fold of each episode, [E]: as equal as can be, drawn.
 
   Args:
@@ -93,14 +101,15 @@ def folds(
   """
   if num_episodes < 2:
     raise UnanswerableError(
-        'Cross-fitting takes two episodes, one to learn from and one to '
-        'weigh; this log has one.')
+      'Cross-fitting takes two episodes, one to learn from and one to '
+      'weigh; this log has one.'
+    )
   order = np.random.default_rng(seed).permutation(num_episodes)
   return order % min(count, num_episodes)
 
 
 def cross_fitted(
-    log: episodes.Episodes, *, count: int, seed: int = 0,
+  log: episodes.Episodes, *, count: int, seed: int = 0
 ) -> types.FloatArray:
   """Returns b(a|s) of the logged actions by clones of other episodes, [N].
 
@@ -119,27 +128,40 @@ def cross_fitted(
   result = np.empty(len(log))
   for each in range(int(fold.max()) + 1):
     learned, weighed = fold != each, fold == each
-    found = np.exp(log_taken(
+    found = np.exp(
+      log_taken(
         _clone(log, learned, seed),
         np.asarray(log.transitions.observation)[weighed],
         np.asarray(log.transitions.action)[weighed],
-        num_actions=log.num_actions))
+        num_actions=log.num_actions,
+      )
+    )
     result[weighed] = np.maximum(
-        found, 1. / (1. + learned.sum()) if log.num_actions else _TINY)
+      found, 1.0 / (1.0 + learned.sum()) if log.num_actions else _TINY
+    )
   return result
 
 
 def _clone(
-    log: episodes.Episodes, learned: np.ndarray, seed: int,
+  log: episodes.Episodes, learned: np.ndarray, seed: int
 ) -> types.Policy | types.ContinuousPolicy:
   """Returns the behaviour policy of some rows."""
-  part = types.Transition(*(
-      np.asarray(column)[learned] for column in log.transitions))
+  part = types.Transition(
+    *(np.asarray(column)[learned] for column in log.transitions)
+  )
   if log.continuous is not None:
     return density_cloning.clone(
-        part, log.episodes[learned], actions=log.continuous, seed=seed,
-        categorical=log.categorical).policy
+      part,
+      log.episodes[learned],
+      actions=log.continuous,
+      seed=seed,
+      categorical=log.categorical,
+    ).policy
   policy: types.Policy = cloning.clone(
-      part, log.episodes[learned], num_actions=log.num_actions, seed=seed,
-      categorical=log.categorical).policy
+    part,
+    log.episodes[learned],
+    num_actions=log.num_actions,
+    seed=seed,
+    categorical=log.categorical,
+  ).policy
   return policy

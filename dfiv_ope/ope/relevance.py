@@ -37,15 +37,16 @@ _FEWEST_ROWS, _FEWEST_EPISODES, _MOST_COLUMNS = 1_000, 20, 32
 _TREES, _LEAF = 20, 5
 # A column stays if errors grow without it by as many standard errors, or if
 # residuals go with each other by as many; there are several of these.
-_GROWTH, _COVARIANCE = 3., 4.
+_GROWTH, _COVARIANCE = 3.0, 4.0
 _SAME = 1e-6
 # An action of fewer rows is not looked at on its own.
 _COMMON = 0.05
 
 
 def irrelevant(
-    log: episodes.Episodes, *policies: types.Policy | types.ContinuousPolicy,
-    seed: types.Seed = 0,
+  log: episodes.Episodes,
+  *policies: types.Policy | types.ContinuousPolicy,
+  seed: types.Seed = 0,
 ) -> tuple[int, ...]:
   """Returns the columns of numbers that can be left out, rising.
 
@@ -56,28 +57,36 @@ def irrelevant(
   """
   size = log.num_observations
   fixed = {*log.categorical, *([size - 1] if log.time_feature else [])}
-  if (size - len(fixed) < 2 or size > _MOST_COLUMNS
-      or len(log) < _FEWEST_ROWS or log.num_episodes < _FEWEST_EPISODES):
+  if (
+    size - len(fixed) < 2
+    or size > _MOST_COLUMNS
+    or len(log) < _FEWEST_ROWS
+    or log.num_episodes < _FEWEST_EPISODES
+  ):
     return ()
   unasked = [column for column in range(size) if column not in fixed]
   for policy in policies:
     unasked = _ignored(log, policy, unasked, seed) if unasked else []
   dropped: list[int] = []
   while unasked and len(dropped) < size - 1:
-    evidence = {column: _evidence(log, dropped, column, seed)
-                for column in unasked}
+    evidence = {
+      column: _evidence(log, dropped, column, seed) for column in unasked
+    }
     least = min(evidence, key=lambda column: evidence[column])
-    if evidence[least] >= 1.:
+    if evidence[least] >= 1.0:
       break
     dropped.append(least)
-    unasked = [column for column in unasked
-               if column != least and evidence[column] < 1.]
+    unasked = [
+      column for column in unasked if column != least and evidence[column] < 1.0
+    ]
   return tuple(sorted(dropped))
 
 
 def _ignored(
-    log: episodes.Episodes, policy: types.Policy | types.ContinuousPolicy,
-    columns: Sequence[int], seed: types.Seed,
+  log: episodes.Episodes,
+  policy: types.Policy | types.ContinuousPolicy,
+  columns: Sequence[int],
+  seed: types.Seed,
 ) -> list[int]:
   """Returns the columns that vary and that a policy does not look at."""
   generator = np.random.default_rng(seed)
@@ -86,7 +95,7 @@ def _ignored(
   ask = _asking(log, policy, len(raw), generator)
   plain, found = ask(raw), []
   for column in columns:
-    if np.ptp(raw[:, column]) == 0.:
+    if np.ptp(raw[:, column]) == 0.0:
       continue
     shuffled = raw.copy()
     shuffled[:, column] = generator.permutation(raw[:, column])
@@ -100,54 +109,63 @@ def _ignored(
 
 
 def _asking(
-    log: episodes.Episodes, policy: types.Policy | types.ContinuousPolicy,
-    count: int, generator: np.random.Generator,
+  log: episodes.Episodes,
+  policy: types.Policy | types.ContinuousPolicy,
+  count: int,
+  generator: np.random.Generator,
 ) -> Callable[[np.ndarray], np.ndarray]:
   """Returns what a policy does in raw observations [B, D]."""
   if log.continuous is None:
     assert isinstance(policy, types.Policy)
-    return lambda raw: np.asarray(
-        policy.action_probabilities(tf.constant(raw)))
+    return lambda raw: np.asarray(policy.action_probabilities(tf.constant(raw)))
   assert isinstance(policy, types.ContinuousPolicy)
-  uniforms = tf.constant(generator.uniform(
-      0.05, 0.95, (count, 1, log.continuous.size)), tf.float32)
+  uniforms = tf.constant(
+    generator.uniform(0.05, 0.95, (count, 1, log.continuous.size)), tf.float32
+  )
   return lambda raw: np.asarray(policy.draw(tf.constant(raw), uniforms))
 
 
 def _evidence(
-    log: episodes.Episodes, dropped: Sequence[int], column: int,
-    seed: types.Seed,
+  log: episodes.Episodes, dropped: Sequence[int], column: int, seed: types.Seed
 ) -> float:
   """Returns how much speaks for a column; it stays from 1 on."""
   inputs, targets, episode = _prediction(log, {*dropped, column}, seed)
   if not targets.shape[1]:
     return np.inf  # Nothing changes, so nothing can be told.
   own = np.asarray(log.transitions.observation[:, column], np.float64)[
-      _chosen(log, seed)]
+    _chosen(log, seed)
+  ]
   # A shuffled column takes its place: any further column makes trees differ
   # more, and so their mean better.
   shuffled = np.random.default_rng(seed).permutation(own)
   without, with_it = (
-      np.concatenate([inputs, each[:, None]], axis=1)
-      for each in (shuffled, own))
+    np.concatenate([inputs, each[:, None]], axis=1) for each in (shuffled, own)
+  )
   # Half of the episodes, as they come, judge what the others say.
   half = episode % 2 == 0
   left = _left(without, targets, half, seed)
   growth = np.mean(
-      np.square(left) - np.square(_left(with_it, targets, half, seed)), axis=1)
+    np.square(left) - np.square(_left(with_it, targets, half, seed)), axis=1
+  )
   # What is left of the column itself, with each action.
   own_left = _left(inputs, own[:, None], half, seed)
   actions = _weights(log, seed)
   covariances = (own_left * actions)[:, :, None] * left[:, None, :]
   return max(
-      _standard_errors(growth, episode) / _GROWTH,
-      max(abs(_standard_errors(each, episode)) for each in covariances.reshape(
-          len(own), -1).T) / _COVARIANCE)
+    _standard_errors(growth, episode) / _GROWTH,
+    max(
+      abs(_standard_errors(each, episode))
+      for each in covariances.reshape(len(own), -1).T
+    )
+    / _COVARIANCE,
+  )
 
 
 def _left(
-    inputs: types.FloatArray, targets: types.FloatArray, half: np.ndarray,
-    seed: types.Seed,
+  inputs: types.FloatArray,
+  targets: types.FloatArray,
+  half: np.ndarray,
+  seed: types.Seed,
 ) -> types.FloatArray:
   """Returns what trees of the other half leave of targets, [M, T]."""
   left = np.zeros_like(targets)
@@ -155,13 +173,12 @@ def _left(
     # Of one target trees want and give a vector.
     wanted = targets if targets.shape[1] > 1 else targets[:, 0]
     left[~learns] = targets[~learns] - _trees(seed).fit(
-        inputs[learns], wanted[learns]).predict(inputs[~learns]).reshape(
-            -1, targets.shape[1])
+      inputs[learns], wanted[learns]
+    ).predict(inputs[~learns]).reshape(-1, targets.shape[1])
   return left
 
 
-def _weights(
-    log: episodes.Episodes, seed: types.Seed) -> types.FloatArray:
+def _weights(log: episodes.Episodes, seed: types.Seed) -> types.FloatArray:
   """Returns one, and which common action was taken, [M, 1 + A]."""
   chosen = _chosen(log, seed)
   if log.continuous is not None:
@@ -176,38 +193,52 @@ def _standard_errors(values: types.FloatArray, episode: np.ndarray) -> float:
   total = np.bincount(episode, weights=values)
   total = total[np.bincount(episode) > 0]
   spread = np.sqrt(len(total)) * np.std(total)
-  return float(np.sum(total) / spread) if spread else 0.
+  return float(np.sum(total) / spread) if spread else 0.0
 
 
 def _trees(seed: types.Seed) -> 'ensemble.ExtraTreesRegressor':
   from sklearn import ensemble  # Takes a second, and most logs need no trees.
+
   return ensemble.ExtraTreesRegressor(
-      _TREES, min_samples_leaf=_LEAF, max_features=1., random_state=seed)
+    _TREES, min_samples_leaf=_LEAF, max_features=1.0, random_state=seed
+  )
 
 
 def _chosen(log: episodes.Episodes, seed: types.Seed) -> np.ndarray:
   """Returns the rows that are looked at."""
-  return np.sort(np.random.default_rng(seed).choice(
-      len(log), min(_ROWS, len(log)), replace=False))
+  return np.sort(
+    np.random.default_rng(seed).choice(
+      len(log), min(_ROWS, len(log)), replace=False
+    )
+  )
 
 
 def _prediction(
-    log: episodes.Episodes, left_out: set[int], seed: types.Seed,
+  log: episodes.Episodes, left_out: set[int], seed: types.Seed
 ) -> tuple[types.FloatArray, types.FloatArray, np.ndarray]:
   """Returns inputs [M, K], standardised targets [M, T] and episodes [M]."""
   chosen, rows = _chosen(log, seed), log.transitions
-  kept = [column for column in range(log.num_observations)
-          if column not in left_out]
+  kept = [
+    column for column in range(log.num_observations) if column not in left_out
+  ]
   state = np.asarray(rows.observation[chosen], np.float64)[:, kept]
   following = np.asarray(rows.next_observation[chosen], np.float64)[:, kept]
   action = np.asarray(rows.action[chosen], np.float64).reshape(len(chosen), -1)
   if log.continuous is None:
     action = np.eye(log.num_actions)[action[:, 0].astype(int)]
-  targets = np.concatenate([
-      following - state, np.asarray(rows.reward[chosen], np.float64)[:, None],
-      np.asarray(rows.discount[chosen], np.float64)[:, None]], axis=1)
+  targets = np.concatenate(
+    [
+      following - state,
+      np.asarray(rows.reward[chosen], np.float64)[:, None],
+      np.asarray(rows.discount[chosen], np.float64)[:, None],
+    ],
+    axis=1,
+  )
   spread = np.std(targets, axis=0)
-  varying = spread > 0.
+  varying = spread > 0.0
   targets = (targets - np.mean(targets, axis=0))[:, varying] / spread[varying]
-  return (np.concatenate([state, action], axis=1), targets,
-          log.episodes[chosen])
+  return (
+    np.concatenate([state, action], axis=1),
+    targets,
+    log.episodes[chosen],
+  )

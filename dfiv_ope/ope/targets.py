@@ -36,6 +36,7 @@ class Target:
     policy: over finitely many actions, or over vectors.
     spaces: encode states and actions.
   """
+
   policy: types.Policy | types.ContinuousPolicy
   spaces: decisions.Spaces
 
@@ -48,8 +49,7 @@ class Target:
     return 1 if self.policy.deterministic else DRAWS
 
   def decide(
-      self, observation: tf.Tensor, *, support: int | None = None,
-      seed: int = 0,
+    self, observation: tf.Tensor, *, support: int | None = None, seed: int = 0
   ) -> decisions.Decision:
     """Returns what the policy does at raw observations [B, D].
 
@@ -63,34 +63,39 @@ class Target:
     vectors = self.spaces.vectors
     if vectors is None:
       probabilities, count = (
-          self.probabilities(observation), self.spaces.num_actions)
+        self.probabilities(observation),
+        self.spaces.num_actions,
+      )
       if support is None or support >= count:
         actions = tf.repeat(
-            tf.range(count)[None], tf.shape(probabilities)[0], axis=0)
+          tf.range(count)[None], tf.shape(probabilities)[0], axis=0
+        )
       else:
         probabilities, actions = tf.math.top_k(probabilities, k=support)
       return decisions.Decision(states, actions, probabilities)
     drawn = self._draw(tf.cast(observation, tf.float64), seed)  # [B, K, d]
     encoded = vectors.compact(tf.reshape(drawn, [-1, drawn.shape[2]]))
     shape = tf.shape(drawn)[:2]
-    actions = tf.reshape(
-        encoded, tf.concat([shape, encoded.shape[1:]], axis=0))
+    actions = tf.reshape(encoded, tf.concat([shape, encoded.shape[1:]], axis=0))
     return decisions.Decision(
-        states, tf.ensure_shape(actions, [None, self.draws, None]),
-        tf.fill(shape, 1. / self.draws))
+      states,
+      tf.ensure_shape(actions, [None, self.draws, None]),
+      tf.fill(shape, 1.0 / self.draws),
+    )
 
   def in_parts(
-      self, observation: tf.Tensor, *, rows: int = PART,
+    self, observation: tf.Tensor, *, rows: int = PART
   ) -> Iterator[decisions.Decision]:
     """Yields `decide` of some thousand rows at a time."""
     for part, start in enumerate(range(0, len(observation), rows)):
-      yield self.decide(observation[start:start + rows], seed=part)
+      yield self.decide(observation[start : start + rows], seed=part)
 
   @property
   def rows_at_once(self) -> int:
     """Rows whose decisions take little memory; vectors keep their draws."""
-    return max(_FEWEST_ROWS, min(PART, _MOST_AT_ONCE // max(
-        1, self.spaces.num_actions)))
+    return max(
+      _FEWEST_ROWS, min(PART, _MOST_AT_ONCE // max(1, self.spaces.num_actions))
+    )
 
   def of_log(self, observation: tf.Tensor) -> decisions.Decision:
     """Returns `decide` of all next states of a log, in what memory it has."""
@@ -99,22 +104,34 @@ class Target:
     support = self.support(observation)
     if support * len(observation) <= _MOST_PROBABILITIES:
       return self.decide(observation, support=support)
-    return _joined(_drawn(decision, seed=part) for part, decision
-                   in enumerate(self.in_parts(observation)))
+    return _joined(
+      _drawn(decision, seed=part)
+      for part, decision in enumerate(self.in_parts(observation))
+    )
 
   def support(self, observation: tf.Tensor) -> int:
     """Returns the largest number of actions taken at any of the states."""
     return max(
-        int(tf.reduce_max(tf.math.count_nonzero(
-            self.probabilities(observation[start:start + PART]), axis=1)))
-        for start in range(0, len(observation), PART))
+      int(
+        tf.reduce_max(
+          tf.math.count_nonzero(
+            self.probabilities(observation[start : start + PART]), axis=1
+          )
+        )
+      )
+      for start in range(0, len(observation), PART)
+    )
 
   def is_drawn(self, decision: decisions.Decision) -> bool:
     """Returns whether the actions of a decision are draws of the policy."""
     draws = decision.actions.shape[1]
-    return draws > 1 and bool(self.draws or (
-        draws == DRAWS and np.all(
-            decision.probabilities == np.float32(1. / draws))))
+    return draws > 1 and bool(
+      self.draws
+      or (
+        draws == DRAWS
+        and np.all(decision.probabilities == np.float32(1.0 / draws))
+      )
+    )
 
   def probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns pi(.|s), [B, A]; the policy sees raw float64 observations."""
@@ -127,28 +144,47 @@ class Target:
     assert self.spaces.vectors is not None
     entries = self.spaces.vectors.raw_size
     if tf.executing_eagerly():
-      return self.policy.draw(observation, tf.constant(quasi_random.uniforms(
-          len(observation), self.draws, entries, seed=seed)))
-    return self.policy.draw(observation, tf.random.stateless_uniform(
-        [tf.shape(observation)[0], self.draws, entries], (seed, 0),
-        minval=_EDGE, maxval=1. - _EDGE))
+      return self.policy.draw(
+        observation,
+        tf.constant(
+          quasi_random.uniforms(
+            len(observation), self.draws, entries, seed=seed
+          )
+        ),
+      )
+    return self.policy.draw(
+      observation,
+      tf.random.stateless_uniform(
+        [tf.shape(observation)[0], self.draws, entries],
+        (seed, 0),
+        minval=_EDGE,
+        maxval=1.0 - _EDGE,
+      ),
+    )
 
 
-def _drawn(
-    decision: decisions.Decision, *, seed: int) -> decisions.Decision:
+def _drawn(decision: decisions.Decision, *, seed: int) -> decisions.Decision:
   """Returns draws of a decision's actions, each as likely as the others."""
   uniforms = quasi_random.uniforms(
-      len(decision.probabilities), DRAWS, 1, seed=seed)[..., 0]
+    len(decision.probabilities), DRAWS, 1, seed=seed
+  )[..., 0]
   place = tf.minimum(
-      tf.searchsorted(tf.cumsum(decision.probabilities, axis=1),
-                      tf.constant(uniforms), side='right'),
-      decision.probabilities.shape[1] - 1)
+    tf.searchsorted(
+      tf.cumsum(decision.probabilities, axis=1),
+      tf.constant(uniforms),
+      side='right',
+    ),
+    decision.probabilities.shape[1] - 1,
+  )
   return decisions.Decision(
-      decision.observation, tf.gather(decision.actions, place, batch_dims=1),
-      tf.fill(tf.shape(place), 1. / DRAWS))
+    decision.observation,
+    tf.gather(decision.actions, place, batch_dims=1),
+    tf.fill(tf.shape(place), 1.0 / DRAWS),
+  )
 
 
 def _joined(parts: Iterable[decisions.Decision]) -> decisions.Decision:
   """Returns the decisions of all parts."""
-  return decisions.Decision(*(
-      tf.concat(each, axis=0) for each in zip(*parts, strict=True)))
+  return decisions.Decision(
+    *(tf.concat(each, axis=0) for each in zip(*parts, strict=True))
+  )

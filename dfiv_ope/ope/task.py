@@ -45,10 +45,13 @@ class EvaluationTask:
   """
 
   def __init__(
-      self, log: episodes.Episodes,
-      policy: types.Policy | types.ContinuousPolicy, *,
-      like: 'EvaluationTask | None' = None,
-      dropped: tuple[int, ...] | None = None):
+    self,
+    log: episodes.Episodes,
+    policy: types.Policy | types.ContinuousPolicy,
+    *,
+    like: 'EvaluationTask | None' = None,
+    dropped: tuple[int, ...] | None = None,
+  ):
     """Asks for the value of a policy.
 
     Args:
@@ -87,10 +90,16 @@ class EvaluationTask:
   def problem(self) -> bellman.Problem:
     """The Bellman equation of the policy, with scales from the log."""
     return bellman.pose(
-        self.transitions, self.policy, discount=self.log.discount,
-        num_actions=self.log.num_actions, categorical=self.log.categorical,
-        continuous=self.log.continuous, longest=self.log.longest,
-        dropped=self.dropped, like=self._same_scales)
+      self.transitions,
+      self.policy,
+      discount=self.log.discount,
+      num_actions=self.log.num_actions,
+      categorical=self.log.categorical,
+      continuous=self.log.continuous,
+      longest=self.log.longest,
+      dropped=self.dropped,
+      like=self._same_scales,
+    )
 
   @property
   def _same_scales(self) -> bellman.Problem | None:
@@ -110,11 +119,15 @@ class EvaluationTask:
   def notes(self) -> tuple[log_notes.Note, ...]:
     """What there is to say of the log, and of columns that are left out."""
     names = self.log.observation_names
-    return (*self.log.notes, *(
+    return (
+      *self.log.notes,
+      *(
         log_notes.Note(
-            kind=log_notes.IRRELEVANT,
-            column=names[each] if names else str(each))
-        for each in self.dropped))
+          kind=log_notes.IRRELEVANT, column=names[each] if names else str(each)
+        )
+        for each in self.dropped
+      ),
+    )
 
   @functools.cached_property
   def rows(self) -> types.IVBatch:
@@ -133,21 +146,24 @@ class EvaluationTask:
     policy = self.policy
     if self.log.continuous is not None or not isinstance(policy, types.Policy):
       raise ValueError(
-          'The actions of the log are vectors, so they have densities and no '
-          'probabilities.')
+        'The actions of the log are vectors, so they have densities and no '
+        'probabilities.'
+      )
     actions = np.asarray(self.log.transitions.action)
 
     def ask(rows: np.ndarray | slice) -> types.FloatArray:
-      return np.asarray(policy.action_probabilities(
-          tf.constant(self.log.transitions.observation[rows])))
+      return np.asarray(
+        policy.action_probabilities(
+          tf.constant(self.log.transitions.observation[rows])
+        )
+      )
 
     taken, total = [], np.zeros(self.log.num_actions)
     for part in self._parts:
       found = ask(part)
       taken.append(found[np.arange(len(found)), actions[part]])
       total += np.sum(found, axis=0, dtype=np.float64)
-    return overlap.Asked(
-        np.concatenate(taken), total / len(actions), ask)
+    return overlap.Asked(np.concatenate(taken), total / len(actions), ask)
 
   @functools.cached_property
   def behaviour(self) -> Propensities:
@@ -159,21 +175,32 @@ class EvaluationTask:
       return Propensities(log.behaviour_probabilities, estimated=False)
     if log.continuous is not None:
       density = density_cloning.clone(
-          self.transitions, log.episodes, actions=log.continuous, seed=0,
-          categorical=log.categorical).policy
-      return Propensities(
-          np.exp(self._log_densities(density)), estimated=True)
+        self.transitions,
+        log.episodes,
+        actions=log.continuous,
+        seed=0,
+        categorical=log.categorical,
+      ).policy
+      return Propensities(np.exp(self._log_densities(density)), estimated=True)
     clone = cloning.clone(
-        self.transitions, log.episodes, num_actions=log.num_actions, seed=0,
-        categorical=log.categorical).policy
+      self.transitions,
+      log.episodes,
+      num_actions=log.num_actions,
+      seed=0,
+      categorical=log.categorical,
+    ).policy
     taken = np.asarray(log.transitions.action)
     return Propensities(
-        np.concatenate([
-            np.asarray(clone.action_probabilities(
-                self.transitions.observation[part]))[
-                    np.arange(len(taken[part])), taken[part]]
-            for part in self._parts]),
-        estimated=True)
+      np.concatenate(
+        [
+          np.asarray(
+            clone.action_probabilities(self.transitions.observation[part])
+          )[np.arange(len(taken[part])), taken[part]]
+          for part in self._parts
+        ]
+      ),
+      estimated=True,
+    )
 
   def behaviour_of_others(self, folds: int) -> Propensities:
     """Returns `behaviour` whose clones never saw the episode they are asked of.
@@ -190,7 +217,8 @@ class EvaluationTask:
       return self.behaviour
     if folds not in self._others:
       self._others[folds] = Propensities(
-          propensities.cross_fitted(self.log, count=folds), estimated=True)
+        propensities.cross_fitted(self.log, count=folds), estimated=True
+      )
     return self._others[folds]
 
   @functools.cached_property
@@ -201,9 +229,11 @@ class EvaluationTask:
       UnanswerableError: actions are vectors, and the policy has no density.
     """
     return propensities.log_taken(
-        self.policy, np.asarray(self.log.transitions.observation),
-        np.asarray(self.log.transitions.action),
-        num_actions=self.log.num_actions)
+      self.policy,
+      np.asarray(self.log.transitions.observation),
+      np.asarray(self.log.transitions.action),
+      num_actions=self.log.num_actions,
+    )
 
   def log_ratios(self, folds: int) -> types.FloatArray:
     """Returns log pi(a|s) - log b(a|s) of the logged actions, [N].
@@ -216,8 +246,10 @@ class EvaluationTask:
       ValueError: the log's own probabilities are none.
     """
     return importance.log_ratios(
-        self.log_target, self.behaviour_of_others(folds).probabilities,
-        densities=self.log.continuous is not None)
+      self.log_target,
+      self.behaviour_of_others(folds).probabilities,
+      densities=self.log.continuous is not None,
+    )
 
   @property
   def glance(self) -> overlap.Overlap:
@@ -225,33 +257,45 @@ class EvaluationTask:
     if self.log.continuous is not None:
       return overlap.glance_vectors(len(self.log))
     return overlap.glance(
-        self.target_probabilities, np.asarray(self.log.transitions.action))
+      self.target_probabilities, np.asarray(self.log.transitions.action)
+    )
 
   def _vector_overlap(self) -> overlap.Overlap:
     """Returns the overlap where actions are vectors."""
     log, policy, space = self.log, self.policy, self.log.continuous
     assert space is not None and isinstance(policy, types.ContinuousPolicy)
     states = encoding.fit(
-        log.transitions.observation, log.transitions.next_observation,
-        categorical=log.categorical, dropped=self.dropped)
+      log.transitions.observation,
+      log.transitions.next_observation,
+      categorical=log.categorical,
+      dropped=self.dropped,
+    )
     vectors = encoding.fit(
-        log.transitions.action, categorical=tuple(space.categories))
+      log.transitions.action, categorical=tuple(space.categories)
+    )
 
     def intended(rows: np.ndarray) -> types.FloatArray:
-      uniforms = np.random.default_rng(0).uniform(
-          1e-6, 1. - 1e-6, (len(rows), 1, space.size)).astype(np.float32)
-      return vectors.apply(policy.draw(
-          tf.constant(log.transitions.observation[rows]),
-          tf.constant(uniforms))[:, 0]).numpy()
+      uniforms = (
+        np.random.default_rng(0)
+        .uniform(1e-6, 1.0 - 1e-6, (len(rows), 1, space.size))
+        .astype(np.float32)
+      )
+      return vectors.apply(
+        policy.draw(
+          tf.constant(log.transitions.observation[rows]), tf.constant(uniforms)
+        )[:, 0]
+      ).numpy()
 
     return overlap.measure_vectors(
-        None if policy.deterministic else self._log_densities(policy),
-        vectors.apply(log.transitions.action).numpy(), intended, log.episodes,
-        states.compact(log.transitions.observation).numpy(),
-        names=len(states.categories),
-        behaviour=None if policy.deterministic
-        else self.behaviour.probabilities,
-        estimated=not policy.deterministic and self.behaviour.estimated)
+      None if policy.deterministic else self._log_densities(policy),
+      vectors.apply(log.transitions.action).numpy(),
+      intended,
+      log.episodes,
+      states.compact(log.transitions.observation).numpy(),
+      names=len(states.categories),
+      behaviour=None if policy.deterministic else self.behaviour.probabilities,
+      estimated=not policy.deterministic and self.behaviour.estimated,
+    )
 
   @functools.cached_property
   def overlap(self) -> overlap.Overlap:
@@ -259,10 +303,13 @@ class EvaluationTask:
     if self.log.continuous is not None:
       return self._vector_overlap()
     return overlap.measure(
-        self.target_probabilities, np.asarray(self.log.transitions.action),
-        self.log.episodes, self._nearby,
-        behaviour=self.behaviour.probabilities,
-        estimated=self.behaviour.estimated)
+      self.target_probabilities,
+      np.asarray(self.log.transitions.action),
+      self.log.episodes,
+      self._nearby,
+      behaviour=self.behaviour.probabilities,
+      estimated=self.behaviour.estimated,
+    )
 
   @functools.cached_property
   def _nearby(self) -> neighbours.Nearby:
@@ -271,32 +318,37 @@ class EvaluationTask:
       return self._like._nearby
     states = self.problem.observations
     return neighbours.nearby(
-        self.log.num_actions, np.asarray(self.log.transitions.action),
-        self.log.episodes, states.compact(self.transitions.observation).numpy(),
-        names=len(states.categories), seed=0)
+      self.log.num_actions,
+      np.asarray(self.log.transitions.action),
+      self.log.episodes,
+      states.compact(self.transitions.observation).numpy(),
+      names=len(states.categories),
+      seed=0,
+    )
 
   def forget(self) -> None:
     """Drops what takes as much memory as the log and can be made again."""
     for name in ('rows', 'target_probabilities', 'log_target'):
       self.__dict__.pop(name, None)
 
-  def _log_densities(
-      self, policy: types.ContinuousPolicy) -> types.FloatArray:
+  def _log_densities(self, policy: types.ContinuousPolicy) -> types.FloatArray:
     """Returns log densities of the logged actions, float64 [N]."""
-    return np.asarray(policy.log_prob(
-        self.transitions.observation, self.transitions.action), np.float64)
+    return np.asarray(
+      policy.log_prob(self.transitions.observation, self.transitions.action),
+      np.float64,
+    )
 
   @property
   def _parts(self) -> list[slice]:
     """Rows of which all probabilities fit into memory."""
     rows = max(1, _BLOCK // max(1, self.log.num_actions))
-    return [slice(start, start + rows)
-            for start in range(0, len(self.log), rows)]
+    return [
+      slice(start, start + rows) for start in range(0, len(self.log), rows)
+    ]
 
 
 def find_policy(
-    policy: Any,
-    log: episodes.Episodes, *, trusted: bool = False,
+  policy: Any, log: episodes.Episodes, *, trusted: bool = False
 ) -> resolve.Target:
   """Returns the policy that a user names, tried on states of the log.
 
@@ -310,8 +362,11 @@ def find_policy(
     ValueError: it is not a policy, or not one for this log.
   """
   target = resolve.resolve(
-      policy, num_observations=log.num_observations - log.time_feature,
-      trusted=trusted, **log.for_policies())
+    policy,
+    num_observations=log.num_observations - log.time_feature,
+    trusted=trusted,
+    **log.for_policies(),
+  )
   if log.time_feature:
     return target._replace(policy=foreign.timeless(target.policy))
   return target

@@ -9,7 +9,8 @@ class QFunction:
   """The values of a policy on their raw scale."""
 
   def __init__(
-      self, problem: bellman.Problem, function: bellman.DecisionFunction):
+    self, problem: bellman.Problem, function: bellman.DecisionFunction
+  ):
     """Wraps a function of decisions on the scale of the problem, [B, 1]."""
     self._problem = problem
     self._function = function
@@ -23,13 +24,16 @@ class QFunction:
     """
     if self._problem.continuous is not None:
       raise ValueError(
-          'Actions are vectors, so the values of all cannot be listed. Ask '
-          'value(observation, action) for those of some.')
+        'Actions are vectors, so the values of all cannot be listed. Ask '
+        'value(observation, action) for those of some.'
+      )
     states = self._states(observation)
     columns = [
-        self._function(decisions.taken(
-            states, tf.fill([len(observation)], action)))
-        for action in range(self._problem.num_actions)]
+      self._function(
+        decisions.taken(states, tf.fill([len(observation)], action))
+      )
+      for action in range(self._problem.num_actions)
+    ]
     return self._raw(tf.concat(columns, axis=1))
 
   def value(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
@@ -39,9 +43,14 @@ class QFunction:
       ValueError: a value is no category of its column.
     """
     vectors = self._problem.vectors
-    return self._raw(self._function(decisions.taken(
-        self._states(observation),
-        action if vectors is None else vectors.compact(action))))[:, 0]
+    return self._raw(
+      self._function(
+        decisions.taken(
+          self._states(observation),
+          action if vectors is None else vectors.compact(action),
+        )
+      )
+    )[:, 0]
 
   def expected(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns E_pi Q(s, .), [B], of raw observations [B, D].
@@ -51,10 +60,13 @@ class QFunction:
     """
     self._problem.observations.require_known(observation)
     target = self._problem.target
-    return tf.concat([
+    return tf.concat(
+      [
         self._raw(self._function(decision))[:, 0]
-        for decision in target.in_parts(
-            observation, rows=target.rows_at_once)], axis=0)
+        for decision in target.in_parts(observation, rows=target.rows_at_once)
+      ],
+      axis=0,
+    )
 
   def _states(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns raw observations encoded; refuses unknown categories."""

@@ -39,6 +39,7 @@ class Layout(NamedTuple):
     episode: of each row, from 0, [N].
     step: of each row, from 0, [N].
   """
+
   starts: np.ndarray
   lengths: np.ndarray
   episode: np.ndarray
@@ -56,8 +57,7 @@ class Layout(NamedTuple):
 
   def total(self, rows: types.FloatArray) -> types.FloatArray:
     """Returns the sum over each episode's rows, [E]."""
-    return np.bincount(
-        self.episode, weights=rows, minlength=len(self.starts))
+    return np.bincount(self.episode, weights=rows, minlength=len(self.starts))
 
 
 class Weighed(NamedTuple):
@@ -71,6 +71,7 @@ class Weighed(NamedTuple):
     largest_share: share of the largest weight in all, averaged likewise.
     mean_weight: of whole episodes; one if the probabilities are right.
   """
+
   value: float
   added: types.FloatArray
   effective_episodes: float
@@ -95,12 +96,15 @@ def layout(episodes: np.ndarray) -> Layout:
     raise ValueError('The rows of an episode must follow each other.')
   lengths = np.diff(starts, append=len(episodes))
   return Layout(
-      starts, lengths, np.repeat(np.arange(len(starts)), lengths),
-      np.arange(len(episodes)) - np.repeat(starts, lengths))
+    starts,
+    lengths,
+    np.repeat(np.arange(len(starts)), lengths),
+    np.arange(len(episodes)) - np.repeat(starts, lengths),
+  )
 
 
 def cumulative(
-    log_ratios: types.FloatArray, where: Layout, *, cap: float | None = None,
+  log_ratios: types.FloatArray, where: Layout, *, cap: float | None = None
 ) -> types.FloatArray:
   """Returns log rho_it, [N]: -inf from where the target would have left.
 
@@ -116,8 +120,9 @@ def cumulative(
   wrong = np.isnan(logs) | (logs == np.inf)
   if logs.shape != where.step.shape or wrong.any():
     raise ValueError(
-        f'Ratios of {len(where.step):,} steps must be finite, got '
-        f'{int(wrong.sum()):,} that are not among {logs.size:,}.')
+      f'Ratios of {len(where.step):,} steps must be finite, got '
+      f'{int(wrong.sum()):,} that are not among {logs.size:,}.'
+    )
   never = np.isneginf(logs)
   first = np.repeat(where.starts, where.lengths)
 
@@ -125,16 +130,16 @@ def cumulative(
     sums = np.cumsum(rows)
     return sums - (sums - rows)[first]
 
-  products = within(np.where(never, 0., logs))
+  products = within(np.where(never, 0.0, logs))
   # What rounding leaves of a sum over all rows is not in the first ones.
-  products[where.starts] = np.where(never, 0., logs)[where.starts]
+  products[where.starts] = np.where(never, 0.0, logs)[where.starts]
   if cap is not None:
     products = np.minimum(products, np.log(cap))
   return np.where(within(never.astype(np.int64)) > 0, -np.inf, products)
 
 
 def of_episodes(
-    logs: types.FloatArray, returns: types.FloatArray, *, normalised: bool,
+  logs: types.FloatArray, returns: types.FloatArray, *, normalised: bool
 ) -> Weighed:
   """Returns IS, or WIS if `normalised`.
 
@@ -148,11 +153,14 @@ def of_episodes(
   with np.errstate(over='ignore', invalid='ignore'):
     weights = np.exp(logs - (total if normalised else np.log(count)))
     value = float(weights @ returns)
-    added = (weights * (returns - value) if normalised
-             else weights * returns - value / count)
+    added = (
+      weights * (returns - value)
+      if normalised
+      else weights * returns - value / count
+    )
   return Weighed(
-      value, added, importance.effective_size(logs), _largest(logs),
-      _mean(logs))
+    value, added, importance.effective_size(logs), _largest(logs), _mean(logs)
+  )
 
 
 class Steps(NamedTuple):
@@ -163,6 +171,7 @@ class Steps(NamedTuple):
     squares: log of sum_i rho_it^2, [T].
     largest: log of max_i rho_it, [T].
   """
+
   sums: types.FloatArray
   squares: types.FloatArray
   largest: types.FloatArray
@@ -186,14 +195,21 @@ def steps(logs: types.FloatArray, where: Layout) -> Steps:
   np.maximum.at(largest, where.step, logs)
   kept = np.full(where.longest + 1, -np.inf)
   np.maximum.at(kept, ended, logs[where.ends])
-  return Steps(both(logs), both(2. * logs), np.maximum(
-      largest, np.maximum.accumulate(kept[:-1])))
+  return Steps(
+    both(logs),
+    both(2.0 * logs),
+    np.maximum(largest, np.maximum.accumulate(kept[:-1])),
+  )
 
 
 def of_steps(
-    logs: types.FloatArray, gains: types.FloatArray, where: Layout, *,
-    normalised: bool, initial: types.FloatArray | None = None,
-    until: int | None = None,
+  logs: types.FloatArray,
+  gains: types.FloatArray,
+  where: Layout,
+  *,
+  normalised: bool,
+  initial: types.FloatArray | None = None,
+  until: int | None = None,
 ) -> Weighed:
   """Returns PDIS or DR; WPDIS or WDR if `normalised`.
 
@@ -210,10 +226,9 @@ def of_steps(
   count = len(where.starts)
   base = np.zeros(count) if initial is None else np.asarray(initial)
   if until is not None:
-    gains = np.where(where.step < until, gains, 0.)
+    gains = np.where(where.step < until, gains, 0.0)
   found = steps(logs, where)
-  divisor = (found.sums if normalised
-             else np.full(where.longest, np.log(count)))
+  divisor = found.sums if normalised else np.full(where.longest, np.log(count))
   divisor = np.where(np.isneginf(found.sums), np.inf, divisor)
   with np.errstate(over='ignore', invalid='ignore'):
     shares = np.exp(logs - divisor[where.step])
@@ -221,29 +236,33 @@ def of_steps(
   by_step = np.bincount(where.step, weights=parts, minlength=where.longest)
   if normalised:
     added = where.total(parts - shares * by_step[where.step]) - _after(
-        logs[where.ends], by_step, divisor, where.lengths)
+      logs[where.ends], by_step, divisor, where.lengths
+    )
   else:
     with np.errstate(invalid='ignore'):
       added = where.total(parts) - np.sum(parts) / count
   carried = np.bincount(
-      where.step, weights=np.abs(parts), minlength=where.longest)
+    where.step, weights=np.abs(parts), minlength=where.longest
+  )
   if not carried.any() or not np.all(np.isfinite(carried)):
     carried = np.bincount(where.step, minlength=where.longest).astype(float)
   with np.errstate(invalid='ignore'):
-    sizes = np.exp(2. * found.sums - found.squares)
+    sizes = np.exp(2.0 * found.sums - found.squares)
     heaviest = np.exp(found.largest - found.sums)
   carried = carried / carried.sum()
   with np.errstate(invalid='ignore'):
     value = float(np.mean(base) + np.sum(parts))
   return Weighed(
-      value,
-      added + (base - np.mean(base)) / count,
-      _harmonic(np.nan_to_num(sizes), carried),
-      float(carried @ np.nan_to_num(heaviest)), _mean(logs[where.ends]))
+    value,
+    added + (base - np.mean(base)) / count,
+    _harmonic(np.nan_to_num(sizes), carried),
+    float(carried @ np.nan_to_num(heaviest)),
+    _mean(logs[where.ends]),
+  )
 
 
 def remaining(
-    logs: types.FloatArray, discounts: types.FloatArray, where: Layout,
+  logs: types.FloatArray, discounts: types.FloatArray, where: Layout
 ) -> types.FloatArray:
   """Returns the share of discounted steps from each on, [T + 1]: 1 to 0.
 
@@ -257,15 +276,19 @@ def remaining(
   sums = steps(logs, where).sums
   sums = np.where(np.isneginf(sums), np.inf, sums)
   mass = np.bincount(
-      where.step, weights=discounts * np.exp(logs - sums[where.step]),
-      minlength=where.longest)
-  left = np.append(np.cumsum(mass[::-1])[::-1], 0.)
-  return left / left[0] if left[0] else np.append(np.ones(len(mass)), 0.)
+    where.step,
+    weights=discounts * np.exp(logs - sums[where.step]),
+    minlength=where.longest,
+  )
+  left = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
+  return left / left[0] if left[0] else np.append(np.ones(len(mass)), 0.0)
 
 
 def _after(
-    last: types.FloatArray, by_step: types.FloatArray,
-    divisor: types.FloatArray, lengths: np.ndarray,
+  last: types.FloatArray,
+  by_step: types.FloatArray,
+  divisor: types.FloatArray,
+  lengths: np.ndarray,
 ) -> types.FloatArray:
   """Returns what ended episodes take off later steps, [E].
 
@@ -290,33 +313,35 @@ def _after(
   result = np.zeros(len(last))
   some = np.isfinite(least[lengths]) & ~np.isneginf(last)
   result[some] = tails[lengths[some]] * np.exp(
-      last[some] - least[lengths[some]])
+    last[some] - least[lengths[some]]
+  )
   return result
 
 
 def _by_step(
-    logs: types.FloatArray, step: np.ndarray, count: int) -> types.FloatArray:
+  logs: types.FloatArray, step: np.ndarray, count: int
+) -> types.FloatArray:
   """Returns the log of the sum of exp(logs) at each step, [count]."""
   largest = np.full(count, -np.inf)
   np.maximum.at(largest, step, logs)
-  shift = np.where(np.isneginf(largest), 0., largest)
+  shift = np.where(np.isneginf(largest), 0.0, largest)
   with np.errstate(divide='ignore'):
-    return shift + np.log(np.bincount(
-        step, weights=np.exp(logs - shift[step]), minlength=count))
+    return shift + np.log(
+      np.bincount(step, weights=np.exp(logs - shift[step]), minlength=count)
+    )
 
 
-def _harmonic(
-    sizes: types.FloatArray, shares: types.FloatArray) -> float:
+def _harmonic(sizes: types.FloatArray, shares: types.FloatArray) -> float:
   """Returns the harmonic mean: variances are as 1 / size; 0 if one is 0."""
-  some = shares > 0.
-  if np.any(sizes[some] <= 0.):
-    return 0.
-  return float(1. / np.sum(shares[some] / sizes[some]))
+  some = shares > 0.0
+  if np.any(sizes[some] <= 0.0):
+    return 0.0
+  return float(1.0 / np.sum(shares[some] / sizes[some]))
 
 
 def _largest(logs: types.FloatArray) -> float:
   if np.all(np.isneginf(logs)):
-    return 0.
+    return 0.0
   return float(np.exp(np.max(logs) - special.logsumexp(logs)))
 
 

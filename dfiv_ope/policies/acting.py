@@ -23,8 +23,12 @@ class VectorActor:
   """Draws vectors for `rollout.episodes`, a generator an episode."""
 
   def __init__(
-      self, policy: types.ContinuousPolicy, *, copies: int,
-      actions: actions_lib.Continuous):
+    self,
+    policy: types.ContinuousPolicy,
+    *,
+    copies: int,
+    actions: actions_lib.Continuous,
+  ):
     """Initialises the slots.
 
     Args:
@@ -45,17 +49,23 @@ class VectorActor:
     for slot in slots:
       uniforms[slot] = self._generators[slot].random(size)
     drawn = self._draw(
-        tf.constant(observations), np.clip(uniforms, _EDGE, 1. - _EDGE))
+      tf.constant(observations), np.clip(uniforms, _EDGE, 1.0 - _EDGE)
+    )
     # A bound in float32 is not itself in float64.
     values, low, high = (
-        drawn.numpy()[:, 0], self._low.astype(np.float32),
-        self._high.astype(np.float32))
-    return np.where(values <= low, self._low, np.where(
-        values >= high, self._high, values.astype(np.float64)))
+      drawn.numpy()[:, 0],
+      self._low.astype(np.float32),
+      self._high.astype(np.float32),
+    )
+    return np.where(
+      values <= low,
+      self._low,
+      np.where(values >= high, self._high, values.astype(np.float64)),
+    )
 
 
 def actor(
-    policy: Policy, *, copies: int, actions: actions_lib.Continuous | None,
+  policy: Policy, *, copies: int, actions: actions_lib.Continuous | None
 ) -> rollout.Actor:
   """Returns what draws a policy's actions in a number of slots.
 
@@ -86,22 +96,26 @@ def explore(policy: Policy, *, epsilon: float) -> Policy:
   """
   if isinstance(policy, types.Policy):
     return finite.Explore(policy, epsilon=epsilon)
-  if not 0. <= epsilon <= 1.:
+  if not 0.0 <= epsilon <= 1.0:
     raise ValueError(f'epsilon must lie in [0, 1], got {epsilon}.')
   if not isinstance(policy, continuous.Clipped):
     raise ValueError(
-        'Noise can only be added to a policy with a mean and Gaussian noise, '
-        f'got {type(policy).__name__}.')
+      'Noise can only be added to a policy with a mean and Gaussian noise, '
+      f'got {type(policy).__name__}.'
+    )
   low, high = policy.actions.bounds
-  extra = np.asarray(epsilon * (high - low) / 2., np.float32)  # [d]
+  extra = np.asarray(epsilon * (high - low) / 2.0, np.float32)  # [d]
 
   def moments(observation: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     mean, deviation = policy.moments(observation)
     return mean, tf.sqrt(tf.square(tf.cast(deviation, tf.float32)) + extra**2)
 
   wider = continuous.Clipped(
-      moments, actions=policy.actions, name='explore',
-      deterministic=policy.deterministic and not extra.any())
+    moments,
+    actions=policy.actions,
+    name='explore',
+    deterministic=policy.deterministic and not extra.any(),
+  )
   wider.policy = policy  # keeps the variables alive and tracked
   return wider
 
@@ -114,8 +128,11 @@ def uniform(sizes: rollout.Sizes) -> Policy:
 
 
 def save(
-    policy: Policy, path: pathlib.Path, *, num_observations: int,
-    actions: actions_lib.Continuous | None,
+  policy: Policy,
+  path: pathlib.Path,
+  *,
+  num_observations: int,
+  actions: actions_lib.Continuous | None,
 ) -> None:
   """Writes a policy as a SavedModel into a new directory.
 
@@ -131,12 +148,17 @@ def save(
   else:
     assert isinstance(policy, types.ContinuousPolicy)
     continuous.save(
-        policy, path, num_observations=num_observations, actions=actions)
+      policy, path, num_observations=num_observations, actions=actions
+    )
 
 
 def load(
-    path: pathlib.Path, *, num_observations: int, num_actions: int,
-    actions: actions_lib.Continuous | None = None, trusted: bool = False,
+  path: pathlib.Path,
+  *,
+  num_observations: int,
+  num_actions: int,
+  actions: actions_lib.Continuous | None = None,
+  trusted: bool = False,
 ) -> Policy:
   """Loads a SavedModel and checks that it fits the task at hand.
 
@@ -154,8 +176,11 @@ def load(
   """
   if actions is None:
     return finite.load(
-        path, num_observations=num_observations, num_actions=num_actions,
-        trusted=trusted)
+      path,
+      num_observations=num_observations,
+      num_actions=num_actions,
+      trusted=trusted,
+    )
   return continuous.load(
-      path, num_observations=num_observations, actions=actions,
-      trusted=trusted)
+    path, num_observations=num_observations, actions=actions, trusted=trusted
+  )

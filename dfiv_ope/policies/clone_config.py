@@ -26,6 +26,7 @@ class Config:
     floor: share of the actions' frequencies in all probabilities, so that no
       logged action has probability zero.
   """
+
   hidden: tuple[int, ...] = (64, 64)
   learning_rate: float = 3e-3
   decay: float = 1e-5
@@ -39,9 +40,10 @@ class Config:
     configs.check_positive(self, 'learning_rate')
     configs.check_at_least(self, 1, 'updates', 'batch_size', 'checks')
     for name in ('held_out', 'floor'):
-      if not 0. < getattr(self, name) < 1.:
+      if not 0.0 < getattr(self, name) < 1.0:
         raise ValueError(
-            f'{name} must lie in (0, 1), got {getattr(self, name)}.')
+          f'{name} must lie in (0, 1), got {getattr(self, name)}.'
+        )
 
 
 def for_log(rows: int, num_actions: int) -> Config:
@@ -59,10 +61,12 @@ def for_log(rows: int, num_actions: int) -> Config:
     num_actions: A; 0 if actions are vectors.
   """
   config = Config()
-  updates = max(_FEWEST_UPDATES, min(
-      config.updates, _EPOCHS * rows // config.batch_size))
+  updates = max(
+    _FEWEST_UPDATES, min(config.updates, _EPOCHS * rows // config.batch_size)
+  )
   affordable = max(_FEWEST_UPDATES, _LOGITS // max(num_actions, 1))
   if affordable < updates:
     return dataclasses.replace(
-        config, updates=affordable, learning_rate=2. * config.learning_rate)
+      config, updates=affordable, learning_rate=2.0 * config.learning_rate
+    )
   return dataclasses.replace(config, updates=updates)

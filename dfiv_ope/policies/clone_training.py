@@ -17,6 +17,7 @@ from dfiv_ope.policies import clone_config
 
 class Trainable(Protocol):
   """A policy that mixes a network with what does not look at the state."""
+
   network: networks.Network
   floor: tf.Variable
 
@@ -32,13 +33,14 @@ class Clone(NamedTuple, Generic[_Policy]):
     held_out_loss: its mean log loss on held-out episodes.
     constant_loss: that of a policy that does not look at the state.
   """
+
   policy: _Policy
   held_out_loss: float
   constant_loss: float
 
 
 def held_out_rows(
-    episodes: np.ndarray, *, config: clone_config.Config, seed: int,
+  episodes: np.ndarray, *, config: clone_config.Config, seed: int
 ) -> np.ndarray:
   """Returns which rows are held out, [N]: whole episodes, at least one.
 
@@ -53,18 +55,20 @@ def held_out_rows(
   """
   if len(episodes) < 2:
     raise ValueError(
-        'The policy of a log of fewer than two transitions cannot be '
-        'estimated. Name another policy.')
+      'The policy of a log of fewer than two transitions cannot be '
+      'estimated. Name another policy.'
+    )
   names, index = np.unique(episodes, return_inverse=True)
   if len(names) == 1:
     index = np.arange(len(episodes))
   order = np.random.default_rng((seed, 1)).permutation(int(index.max()) + 1)
-  chosen = order[:max(1, round(config.held_out * len(order)))]
+  chosen = order[: max(1, round(config.held_out * len(order)))]
   return np.isin(index, chosen)
 
 
 def frequencies(
-    actions: np.ndarray, held_out: np.ndarray, num_actions: int) -> np.ndarray:
+  actions: np.ndarray, held_out: np.ndarray, num_actions: int
+) -> np.ndarray:
   """Returns those of the rows to train on, float32 [A].
 
   Each action of the log counts one more, for those that are only held out.
@@ -75,14 +79,14 @@ def frequencies(
 
 
 def fit(
-    policy: _Policy,
-    *,
-    loss: Callable[[tf.Tensor], tf.Tensor],
-    held_out: Callable[[], tf.Tensor],
-    constant_loss: float,
-    training: np.ndarray,
-    config: clone_config.Config,
-    seed: int,
+  policy: _Policy,
+  *,
+  loss: Callable[[tf.Tensor], tf.Tensor],
+  held_out: Callable[[], tf.Tensor],
+  constant_loss: float,
+  training: np.ndarray,
+  config: clone_config.Config,
+  seed: int,
 ) -> Clone[_Policy]:
   """Trains the network of a policy.
 
@@ -97,20 +101,32 @@ def fit(
   """
   places = tf.constant(training)
   search = descent.Descent(
-      policy.network, optimizers.Adam, rate=config.learning_rate,
-      decay=config.decay)
+    policy.network,
+    optimizers.Adam,
+    rate=config.learning_rate,
+    decay=config.decay,
+  )
   generator = tf.random.Generator.from_seed(seed)
 
   def step(_: int) -> tf.Tensor:
-    rows = tf.gather(places, generator.uniform(
-        [config.batch_size], maxval=len(training), dtype=tf.int32))
+    rows = tf.gather(
+      places,
+      generator.uniform(
+        [config.batch_size], maxval=len(training), dtype=tf.int32
+      ),
+    )
     return search.step(lambda: loss(rows))
 
   descent.train(
-      [search], step=step, held_out=lambda _: held_out(), steps=config.updates,
-      checks=min(config.checks, config.updates), label='cloning')
+    [search],
+    step=step,
+    held_out=lambda _: held_out(),
+    steps=config.updates,
+    checks=min(config.checks, config.updates),
+    label='cloning',
+  )
   found = float(held_out())
   if constant_loss <= found:
-    policy.floor.assign(1.)
+    policy.floor.assign(1.0)
     found = constant_loss
   return Clone(policy, held_out_loss=found, constant_loss=constant_loss)

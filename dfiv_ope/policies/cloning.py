@@ -28,8 +28,13 @@ class ClonedPolicy(tf.Module):
   """Probabilities of a network, with a floor of frequencies."""
 
   def __init__(
-      self, network: networks.Network, *, states: encoding.Encoding,
-      frequencies: np.ndarray, floor: float):
+    self,
+    network: networks.Network,
+    *,
+    states: encoding.Encoding,
+    frequencies: np.ndarray,
+    floor: float,
+  ):
     """Initialises the policy.
 
     Args:
@@ -57,17 +62,17 @@ class ClonedPolicy(tf.Module):
   def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns the estimate of b(.|s), [B, A]."""
     probabilities = tf.nn.softmax(self.logits(observation))
-    return (1. - self.floor) * probabilities + self.floor * self._frequencies
+    return (1.0 - self.floor) * probabilities + self.floor * self._frequencies
 
 
 def clone(
-    transitions: types.Transition,
-    episodes: np.ndarray,
-    *,
-    num_actions: int,
-    seed: int,
-    categorical: Sequence[int] = (),
-    config: Config | None = None,
+  transitions: types.Transition,
+  episodes: np.ndarray,
+  *,
+  num_actions: int,
+  seed: int,
+  categorical: Sequence[int] = (),
+  config: Config | None = None,
 ) -> clone_training.Clone[Any]:
   """Estimates the behaviour policy of a log.
 
@@ -87,42 +92,69 @@ def clone(
   observations = np.asarray(transitions.observation, np.float64)
   actions = np.asarray(transitions.action, np.int32)
   held_out = clone_training.held_out_rows(episodes, config=config, seed=seed)
-  frequencies = clone_training.frequencies(
-      actions, held_out, num_actions)
+  frequencies = clone_training.frequencies(actions, held_out, num_actions)
   states = encoding.fit(
-      observations[~held_out], observations, categorical=categorical)
+    observations[~held_out], observations, categorical=categorical
+  )
   if states.cells is not None:
     cells = states.cell(states.compact(observations)).numpy()
     table, loss = table_cloning.clone(
-        cells, actions, held_out, frequencies, states)
+      cells, actions, held_out, frequencies, states
+    )
     return clone_training.Clone(
-        table, held_out_loss=loss,
-        constant_loss=float(_log_loss(frequencies[actions[held_out]])))
+      table,
+      held_out_loss=loss,
+      constant_loss=float(_log_loss(frequencies[actions[held_out]])),
+    )
   policy = ClonedPolicy(
-      networks.Network(
-          (*(layers.Dense(size) for size in config.hidden),
-           layers.Dense(num_actions, None)),
-          input_size=states.size, seed=seed),
-      states=states, frequencies=frequencies, floor=config.floor)
+    networks.Network(
+      (
+        *(layers.Dense(size) for size in config.hidden),
+        layers.Dense(num_actions, None),
+      ),
+      input_size=states.size,
+      seed=seed,
+    ),
+    states=states,
+    frequencies=frequencies,
+    floor=config.floor,
+  )
   s, a = states.compact(observations), tf.constant(actions)
   held_s, held_a = observations[held_out], actions[held_out]
   rows = max(1, _AT_ONCE // num_actions)
 
   def batch_loss(rows: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+    return tf.reduce_mean(
+      tf.nn.sparse_softmax_cross_entropy_with_logits(
         tf.gather(a, rows),
-        policy.encoded_logits(states.expand(tf.gather(s, rows)))))
+        policy.encoded_logits(states.expand(tf.gather(s, rows))),
+      )
+    )
 
   def held_out_loss() -> tf.Tensor:
-    return _log_loss(tf.concat([
-        tf.gather(policy.action_probabilities(held_s[start:start + rows]),
-                  held_a[start:start + rows], batch_dims=1)
-        for start in range(0, len(held_a), rows)], axis=0))
+    return _log_loss(
+      tf.concat(
+        [
+          tf.gather(
+            policy.action_probabilities(held_s[start : start + rows]),
+            held_a[start : start + rows],
+            batch_dims=1,
+          )
+          for start in range(0, len(held_a), rows)
+        ],
+        axis=0,
+      )
+    )
 
   return clone_training.fit(
-      policy, loss=batch_loss, held_out=held_out_loss,
-      constant_loss=float(_log_loss(tf.gather(frequencies, held_a))),
-      training=np.flatnonzero(~held_out), config=config, seed=seed)
+    policy,
+    loss=batch_loss,
+    held_out=held_out_loss,
+    constant_loss=float(_log_loss(tf.gather(frequencies, held_a))),
+    training=np.flatnonzero(~held_out),
+    config=config,
+    seed=seed,
+  )
 
 
 def _log_loss(taken: tf.Tensor) -> tf.Tensor:

@@ -33,8 +33,13 @@ class Clipped(tf.Module):
   """
 
   def __init__(
-      self, moments: Moments, *, actions: actions_lib.Continuous,
-      deterministic: bool, name: str = 'clipped'):
+    self,
+    moments: Moments,
+    *,
+    actions: actions_lib.Continuous,
+    deterministic: bool,
+    name: str = 'clipped',
+  ):
     """Builds the policy.
 
     Args:
@@ -51,9 +56,10 @@ class Clipped(tf.Module):
     super().__init__(name)
     if actions.categories and not deterministic:
       raise ValueError(
-          'Gaussian noise is for numbers, but entry '
-          f'{actions.entry(min(actions.categories))} of the action is a name. '
-          'Pass a policy with sample and log_prob.')
+        'Gaussian noise is for numbers, but entry '
+        f'{actions.entry(min(actions.categories))} of the action is a name. '
+        'Pass a policy with sample and log_prob.'
+      )
     self.actions = actions
     self.moments = moments
     self._deterministic = deterministic
@@ -65,13 +71,19 @@ class Clipped(tf.Module):
   def draw(self, observation: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
     """Returns clipped mean + deviation * normal quantiles, [B, K, d]."""
     mean, deviation = (
-        tf.cast(each, tf.float32) for each in self.moments(observation))
+      tf.cast(each, tf.float32) for each in self.moments(observation)
+    )
     deviation = tf.broadcast_to(deviation, tf.shape(mean))
-    low, high = (tf.constant(bound, tf.float32)
-                 for bound in self.actions.bounds)
+    low, high = (
+      tf.constant(bound, tf.float32) for bound in self.actions.bounds
+    )
     return censored.draw(
-        mean[:, None, :], deviation[:, None, :], tf.cast(uniforms, tf.float32),
-        low, high)
+      mean[:, None, :],
+      deviation[:, None, :],
+      tf.cast(uniforms, tf.float32),
+      low,
+      high,
+    )
 
   def log_prob(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
     """Returns the log density, at a bound the log of the mass there, [B].
@@ -82,10 +94,14 @@ class Clipped(tf.Module):
     if self.deterministic:
       raise ValueError('A deterministic policy has no density.')
     mean, deviation = (
-        tf.cast(each, tf.float64) for each in self.moments(observation))
-    return tf.reduce_sum(censored.log_prob(
-        mean, deviation, tf.cast(action, tf.float64), *self.actions.bounds),
-        axis=1)
+      tf.cast(each, tf.float64) for each in self.moments(observation)
+    )
+    return tf.reduce_sum(
+      censored.log_prob(
+        mean, deviation, tf.cast(action, tf.float64), *self.actions.bounds
+      ),
+      axis=1,
+    )
 
 
 class Gaussian(Clipped):
@@ -96,11 +112,11 @@ class Gaussian(Clipped):
   """
 
   def __init__(
-      self,
-      mean: Callable[[tf.Tensor], tf.Tensor],
-      *,
-      standard_deviation: np.ndarray | float,
-      actions: actions_lib.Continuous,
+    self,
+    mean: Callable[[tf.Tensor], tf.Tensor],
+    *,
+    standard_deviation: np.ndarray | float,
+    actions: actions_lib.Continuous,
   ):
     """Builds the policy.
 
@@ -117,15 +133,21 @@ class Gaussian(Clipped):
         0, or an entry with noise is a name.
     """
     deviation = np.broadcast_to(
-        np.asarray(standard_deviation, np.float32), [actions.size])
-    if not (np.isfinite(deviation) & (deviation >= 0.)).all() or (
-        deviation.any() and not deviation.all()):
+      np.asarray(standard_deviation, np.float32), [actions.size]
+    )
+    if not (np.isfinite(deviation) & (deviation >= 0.0)).all() or (
+      deviation.any() and not deviation.all()
+    ):
       raise ValueError(
-          'standard_deviation must be finite and positive, or 0 for all '
-          f'entries, got {deviation.tolist()}.')
+        'standard_deviation must be finite and positive, or 0 for all '
+        f'entries, got {deviation.tolist()}.'
+      )
     super().__init__(
-        lambda observation: (self.mean(observation), deviation),
-        actions=actions, deterministic=not deviation.any(), name='gaussian')
+      lambda observation: (self.mean(observation), deviation),
+      actions=actions,
+      deterministic=not deviation.any(),
+      name='gaussian',
+    )
     self.mean = mean
 
 
@@ -143,16 +165,21 @@ class Drawn(tf.Module):
 
   def draw(self, observation: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
     return self._model.draw(
-        tf.cast(observation, self._dtype), tf.cast(uniforms, tf.float32))
+      tf.cast(observation, self._dtype), tf.cast(uniforms, tf.float32)
+    )
 
   def log_prob(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
     return self._model.log_prob(
-        tf.cast(observation, self._dtype), tf.cast(action, tf.float64))
+      tf.cast(observation, self._dtype), tf.cast(action, tf.float64)
+    )
 
 
 def save(
-    policy: types.ContinuousPolicy, path: pathlib.Path, *,
-    num_observations: int, actions: actions_lib.Continuous,
+  policy: types.ContinuousPolicy,
+  path: pathlib.Path,
+  *,
+  num_observations: int,
+  actions: actions_lib.Continuous,
 ) -> None:
   """Writes a policy as a SavedModel into a new directory.
 
@@ -168,23 +195,35 @@ def save(
   if isinstance(policy, Clipped):
     moments = policy.moments
     module.mean = tf.function(
-        lambda observation: tf.convert_to_tensor(moments(observation)[0]),
-        input_signature=[states])
+      lambda observation: tf.convert_to_tensor(moments(observation)[0]),
+      input_signature=[states],
+    )
     if not policy.deterministic:
       module.standard_deviation = tf.function(
-          lambda observation: tf.convert_to_tensor(moments(observation)[1]),
-          input_signature=[states])
+        lambda observation: tf.convert_to_tensor(moments(observation)[1]),
+        input_signature=[states],
+      )
   else:
-    module.draw = tf.function(policy.draw, input_signature=[
-        states, tf.TensorSpec([None, None, actions.size], tf.float32)])
-    module.log_prob = tf.function(policy.log_prob, input_signature=[
-        states, tf.TensorSpec([None, actions.size], tf.float64)])
+    module.draw = tf.function(
+      policy.draw,
+      input_signature=[
+        states,
+        tf.TensorSpec([None, None, actions.size], tf.float32),
+      ],
+    )
+    module.log_prob = tf.function(
+      policy.log_prob,
+      input_signature=[states, tf.TensorSpec([None, actions.size], tf.float64)],
+    )
   tf.saved_model.save(module, str(path))
 
 
 def load(
-    path: pathlib.Path, *, num_observations: int,
-    actions: actions_lib.Continuous, trusted: bool = False,
+  path: pathlib.Path,
+  *,
+  num_observations: int,
+  actions: actions_lib.Continuous,
+  trusted: bool = False,
 ) -> types.ContinuousPolicy:
   """Loads a SavedModel and checks that it fits the task at hand.
 
@@ -204,19 +243,27 @@ def load(
   draws = all(hasattr(model, name) for name in ('draw', 'log_prob'))
   if mean is None and not draws:
     raise ValueError(
-        f'{path} is a SavedModel without the function mean, or draw and '
-        f'log_prob, so it is no policy over actions of {actions.size} entries.')
+      f'{path} is a SavedModel without the function mean, or draw and '
+      f'log_prob, so it is no policy over actions of {actions.size} entries.'
+    )
   size = actions.size
-  asked = mean if mean is not None else lambda observation: model.draw(
-      observation, tf.fill([1, 1, size], 0.5))[:, 0]
+  asked = (
+    mean
+    if mean is not None
+    else lambda observation: model.draw(
+      observation, tf.fill([1, 1, size], 0.5)
+    )[:, 0]
+  )
   answer, dtype = saved_models.ask_once(
-      asked, path, num_observations=num_observations)
+    asked, path, num_observations=num_observations
+  )
   shape = getattr(answer, 'shape', [])
   if list(shape) != [1, size]:
     raise ValueError(
-        f'The policy in {path} returned {type(answer).__name__} of shape '
-        f'{list(shape)} for one observation, not [1, {size}]: actions have '
-        f'{size} entries. Was it trained for another task?')
+      f'The policy in {path} returned {type(answer).__name__} of shape '
+      f'{list(shape)} for one observation, not [1, {size}]: actions have '
+      f'{size} entries. Was it trained for another task?'
+    )
   if mean is None:
     return Drawn(model, dtype)
   deviation = getattr(model, 'standard_deviation', None)
@@ -224,9 +271,11 @@ def load(
   def moments(observation: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     observation = tf.cast(observation, dtype)
     return mean(observation), (
-        tf.zeros([size]) if deviation is None else deviation(observation))
+      tf.zeros([size]) if deviation is None else deviation(observation)
+    )
 
   policy = Clipped(
-      moments, actions=actions, deterministic=deviation is None, name='loaded')
+    moments, actions=actions, deterministic=deviation is None, name='loaded'
+  )
   policy.model = model  # keeps the variables alive and tracked
   return policy

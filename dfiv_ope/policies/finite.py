@@ -20,10 +20,8 @@ class Greedy(tf.Module):
   """Takes the action of the largest value; ties go to the first."""
 
   def __init__(
-      self,
-      q_network: Callable[[tf.Tensor], tf.Tensor],
-      *,
-      num_observations: int):
+    self, q_network: Callable[[tf.Tensor], tf.Tensor], *, num_observations: int
+  ):
     """Builds the policy.
 
     Args:
@@ -35,7 +33,8 @@ class Greedy(tf.Module):
     self.q_network = q_network
 
     @tf.function(
-        input_signature=[tf.TensorSpec([None, num_observations], tf.float32)])
+      input_signature=[tf.TensorSpec([None, num_observations], tf.float32)]
+    )
     def probabilities(observation: tf.Tensor) -> tf.Tensor:
       values = q_network(observation)  # [B, A]
       return tf.one_hot(tf.argmax(values, axis=-1), tf.shape(values)[-1])
@@ -55,8 +54,7 @@ class Loaded(tf.Module):
     self._dtype = dtype
 
   def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
-    return self._model.action_probabilities(
-        tf.cast(observation, self._dtype))
+    return self._model.action_probabilities(tf.cast(observation, self._dtype))
 
 
 class Explore(tf.Module):
@@ -67,7 +65,7 @@ class Explore(tf.Module):
   """
 
   def __init__(self, policy: types.Policy, *, epsilon: float):
-    if not 0. <= epsilon <= 1.:
+    if not 0.0 <= epsilon <= 1.0:
       raise ValueError(f'epsilon must lie in [0, 1], got {epsilon}.')
     super().__init__('explore')
     self._policy = policy
@@ -77,7 +75,7 @@ class Explore(tf.Module):
     """Returns (1 - epsilon) pi(.|s) + epsilon / A, [B, A]."""
     probabilities = self._policy.action_probabilities(observation)
     num_actions = tf.cast(tf.shape(probabilities)[-1], probabilities.dtype)
-    return (1. - self._epsilon) * probabilities + self._epsilon / num_actions
+    return (1.0 - self._epsilon) * probabilities + self._epsilon / num_actions
 
 
 class Uniform(tf.Module):
@@ -89,7 +87,8 @@ class Uniform(tf.Module):
 
   def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     return tf.fill(
-        [tf.shape(observation)[0], self._num_actions], 1. / self._num_actions)
+      [tf.shape(observation)[0], self._num_actions], 1.0 / self._num_actions
+    )
 
 
 class SamplingActor:
@@ -125,19 +124,26 @@ def sample(probabilities: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
   return np.sum(below, axis=1).astype(np.int32)
 
 
-def save(policy: types.Policy, path: pathlib.Path, *,
-         num_observations: int) -> None:
+def save(
+  policy: types.Policy, path: pathlib.Path, *, num_observations: int
+) -> None:
   """Writes a policy as a SavedModel into a new directory."""
   module = tf.Module()
   module.policy = policy  # keeps the variables alive and tracked
   module.action_probabilities = tf.function(
-      policy.action_probabilities,
-      input_signature=[tf.TensorSpec([None, num_observations], tf.float32)])
+    policy.action_probabilities,
+    input_signature=[tf.TensorSpec([None, num_observations], tf.float32)],
+  )
   tf.saved_model.save(module, str(path))
 
 
-def load(path: pathlib.Path, *, num_observations: int,
-         num_actions: int, trusted: bool = False) -> types.Policy:
+def load(
+  path: pathlib.Path,
+  *,
+  num_observations: int,
+  num_actions: int,
+  trusted: bool = False,
+) -> types.Policy:
   """Loads a SavedModel and checks that it fits the task at hand.
 
   Args:
@@ -154,17 +160,21 @@ def load(path: pathlib.Path, *, num_observations: int,
   model = saved_models.load(path, trusted=trusted)
   if not hasattr(model, 'action_probabilities'):
     raise ValueError(
-        f'{path} is a SavedModel but has no function action_probabilities, '
-        'so it is not a policy.')
+      f'{path} is a SavedModel but has no function action_probabilities, '
+      'so it is not a policy.'
+    )
   answer, dtype = saved_models.ask_once(
-      model.action_probabilities, path, num_observations=num_observations)
+    model.action_probabilities, path, num_observations=num_observations
+  )
   shape = getattr(answer, 'shape', [])
   if len(shape) != 2:
     raise ValueError(
-        f'The policy in {path} returned {type(answer).__name__} of shape '
-        f'{list(shape)} for one observation, not [1, {num_actions}].')
+      f'The policy in {path} returned {type(answer).__name__} of shape '
+      f'{list(shape)} for one observation, not [1, {num_actions}].'
+    )
   if shape[-1] != num_actions:
     raise ValueError(
-        f'The policy in {path} chooses between {shape[-1]} actions, but the '
-        f'task has {num_actions}. Was it trained for another task?')
+      f'The policy in {path} chooses between {shape[-1]} actions, but the '
+      f'task has {num_actions}. Was it trained for another task?'
+    )
   return Loaded(model, dtype)

@@ -24,7 +24,7 @@ class Normalised(tf.Module):
 
 
 def timeless(
-    policy: types.Policy | types.ContinuousPolicy,
+  policy: types.Policy | types.ContinuousPolicy,
 ) -> types.Policy | types.ContinuousPolicy:
   """Keeps the last column of observations, the time, from a policy."""
   if isinstance(policy, types.ContinuousPolicy):
@@ -65,7 +65,8 @@ class Function(tf.Module):
   """Asks a function of arrays: a user's own, or a model of another library."""
 
   def __init__(
-      self, function: Callable[[np.ndarray], np.ndarray], *, num_actions: int):
+    self, function: Callable[[np.ndarray], np.ndarray], *, num_actions: int
+  ):
     """Wraps the function.
 
     Args:
@@ -80,8 +81,7 @@ class Function(tf.Module):
   def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     if tf.executing_eagerly():  # errors stay what they are
       return tf.constant(self._function(np.asarray(observation)))
-    probabilities = tf.numpy_function(
-        self._function, [observation], tf.float32)
+    probabilities = tf.numpy_function(self._function, [observation], tf.float32)
     return tf.ensure_shape(probabilities, [None, self._num_actions])
 
 
@@ -104,16 +104,16 @@ class Recorded(Function):
       ValueError: nothing is left.
     """
     super().__init__(self._look_up, num_actions=probabilities.shape[1])
-    known = np.sum(probabilities, axis=1) > 0.  # not so if one is nan
+    known = np.sum(probabilities, axis=1) > 0.0  # not so if one is nan
     if not known.any():
       raise ValueError('The log records no probabilities of the target policy.')
-    rows = np.ascontiguousarray(observations[known], np.float64) + 0.  # no -0
+    rows = np.ascontiguousarray(observations[known], np.float64) + 0.0  # no -0
     self._keys, first, place = np.unique(
-        _keys(rows), return_index=True, return_inverse=True)
+      _keys(rows), return_index=True, return_inverse=True
+    )
     # One matrix in float64: with many actions there is no room for more.
     sums = np.zeros([len(first), probabilities.shape[1]])
-    for part in np.array_split(
-        np.arange(len(rows)), -(-len(rows) // _BLOCK)):
+    for part in np.array_split(np.arange(len(rows)), -(-len(rows) // _BLOCK)):
       np.add.at(sums, place[part], probabilities[np.flatnonzero(known)[part]])
     sums /= sums.sum(axis=1, keepdims=True)
     self._probabilities = sums.astype(np.float32)
@@ -121,7 +121,7 @@ class Recorded(Function):
     self._tree: spatial.KDTree | None = None
 
   def _look_up(self, observation: np.ndarray) -> np.ndarray:
-    rows = np.ascontiguousarray(observation, np.float64) + 0.
+    rows = np.ascontiguousarray(observation, np.float64) + 0.0
     keys = _keys(rows)
     place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
     unknown = self._keys[place] != keys

@@ -28,20 +28,21 @@ class Identity(NamedTuple):
     digest: identifies what the policy does, in hexadecimal.
     description: one line for people; None where the policy must be made first.
   """
+
   digest: str
   description: str | None
 
 
 def identify(
-    policy: str,
-    *,
-    num_actions: int,
-    transitions: types.Transition,
-    episodes: np.ndarray,
-    action_labels: Sequence[str] = (),
-    recorded: tuple[np.ndarray, np.ndarray] | None = None,
-    categorical: Sequence[int] = (),
-    continuous: actions.Continuous | None = None,
+  policy: str,
+  *,
+  num_actions: int,
+  transitions: types.Transition,
+  episodes: np.ndarray,
+  action_labels: Sequence[str] = (),
+  recorded: tuple[np.ndarray, np.ndarray] | None = None,
+  categorical: Sequence[int] = (),
+  continuous: actions.Continuous | None = None,
 ) -> Identity:
   """Returns what identifies the policy that a user names.
 
@@ -67,58 +68,95 @@ def identify(
   space = () if continuous is None else (continuous,)
   if found == naming.UNIFORM and continuous is not None:
     continuous.refuse_unbounded()
-    return Identity(digest(naming.UNIFORM, *space),
-                    'every action within the bounds with the same density')
+    return Identity(
+      digest(naming.UNIFORM, *space),
+      'every action within the bounds with the same density',
+    )
   if found == naming.UNIFORM:
-    return Identity(digest(naming.UNIFORM, num_actions),
-                    'every action with the same probability')
+    return Identity(
+      digest(naming.UNIFORM, num_actions),
+      'every action with the same probability',
+    )
   if found == naming.CLONE:
     arrays = (transitions.observation, transitions.action, episodes)
-    return Identity(digest(
-        naming.CLONE, clone_config.for_log(len(episodes), num_actions),
-        *(['table'] if 0 < len(tuple(categorical)) == (
-            transitions.observation.shape[1]) and continuous is None else []),
-        tuple(categorical), *space,
-        *(np.ascontiguousarray(each).tobytes() for each in arrays)), None)
+    return Identity(
+      digest(
+        naming.CLONE,
+        clone_config.for_log(len(episodes), num_actions),
+        *(
+          ['table']
+          if 0 < len(tuple(categorical)) == (transitions.observation.shape[1])
+          and continuous is None
+          else []
+        ),
+        tuple(categorical),
+        *space,
+        *(np.ascontiguousarray(each).tobytes() for each in arrays),
+      ),
+      None,
+    )
   if found == naming.COLUMNS and continuous is not None:
     raise ValueError(
-        f'{naming.COLUMNS} are probabilities of actions, but an action of the '
-        f'log is a vector of {continuous.size} entries. Name another policy.')
+      f'{naming.COLUMNS} are probabilities of actions, but an action of the '
+      f'log is a vector of {continuous.size} entries. Name another policy.'
+    )
   if found == naming.COLUMNS:
     if recorded is None:
       raise ValueError(
-          'The log has no columns with the probabilities of the target policy. '
-          'Import it again and map target_probabilities.')
-    return Identity(digest(*(each.tobytes() for each in recorded)),
-                    'the policy whose probabilities are columns of the log')
+        'The log has no columns with the probabilities of the target policy. '
+        'Import it again and map target_probabilities.'
+      )
+    return Identity(
+      digest(*(each.tobytes() for each in recorded)),
+      'the policy whose probabilities are columns of the log',
+    )
   if found == naming.SAVED_MODEL:
     files = sorted(each for each in path.rglob('*') if each.is_file())
-    return Identity(digest(*(part for each in files for part in (
-        each.relative_to(path).as_posix(), each.read_bytes()))),
-        f'the SavedModel in {path}')
+    return Identity(
+      digest(
+        *(
+          part
+          for each in files
+          for part in (each.relative_to(path).as_posix(), each.read_bytes())
+        )
+      ),
+      f'the SavedModel in {path}',
+    )
   if found == naming.ONNX:
     return Identity(digest(path.read_bytes()), f'the ONNX model {path}')
-  function = naming.import_function(
-      policy, vectors=continuous is not None)
+  function = naming.import_function(policy, vectors=continuous is not None)
   if continuous is None:
-    answer = rounded(asking(function, policy, num_actions, action_labels)(
-        sample(transitions)))
+    answer = rounded(
+      asking(function, policy, num_actions, action_labels)(sample(transitions))
+    )
   else:
-    answer = rounded(in_units(vector_answers.answered(
-        function, policy, sample(transitions), continuous)))
+    answer = rounded(
+      in_units(
+        vector_answers.answered(
+          function, policy, sample(transitions), continuous
+        )
+      )
+    )
   modules = (sys.modules[policy.split(':')[0]], inspect.getmodule(function))
-  sources = {file for each in modules
-             if (file := getattr(each, '__file__', None))}
+  sources = {
+    file for each in modules if (file := getattr(each, '__file__', None))
+  }
   # What it does is part of the digest, because it may read other files.
   return Identity(
-      digest(policy, answer, *(
-          pathlib.Path(each).read_bytes() for each in sorted(sources))),
-      f'the Python function {policy}')
+    digest(
+      policy,
+      answer,
+      *(pathlib.Path(each).read_bytes() for each in sorted(sources)),
+    ),
+    f'the Python function {policy}',
+  )
 
 
 def asking(
-    function: Callable[[np.ndarray], Any], name: str, num_actions: int,
-    action_labels: Sequence[str],
+  function: Callable[[np.ndarray], Any],
+  name: str,
+  num_actions: int,
+  action_labels: Sequence[str],
 ) -> Callable[[np.ndarray], np.ndarray]:
   """Returns what asks foreign code for probabilities, float32 [B, A].
 
@@ -131,15 +169,22 @@ def asking(
 
   def ask(observation: np.ndarray) -> np.ndarray:
     return probabilities(
-        answers.call(function, name, np.asarray(observation)),
-        len(observation), name, num_actions, action_labels)
+      answers.call(function, name, np.asarray(observation)),
+      len(observation),
+      name,
+      num_actions,
+      action_labels,
+    )
 
   return ask
 
 
 def probabilities(
-    answer: Any, rows: int, name: str, num_actions: int,
-    action_labels: Sequence[str],
+  answer: Any,
+  rows: int,
+  name: str,
+  num_actions: int,
+  action_labels: Sequence[str],
 ) -> np.ndarray:
   """Returns an answer as float32 [B, A], see `answers.as_probabilities`.
 
@@ -155,13 +200,13 @@ def probabilities(
 def sample(transitions: types.Transition) -> np.ndarray:
   """Returns some observations, evenly spread over a log, float64 [B, D]."""
   observations = np.asarray(transitions.observation, np.float64)
-  return observations[::-(-len(observations) // _SAMPLE)]
+  return observations[:: -(-len(observations) // _SAMPLE)]
 
 
 def in_units(answer: types.FloatArray) -> types.FloatArray:
   """Returns columns of numbers in units of their own power of ten."""
   largest = np.abs(answer).max(axis=0)
-  return answer / 10. ** np.floor(np.log10(np.where(largest, largest, 1.)))
+  return answer / 10.0 ** np.floor(np.log10(np.where(largest, largest, 1.0)))
 
 
 def rounded(answer: np.ndarray) -> bytes:

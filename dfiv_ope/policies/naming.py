@@ -1,6 +1,6 @@
 """What a text may name as a policy, told at once: neither numpy nor a log.
 
-    naming.check('offers:generous')                 # refuses what is no policy
+naming.check('offers:generous')                 # refuses what is no policy
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,10 @@ from dfiv_ope.policies import saved_models, trained
 # What a log itself has; any other policy is a file, a directory or a function.
 UNIFORM, CLONE, COLUMNS = WORDS = 'uniform', 'behaviour-clone', 'columns'
 CHOICES = (
-    'Name a directory with a SavedModel, a file that ends in .onnx, a Python '
-    f'function as package.module:function, {UNIFORM}, {CLONE}, or {COLUMNS} '
-    '(target probabilities in the log).')
+  'Name a directory with a SavedModel, a file that ends in .onnx, a Python '
+  f'function as package.module:function, {UNIFORM}, {CLONE}, or {COLUMNS} '
+  '(target probabilities in the log).'
+)
 SAVED_MODEL, ONNX, FUNCTION = 'SavedModel', 'ONNX model', 'function'
 # What an object has that is a policy.
 _PROBABILITIES, _DENSITY = 'action_probabilities', ('sample', 'log_prob')
@@ -43,14 +44,20 @@ def kind(policy: str) -> str:
     return ONNX
   if path.exists():
     raise ValueError(
-        f'{path} is neither a SavedModel nor an ONNX model; pickles are not '
-        f'loaded, because they may run anything. {CHOICES}')
+      f'{path} is neither a SavedModel nor an ONNX model; pickles are not '
+      f'loaded, because they may run anything. {CHOICES}'
+    )
   if re.fullmatch(user_code.PATTERN, policy):
     return FUNCTION
   near = hints.near(policy, WORDS)
   raise FileNotFoundError(
-      (f'There is no policy {policy!r}: did you mean {near}? ' if near
-       else f'There is no file or directory {policy!r}. ') + CHOICES)
+    (
+      f'There is no policy {policy!r}: did you mean {near}? '
+      if near
+      else f'There is no file or directory {policy!r}. '
+    )
+    + CHOICES
+  )
 
 
 def named(policies: Iterable[str]) -> dict[str, str]:
@@ -84,9 +91,10 @@ def several(policies: Iterable[str]) -> dict[str, str]:
   found = named(policies)
   if len(found) < 2:
     raise ValueError(
-        f'A comparison needs at least two policies, got {len(found)}. Name '
-        'each with --policy NAME=SPEC, or ask `dfiv-ope evaluate` for the '
-        'value of one.')
+      f'A comparison needs at least two policies, got {len(found)}. Name '
+      'each with --policy NAME=SPEC, or ask `dfiv-ope evaluate` for the '
+      'value of one.'
+    )
   return found
 
 
@@ -112,12 +120,14 @@ def truths(texts: Iterable[str], names: Sequence[str]) -> dict[str, float]:
       number = math.nan
     if not name or not math.isfinite(number):
       raise ValueError(
-          f'--truth should be NAME=VALUE with a finite number, got {text!r}.'
-          + (' VALUE alone is for one policy.' if len(names) > 1 else ''))
+        f'--truth should be NAME=VALUE with a finite number, got {text!r}.'
+        + (' VALUE alone is for one policy.' if len(names) > 1 else '')
+      )
     if name not in names:
       raise ValueError(
-          f'--truth {text} is of the policy {name!r}, but the policies are '
-          f'{", ".join(names) or "none"}.')
+        f'--truth {text} is of the policy {name!r}, but the policies are '
+        f'{", ".join(names) or "none"}.'
+      )
     if name in found:
       raise ValueError(f'--truth was given twice for {name!r}. Give it once.')
     found[name] = number
@@ -166,20 +176,23 @@ def import_function(policy: str, *, vectors: bool | None = None) -> Any:
     return found
   if vectors and not _has(found, *_DENSITY):
     raise ValueError(
-        f'{policy} has action_probabilities, but the actions of the log are '
-        'vectors, of which a policy has a density. Give it sample and '
-        'log_prob, or name a function that returns actions.')
+      f'{policy} has action_probabilities, but the actions of the log are '
+      'vectors, of which a policy has a density. Give it sample and '
+      'log_prob, or name a function that returns actions.'
+    )
   if not vectors and not _has(found, _PROBABILITIES):
     raise ValueError(
-        f'{policy} has sample and log_prob, a density of vectors, but the '
-        'actions of the log are finitely many. Give it action_probabilities, '
-        'or import the log with --continuous.')
+      f'{policy} has sample and log_prob, a density of vectors, but the '
+      'actions of the log are finitely many. Give it action_probabilities, '
+      'or import the log with --continuous.'
+    )
   return found if vectors else getattr(found, _PROBABILITIES)
 
 
 def _is_policy(value: Any) -> bool:
-  return callable(value) or _has(value, *_DENSITY) or _has(
-      value, _PROBABILITIES)
+  return (
+    callable(value) or _has(value, *_DENSITY) or _has(value, _PROBABILITIES)
+  )
 
 
 def _has(value: Any, *methods: str) -> bool:

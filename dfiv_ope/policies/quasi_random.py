@@ -12,7 +12,7 @@ _EDGE = 1e-6
 
 
 def uniforms(
-    rows: int, draws: int, entries: int, *, seed: types.Seed,
+  rows: int, draws: int, entries: int, *, seed: types.Seed
 ) -> types.FloatArray:
   """Returns numbers in (0, 1), float32 [rows, draws, entries].
 
@@ -34,11 +34,12 @@ def uniforms(
   if draws < 1 or draws % 2:
     raise ValueError(f'draws must be 1 or even, got {draws}.')
   from scipy.stats import qmc  # Takes a second: most logs have no vectors.
+
   generator = np.random.default_rng(seed)
   half = draws // 2
   power = max(0, int(np.ceil(np.log2(half))))
   points = qmc.Sobol(entries, scramble=False).random_base2(power)[:half]
   shifts = generator.random((rows, 1, entries))
-  first = np.clip((points + shifts) % 1., _EDGE, 1. - _EDGE)  # [B, K / 2, d]
-  both = np.stack([first, 1. - first], axis=2)  # [B, K / 2, 2, d]
+  first = np.clip((points + shifts) % 1.0, _EDGE, 1.0 - _EDGE)  # [B, K / 2, d]
+  both = np.stack([first, 1.0 - first], axis=2)  # [B, K / 2, 2, d]
   return both.reshape(rows, draws, entries).astype(np.float32)

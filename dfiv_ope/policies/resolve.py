@@ -38,6 +38,7 @@ class Target(NamedTuple):
     description: one line for people.
     digest: identifies what the policy does, in hexadecimal.
   """
+
   policy: types.Policy | types.ContinuousPolicy
   description: str
   digest: str
@@ -45,6 +46,7 @@ class Target(NamedTuple):
 
 class _Log(NamedTuple):
   """What a policy has to fit, beside the number of entries of a state."""
+
   num_actions: int
   transitions: types.Transition
   episodes: np.ndarray
@@ -55,17 +57,17 @@ class _Log(NamedTuple):
 
 
 def resolve(
-    policy: Any,
-    *,
-    num_observations: int,
-    num_actions: int,
-    transitions: types.Transition,
-    episodes: np.ndarray,
-    action_labels: Sequence[str] = (),
-    recorded: tuple[np.ndarray, np.ndarray] | None = None,
-    trusted: bool = False,
-    categorical: Sequence[int] = (),
-    continuous: actions.Continuous | None = None,
+  policy: Any,
+  *,
+  num_observations: int,
+  num_actions: int,
+  transitions: types.Transition,
+  episodes: np.ndarray,
+  action_labels: Sequence[str] = (),
+  recorded: tuple[np.ndarray, np.ndarray] | None = None,
+  trusted: bool = False,
+  categorical: Sequence[int] = (),
+  continuous: actions.Continuous | None = None,
 ) -> Target:
   """Finds the policy that a user names, and tries it.
 
@@ -92,17 +94,24 @@ def resolve(
     FileNotFoundError: there is nothing at the path.
     ValueError: it is not a policy, or not one for this log.
   """
-  log = _Log(num_actions, transitions, episodes, tuple(action_labels),
-             recorded, tuple(categorical), continuous)
+  log = _Log(
+    num_actions,
+    transitions,
+    episodes,
+    tuple(action_labels),
+    recorded,
+    tuple(categorical),
+    continuous,
+  )
   if continuous is not None:
     return _vectors(policy, log, continuous, num_observations, trusted)
   if not isinstance(policy, str):
     name = naming.of_object(policy)
     made = _object(policy, name, log)
-    answer = np.asarray(made.action_probabilities(
-        tf.constant(identity.sample(log.transitions))))
-    target = Target(
-        made, name, identity.digest(name, identity.rounded(answer)))
+    answer = np.asarray(
+      made.action_probabilities(tf.constant(identity.sample(log.transitions)))
+    )
+    target = Target(made, name, identity.digest(name, identity.rounded(answer)))
   else:
     found = identity.identify(policy, **log._asdict())
     name = policy
@@ -113,28 +122,38 @@ def resolve(
 
 
 def _vectors(
-    policy: Any, log: _Log, space: actions.Continuous, num_observations: int,
-    trusted: bool,
+  policy: Any,
+  log: _Log,
+  space: actions.Continuous,
+  num_observations: int,
+  trusted: bool,
 ) -> Target:
   """Returns a policy whose actions are vectors, tried."""
-  fits: dict[str, Any] = {
-      'actions': space, 'transitions': log.transitions}
+  fits: dict[str, Any] = {'actions': space, 'transitions': log.transitions}
   if not isinstance(policy, str):
     name = naming.of_object(policy)
     made = vector_targets.from_object(policy, name, **fits)
     answer = vector_targets.tried(name, made, **fits)
-    return Target(made, name, identity.digest(
-        name, identity.rounded(identity.in_units(answer))))
+    return Target(
+      made,
+      name,
+      identity.digest(name, identity.rounded(identity.in_units(answer))),
+    )
   found = identity.identify(policy, **log._asdict())
   made, description = vector_targets.from_name(
-      policy, num_observations=num_observations, episodes=log.episodes,
-      categorical=log.categorical, trusted=trusted, **fits)
+    policy,
+    num_observations=num_observations,
+    episodes=log.episodes,
+    categorical=log.categorical,
+    trusted=trusted,
+    **fits,
+  )
   vector_targets.tried(policy, made, **fits)
   return Target(made, found.description or description, found.digest)
 
 
 def _make(
-    text: str, log: _Log, num_observations: int, trusted: bool,
+  text: str, log: _Log, num_observations: int, trusted: bool
 ) -> tuple[types.Policy, str]:
   """Returns a policy, and what is known of it only now."""
   path = pathlib.Path(text)
@@ -143,26 +162,33 @@ def _make(
       return finite.Uniform(num_actions=log.num_actions), ''
     case naming.CLONE:
       found = cloning.clone(
-          log.transitions, log.episodes, num_actions=log.num_actions, seed=0,
-          categorical=log.categorical)
+        log.transitions,
+        log.episodes,
+        num_actions=log.num_actions,
+        seed=0,
+        categorical=log.categorical,
+      )
       return found.policy, (
-          'the behaviour policy, as estimated from the log (held-out log loss '
-          f'{found.held_out_loss:.3f}, by frequencies '
-          f'{found.constant_loss:.3f})')
+        'the behaviour policy, as estimated from the log (held-out log loss '
+        f'{found.held_out_loss:.3f}, by frequencies '
+        f'{found.constant_loss:.3f})'
+      )
     case naming.COLUMNS:
       assert log.recorded is not None, 'identify refuses a log without.'
       return foreign.Recorded(*log.recorded), ''
     case naming.SAVED_MODEL:
       made_here = (path / trained.RECORD).is_file()
       return finite.load(
-          path / trained.SAVED_MODEL if made_here else path,
-          num_observations=num_observations, num_actions=log.num_actions,
-          trusted=trusted), ''
+        path / trained.SAVED_MODEL if made_here else path,
+        num_observations=num_observations,
+        num_actions=log.num_actions,
+        trusted=trusted,
+      ), ''
     case naming.ONNX:
-      return _wrap(onnx_models.load(
-          path, num_observations=num_observations), text, log), ''
-  return _wrap(
-      naming.import_function(text, vectors=False), text, log), ''
+      return _wrap(
+        onnx_models.load(path, num_observations=num_observations), text, log
+      ), ''
+  return _wrap(naming.import_function(text, vectors=False), text, log), ''
 
 
 def _object(policy: Any, name: str, log: _Log) -> types.Policy:
@@ -173,18 +199,20 @@ def _object(policy: Any, name: str, log: _Log) -> types.Policy:
   if callable(ask):
     return _wrap(ask, name, log)
   raise ValueError(
-      f'A policy is a function of observations, an object with '
-      f'action_probabilities, or a name, got {type(policy).__name__}. '
-      f'{naming.CHOICES}')
+    f'A policy is a function of observations, an object with '
+    f'action_probabilities, or a name, got {type(policy).__name__}. '
+    f'{naming.CHOICES}'
+  )
 
 
 def _wrap(
-    function: Callable[[np.ndarray], Any], name: str, log: _Log,
+  function: Callable[[np.ndarray], Any], name: str, log: _Log
 ) -> foreign.Function:
   """Returns the policy of a function that is not ours."""
   return foreign.Function(
-      identity.asking(function, name, log.num_actions, log.action_labels),
-      num_actions=log.num_actions)
+    identity.asking(function, name, log.num_actions, log.action_labels),
+    num_actions=log.num_actions,
+  )
 
 
 def _try(text: str, policy: types.Policy, log: _Log) -> None:
@@ -196,19 +224,25 @@ def _try(text: str, policy: types.Policy, log: _Log) -> None:
     except tf.errors.OpError as error:
       raise ValueError(f'{text} failed: {user_code.line(error)}.') from error
     return identity.probabilities(
-        answer.numpy(), len(observations), text, log.num_actions,
-        log.action_labels)
+      answer.numpy(),
+      len(observations),
+      text,
+      log.num_actions,
+      log.action_labels,
+    )
 
   sample = identity.sample(log.transitions)
   first = ask(sample)
   if np.abs(ask(sample) - first).max() > answers.SUM_SLACK:
     raise ValueError(
-        f'{text} answers the same observations differently when it is asked '
-        'again. Return the probabilities of the actions instead of drawing '
-        'one of them.')
+      f'{text} answers the same observations differently when it is asked '
+      'again. Return the probabilities of the actions instead of drawing '
+      'one of them.'
+    )
   change = np.abs(ask(sample[::2]) - first[::2]).max(axis=1)
   if np.mean(change > answers.SUM_SLACK) > vector_targets.TIES:
     raise ValueError(
-        f'{text} answers an observation differently when others are left out. '
-        'Its answer must depend on the observation alone: does it normalise '
-        'by the batch?')
+      f'{text} answers an observation differently when others are left out. '
+      'Its answer must depend on the observation alone: does it normalise '
+      'by the batch?'
+    )

@@ -31,8 +31,9 @@ DEFAULT_COPIES = 64
 
 def stream(seed: int, purpose: str) -> int:
   """Returns a seed for one purpose, independent of those for others."""
-  return int(np.random.SeedSequence(
-      [seed, *purpose.encode()]).generate_state(1)[0])
+  return int(
+    np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1)[0]
+  )
 
 
 def endless(make_environment: MakeEnvironment) -> MakeEnvironment | None:
@@ -55,6 +56,7 @@ class Sizes(NamedTuple):
     categories: how many values, 0, 1, ..., an entry has that is a name, by its
       place.
   """
+
   num_observations: int
   num_actions: int
   continuous: actions_lib.Continuous | None = None
@@ -71,8 +73,9 @@ def sizes(make_environment: MakeEnvironment) -> Sizes:
   (num_observations,) = observations.shape
   if not isinstance(observations, spaces.Observations):
     return Sizes(num_observations, *actions)
-  return Sizes(num_observations, *actions, observations.names,
-               observations.categories)
+  return Sizes(
+    num_observations, *actions, observations.names, observations.categories
+  )
 
 
 class Episode(NamedTuple):
@@ -85,6 +88,7 @@ class Episode(NamedTuple):
     discounts: the environment's discounts, float32 [T]; the last is 0 if the
       episode terminated and positive if it was truncated.
   """
+
   observations: np.ndarray
   actions: np.ndarray
   rewards: np.ndarray
@@ -98,7 +102,7 @@ class Episode(NamedTuple):
   @property
   def truncated(self) -> bool:
     """Whether it was cut off."""
-    return bool(self.discounts[-1] > 0.)
+    return bool(self.discounts[-1] > 0.0)
 
 
 class Actor(Protocol):
@@ -117,6 +121,7 @@ class Actor(Protocol):
 @dataclasses.dataclass
 class _Run:
   """An episode under way."""
+
   index: int
   environment: dm_env.Environment
   observations: list[np.ndarray]
@@ -126,23 +131,24 @@ class _Run:
 
   def episode(self) -> Episode:
     return Episode(
-        np.stack(self.observations).astype(np.float64),
-        np.asarray(
-            self.actions,
-            np.float64 if np.ndim(self.actions[0]) else np.int32),
-        np.asarray(self.rewards, np.float64),
-        np.asarray(self.discounts, np.float32))
+      np.stack(self.observations).astype(np.float64),
+      np.asarray(
+        self.actions, np.float64 if np.ndim(self.actions[0]) else np.int32
+      ),
+      np.asarray(self.rewards, np.float64),
+      np.asarray(self.discounts, np.float32),
+    )
 
 
 def episodes(
-    make_environment: MakeEnvironment,
-    actor: Actor,
-    *,
-    seed: int,
-    num_episodes: int | None = None,
-    num_transitions: int | None = None,
-    horizon: int | None = None,
-    copies: int = DEFAULT_COPIES,
+  make_environment: MakeEnvironment,
+  actor: Actor,
+  *,
+  seed: int,
+  num_episodes: int | None = None,
+  num_transitions: int | None = None,
+  horizon: int | None = None,
+  copies: int = DEFAULT_COPIES,
 ) -> Iterator[Episode]:
   """Yields whole episodes in the order of their index.
 
@@ -180,7 +186,8 @@ def episodes(
   while True:
     while free and more_to_start():
       environment_seed, actor_seed = np.random.SeedSequence(
-          [seed, started]).generate_state(2)
+        [seed, started]
+      ).generate_state(2)
       slot = free.pop()
       environment = make_environment(int(environment_seed))
       first = environment.reset().observation

@@ -69,9 +69,16 @@ _COMPUTES = frozenset(_NAMES.split())
 
 # What every SavedModel has to write and read its own variables. Loading does
 # not run it, as long as nothing that is loaded calls it.
-_SAVES = frozenset({
-    'MergeV2Checkpoints', 'RestoreV2', 'SaveV2', 'ShardedFilename',
-    'StaticRegexFullMatch', 'StringJoin'})
+_SAVES = frozenset(
+  {
+    'MergeV2Checkpoints',
+    'RestoreV2',
+    'SaveV2',
+    'ShardedFilename',
+    'StaticRegexFullMatch',
+    'StringJoin',
+  }
+)
 
 
 def require(path: pathlib.Path) -> None:
@@ -82,8 +89,9 @@ def require(path: pathlib.Path) -> None:
   """
   if not (path / FILE).is_file():
     raise FileNotFoundError(
-        f'{path} holds no policy (no {FILE}). Make one with '
-        '`dfiv-ope policy train`.')
+      f'{path} holds no policy (no {FILE}). Make one with '
+      '`dfiv-ope policy train`.'
+    )
 
 
 def load(path: pathlib.Path, *, trusted: bool) -> Any:
@@ -98,24 +106,29 @@ def load(path: pathlib.Path, *, trusted: bool) -> Any:
     ValueError: it is broken, or may do more than compute.
   """
   import tensorflow as tf
+
   require(path)
   foreign = [] if trusted else foreign_operations(path)
   if foreign:
     raise ValueError(
-        f'The policy in {path} holds {", ".join(foreign[:5])}, which may do '
-        'more than compute, such as read or write files. It was not loaded. '
-        'If you trust whoever made it, say --trust-policy.')
+      f'The policy in {path} holds {", ".join(foreign[:5])}, which may do '
+      'more than compute, such as read or write files. It was not loaded. '
+      'If you trust whoever made it, say --trust-policy.'
+    )
   try:
     with plain_path(path) as plain:
       return tf.saved_model.load(str(plain))
   except Exception as error:  # TensorFlow raises many types for broken files.
     raise ValueError(
-        f'{path} cannot be loaded as a SavedModel: {error}') from error
+      f'{path} cannot be loaded as a SavedModel: {error}'
+    ) from error
 
 
 def ask_once(
-    function: Callable[['tf.Tensor'], Any], path: pathlib.Path, *,
-    num_observations: int,
+  function: Callable[['tf.Tensor'], Any],
+  path: pathlib.Path,
+  *,
+  num_observations: int,
 ) -> tuple[Any, 'tf.DType']:
   """Asks a function of a SavedModel about one observation of zeros.
 
@@ -131,6 +144,7 @@ def ask_once(
     ValueError: it takes other observations.
   """
   import tensorflow as tf
+
   refused: Exception | None = None
   for dtype in (tf.float64, tf.float32):
     try:
@@ -138,8 +152,9 @@ def ask_once(
     except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
       refused = error
   raise ValueError(
-      f'The policy in {path} does not accept {num_observations} observation '
-      'entries. Was it trained for another task?') from refused
+    f'The policy in {path} does not accept {num_observations} observation '
+    'entries. Was it trained for another task?'
+  ) from refused
 
 
 def foreign_operations(path: pathlib.Path) -> list[str]:
@@ -156,6 +171,7 @@ def foreign_operations(path: pathlib.Path) -> list[str]:
     ValueError: its file cannot be read.
   """
   from tensorflow.core.protobuf import saved_model_pb2
+
   try:
     content = (path / FILE).read_bytes()
     graphs = saved_model_pb2.SavedModel.FromString(content).meta_graphs
@@ -163,7 +179,8 @@ def foreign_operations(path: pathlib.Path) -> list[str]:
     raise
   except Exception as error:  # protocol buffers have types of their own
     raise ValueError(
-        f'{path} cannot be loaded as a SavedModel: {error}.') from error
+      f'{path} cannot be loaded as a SavedModel: {error}.'
+    ) from error
   if len(graphs) != 1 or not graphs[0].HasField('object_graph_def'):
     # Loading one of these runs its graph at once.
     return ['a graph of TensorFlow 1']
@@ -173,12 +190,15 @@ def foreign_operations(path: pathlib.Path) -> list[str]:
 def _foreign(graph: 'meta_graph_pb2.MetaGraphDef') -> Iterator[str]:
   called = _called(graph)
   for function in graph.graph_def.library.function:
-    allowed = _COMPUTES if function.signature.name in called else (
-        _COMPUTES | _SAVES)
-    yield from (
-        node.op for node in function.node_def if node.op not in allowed)
-  yield from (node.op for node in graph.graph_def.node
-              if node.op not in _COMPUTES | _SAVES)
+    allowed = (
+      _COMPUTES if function.signature.name in called else (_COMPUTES | _SAVES)
+    )
+    yield from (node.op for node in function.node_def if node.op not in allowed)
+  yield from (
+    node.op
+    for node in graph.graph_def.node
+    if node.op not in _COMPUTES | _SAVES
+  )
   yield from _initialisers(graph)
 
 
@@ -191,8 +211,7 @@ def _called(graph: 'meta_graph_pb2.MetaGraphDef') -> set[str]:
       result.update(_functions(node))
   for gradient in library.gradient:
     result.add(gradient.gradient_func)
-  result.update(
-      each.gradient_func for each in library.registered_gradients)
+  result.update(each.gradient_func for each in library.registered_gradients)
   return result
 
 
@@ -206,11 +225,17 @@ def _functions(node: 'node_def_pb2.NodeDef') -> Iterator[str]:
 def _initialisers(graph: 'meta_graph_pb2.MetaGraphDef') -> Iterator[str]:
   """Yields what would run on loading and does something."""
   kinds = {node.name: node.op for node in graph.graph_def.node}
-  names = [] if _INIT not in graph.signature_def else [
-      each.name for each in graph.signature_def[_INIT].outputs.values()]
+  names = (
+    []
+    if _INIT not in graph.signature_def
+    else [each.name for each in graph.signature_def[_INIT].outputs.values()]
+  )
   names += [
-      each for key in _MAIN if key in graph.collection_def
-      for each in graph.collection_def[key].node_list.value]
+    each
+    for key in _MAIN
+    if key in graph.collection_def
+    for each in graph.collection_def[key].node_list.value
+  ]
   for name in names:
     kind = kinds.get(name.split(':')[0], 'an unknown operation')
     if kind != 'NoOp':

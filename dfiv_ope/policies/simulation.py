@@ -18,13 +18,13 @@ _LOOK = 500  # episodes between two looks at the standard error
 
 
 def true_value(
-    make_environment: rollout.MakeEnvironment,
-    policy: types.Policy | types.ContinuousPolicy,
-    *,
-    discount: float,
-    seed: int,
-    max_episodes: int,
-    progress: Callable[[int], None] | None = None,
+  make_environment: rollout.MakeEnvironment,
+  policy: types.Policy | types.ContinuousPolicy,
+  *,
+  discount: float,
+  seed: int,
+  max_episodes: int,
+  progress: Callable[[int], None] | None = None,
 ) -> episode_returns.MonteCarlo:
   """Simulates the value of a policy over an unlimited time.
 
@@ -45,34 +45,41 @@ def true_value(
     ValueError: the environment truncates episodes when more than a hundredth
       of the value is still to come.
   """
-  endless = rollout.endless(make_environment) if discount < 1. else None
+  endless = rollout.endless(make_environment) if discount < 1.0 else None
   continuous = rollout.sizes(make_environment).continuous
   return monte_carlo(
-      endless or make_environment, policy, discount=discount, seed=seed,
-      min_episodes=_FEWEST_CONTINUOUS if continuous else _FEWEST,
-      max_episodes=max_episodes, progress=progress, complete=discount < 1.,
-      horizon=horizon(discount) if endless else None)
+    endless or make_environment,
+    policy,
+    discount=discount,
+    seed=seed,
+    min_episodes=_FEWEST_CONTINUOUS if continuous else _FEWEST,
+    max_episodes=max_episodes,
+    progress=progress,
+    complete=discount < 1.0,
+    horizon=horizon(discount) if endless else None,
+  )
 
 
 def horizon(discount: float) -> int:
   """Returns after how many steps a thousandth of the value is to come."""
-  return 1 if discount <= _TAIL else math.ceil(
-      math.log(_TAIL) / math.log(discount))
+  return (
+    1 if discount <= _TAIL else math.ceil(math.log(_TAIL) / math.log(discount))
+  )
 
 
 def monte_carlo(
-    make_environment: rollout.MakeEnvironment,
-    policy: types.Policy | types.ContinuousPolicy,
-    *,
-    discount: float,
-    seed: int,
-    min_episodes: int = _FEWEST,
-    max_episodes: int = 40_000,
-    relative_error: float = 0.005,
-    horizon: int | None = None,
-    complete: bool = False,
-    copies: int = rollout.DEFAULT_COPIES,
-    progress: Callable[[int], None] | None = None,
+  make_environment: rollout.MakeEnvironment,
+  policy: types.Policy | types.ContinuousPolicy,
+  *,
+  discount: float,
+  seed: int,
+  min_episodes: int = _FEWEST,
+  max_episodes: int = 40_000,
+  relative_error: float = 0.005,
+  horizon: int | None = None,
+  complete: bool = False,
+  copies: int = rollout.DEFAULT_COPIES,
+  progress: Callable[[int], None] | None = None,
 ) -> episode_returns.MonteCarlo:
   """Simulates until the value is known well enough.
 
@@ -97,20 +104,27 @@ def monte_carlo(
       and a truncated episode leaves out more than a hundredth of the value.
   """
   actor = acting.actor(
-      policy, copies=copies,
-      actions=rollout.sizes(make_environment).continuous)
+    policy, copies=copies, actions=rollout.sizes(make_environment).continuous
+  )
   look = min(_LOOK, min_episodes)
   returns: list[float] = []
   lengths: list[int] = []
   for episode in rollout.episodes(
-      make_environment, actor, seed=seed, num_episodes=max_episodes,
-      horizon=horizon, copies=copies):
+    make_environment,
+    actor,
+    seed=seed,
+    num_episodes=max_episodes,
+    horizon=horizon,
+    copies=copies,
+  ):
     if complete:
       _refuse_early_truncation(episode, discount, horizon)
     else:
       limits.finite_value(
-          discount, truncated=int(episode.truncated),
-          largest=float(np.max(episode.discounts)))
+        discount,
+        truncated=int(episode.truncated),
+        largest=float(np.max(episode.discounts)),
+      )
     returns.append(episode.discounted_return(discount))
     lengths.append(len(episode.actions))
     if progress:
@@ -124,13 +138,15 @@ def monte_carlo(
 
 
 def _refuse_early_truncation(
-    episode: rollout.Episode, discount: float, horizon: int | None) -> None:
+  episode: rollout.Episode, discount: float, horizon: int | None
+) -> None:
   steps = len(episode.actions)
-  tail = discount ** steps
+  tail = discount**steps
   if episode.discounts[-1] and steps != horizon and tail > _LARGEST_TAIL:
     raise ValueError(
-        f'The environment truncates an episode after {steps} steps, when '
-        f'{100 * tail:.0f} % of its discounted future is still to come, so the '
-        'true value cannot be simulated. Let it terminate (discount 0), go on '
-        f'for {math.ceil(math.log(_LARGEST_TAIL) / math.log(discount)):,} '
-        'steps, or ask for a smaller discount.')
+      f'The environment truncates an episode after {steps} steps, when '
+      f'{100 * tail:.0f} % of its discounted future is still to come, so the '
+      'true value cannot be simulated. Let it terminate (discount 0), go on '
+      f'for {math.ceil(math.log(_LARGEST_TAIL) / math.log(discount)):,} '
+      'steps, or ask for a smaller discount.'
+    )

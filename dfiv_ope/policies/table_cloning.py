@@ -14,14 +14,15 @@ from dfiv_ope import types
 from dfiv_ope.nn import encoding
 
 # Candidates of k, in rows; the last is nearly the frequencies of the log.
-PRIORS = (0.3, 1., 3., 10., 30., 100., 1e9)
+PRIORS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e9)
 
 
 class TablePolicy(tf.Module):
   """Probabilities by state, and the frequencies in states not in the log."""
 
   def __init__(
-      self, states: encoding.Encoding, probabilities: types.FloatArray):
+    self, states: encoding.Encoding, probabilities: types.FloatArray
+  ):
     """Initialises the policy.
 
     Args:
@@ -36,13 +37,17 @@ class TablePolicy(tf.Module):
   def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
     """Returns the estimate of b(.|s), [B, A]."""
     return tf.gather(
-        self._table, self._states.cell(self._states.compact(observation)))
+      self._table, self._states.cell(self._states.compact(observation))
+    )
 
 
 def clone(
-    cells: np.ndarray, actions: np.ndarray, held_out: np.ndarray,
-    frequencies: types.FloatArray, states: encoding.Encoding,
-    priors: Sequence[float] = PRIORS,
+  cells: np.ndarray,
+  actions: np.ndarray,
+  held_out: np.ndarray,
+  frequencies: types.FloatArray,
+  states: encoding.Encoding,
+  priors: Sequence[float] = PRIORS,
 ) -> tuple[TablePolicy, float]:
   """Returns the table and its mean log loss on held-out rows.
 
@@ -58,9 +63,12 @@ def clone(
   shape = (len(states.cells) + 1, len(frequencies))
 
   def table(rows: np.ndarray, prior: float) -> types.FloatArray:
-    counts = np.bincount(
-        cells[rows] * shape[1] + actions[rows],
-        minlength=shape[0] * shape[1]).reshape(shape) + prior * frequencies
+    counts = (
+      np.bincount(
+        cells[rows] * shape[1] + actions[rows], minlength=shape[0] * shape[1]
+      ).reshape(shape)
+      + prior * frequencies
+    )
     return counts / counts.sum(axis=1, keepdims=True)
 
   def loss(prior: float) -> float:

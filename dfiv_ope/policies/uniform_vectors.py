@@ -35,8 +35,10 @@ class Uniform(tf.Module):
       uniform = tf.cast(uniforms[..., place], tf.float32)
       labels = self.actions.categories.get(place)
       columns.append(
-          low[place] + (high[place] - low[place]) * uniform if labels is None
-          else tf.minimum(tf.floor(len(labels) * uniform), len(labels) - 1.))
+        low[place] + (high[place] - low[place]) * uniform
+        if labels is None
+        else tf.minimum(tf.floor(len(labels) * uniform), len(labels) - 1.0)
+      )
     return tf.stack(columns, axis=-1)
 
   def log_prob(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
@@ -45,10 +47,13 @@ class Uniform(tf.Module):
     action = tf.cast(action, tf.float64)
     inside = tf.reduce_all((action >= low) & (action <= high), axis=1)
     volume = sum(
-        np.log(len(self.actions.categories[place])
-               if place in self.actions.categories
-               else high[place] - low[place])
-        for place in range(self.actions.size))
+      np.log(
+        len(self.actions.categories[place])
+        if place in self.actions.categories
+        else high[place] - low[place]
+      )
+      for place in range(self.actions.size)
+    )
     return tf.where(
-        inside, tf.constant(-volume, tf.float64),
-        tf.constant(-np.inf, tf.float64))
+      inside, tf.constant(-volume, tf.float64), tf.constant(-np.inf, tf.float64)
+    )

@@ -39,21 +39,24 @@ def read(directory: pathlib.Path) -> list[rows_lib.Row]:
   path = directory / NAME
   if not path.is_file():
     raise FileNotFoundError(
-        f'{directory} has no result rows ({NAME}). Name the --out of a '
-        'finished run.')
+      f'{directory} has no result rows ({NAME}). Name the --out of a '
+      'finished run.'
+    )
   found = []
   for number, line in enumerate(path.read_bytes().split(b'\n')[:-1], start=1):
     try:
       found.append(_row(line))
     except _OtherFormatError as error:
       raise ValueError(
-          f'Line {number} of {path} was written by another version of dfiv-ope '
-          f'({error}). Read it with that version, or name a new directory and '
-          'run again.') from error
+        f'Line {number} of {path} was written by another version of dfiv-ope '
+        f'({error}). Read it with that version, or name a new directory and '
+        'run again.'
+      ) from error
     except (TypeError, ValueError, RecursionError) as error:
       raise ValueError(
-          f'Line {number} of {path} is not a result row of this version '
-          f'({error}). Remove the line to go on without it.') from error
+        f'Line {number} of {path} is not a result row of this version '
+        f'({error}). Remove the line to go on without it.'
+      ) from error
   return found
 
 
@@ -73,7 +76,8 @@ def _row(line: bytes) -> rows_lib.Row:
     if type(written) is int and written != rows_lib.FORMAT:
       age = 'an older' if written < rows_lib.FORMAT else 'a newer'
       raise _OtherFormatError(
-          f'{age} one: format {written} instead of {rows_lib.FORMAT}')
+        f'{age} one: format {written} instead of {rows_lib.FORMAT}'
+      )
   return rows_lib.decode(data)
 
 

@@ -27,6 +27,7 @@ def _described(default: Any = None) -> Any:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Problem:
   """What something was run on."""
+
   kind: ClassVar[str]
   # Metrics that a row with a result has.
   measured: ClassVar[tuple[str, ...]] = ()
@@ -34,15 +35,22 @@ class Problem:
   def identity(self) -> dict[str, Any]:
     """Returns what defines the problem, as JSON data."""
     defining = {name: getattr(self, name) for name in self._defining()}
-    return {KIND: self.kind, **{
+    return {
+      KIND: self.kind,
+      **{
         name: value.identity() if isinstance(value, Problem) else _plain(value)
-        for name, value in defining.items()}}
+        for name, value in defining.items()
+      },
+    }
 
   @classmethod
   def _defining(cls) -> list[str]:
     """Returns the names of the fields that define a problem."""
-    return [field.name for field in dataclasses.fields(cls)
-            if not field.metadata.get(_DESCRIBES)]
+    return [
+      field.name
+      for field in dataclasses.fields(cls)
+      if not field.metadata.get(_DESCRIBES)
+    ]
 
   @classmethod
   def from_json(cls, data: Any, *, name: str = 'problem') -> Self:
@@ -52,20 +60,28 @@ class Problem:
       ValueError: the data is no problem of this version, or another kind.
     """
     tag = data.get(KIND) if isinstance(data, Mapping) else None
-    known = {kind: each for kind, each in KINDS.items()
-             if issubclass(each, cls)}
+    known = {
+      kind: each for kind, each in KINDS.items() if issubclass(each, cls)
+    }
     if not isinstance(tag, str) or tag not in known:
       raise ValueError(
-          f'its {name} is of the kind {typed_json.shown(tag)}, but only '
-          f'{", ".join(known)} are known')
+        f'its {name} is of the kind {typed_json.shown(tag)}, but only '
+        f'{", ".join(known)} are known'
+      )
     # Only what describes a problem may be missing.
-    gaps = [each for each in known[tag]._defining()
-            if each in data and data[each] is None]
+    gaps = [
+      each
+      for each in known[tag]._defining()
+      if each in data and data[each] is None
+    ]
     if gaps:
       raise ValueError(f'{name} does not say its {", ".join(gaps)}')
     found: Self = typed_json.fields(
-        known[tag], {key: value for key, value in data.items() if key != KIND},
-        name=name, gaps=True)
+      known[tag],
+      {key: value for key, value in data.items() if key != KIND},
+      name=name,
+      gaps=True,
+    )
     return found
 
   @property
@@ -97,6 +113,7 @@ class OnDataset(Problem):
     truth: value of the target policy by simulation; None if it is not known.
     truth_standard_error: of that value.
   """
+
   measured: ClassVar[tuple[str, ...]] = ('estimate',)
 
   dataset: str = _described('')
@@ -132,6 +149,7 @@ class SimulatedTask(OnDataset):
     target_epsilon: the same in the target policy.
     size: number of rows that the dataset was asked to have.
   """
+
   kind: ClassVar[str] = 'simulated_task'
 
   task: str
@@ -150,6 +168,7 @@ class UserLog(OnDataset):
     action_labels: names of the actions; empty if they are numbers.
     notes: on the log and its columns.
   """
+
   kind: ClassVar[str] = 'user_log'
 
   policy: str = _described('')
@@ -166,6 +185,7 @@ class Judge:
     rows: of each half, at most.
     features: of a state.
   """
+
   version: int
   rows: int
   features: int
@@ -180,9 +200,13 @@ class Selection(Problem):
     candidates: a hash of all of them: a score holds among these only.
     judge: how they are judged.
   """
+
   kind: ClassVar[str] = 'selection'
   measured: ClassVar[tuple[str, ...]] = (
-      'tournament', 'projected_bellman_error', 'chosen')
+    'tournament',
+    'projected_bellman_error',
+    'chosen',
+  )
 
   asked: OnDataset
   candidates: str
@@ -213,9 +237,15 @@ class Coverage(Problem):
     level: of the interval.
     truth: value of the target policy.
   """
+
   kind: ClassVar[str] = 'coverage'
   measured: ClassVar[tuple[str, ...]] = (
-      'estimate', 'low', 'high', 'data_error', 'covered')
+    'estimate',
+    'low',
+    'high',
+    'data_error',
+    'covered',
+  )
 
   dataset: str
   task: str
@@ -249,6 +279,7 @@ class SuiteCase(Problem):
     level: of the interval.
     ranked: whether further policies of the case are ranked.
   """
+
   kind: ClassVar[str] = 'suite_case'
   measured: ClassVar[tuple[str, ...]] = ('estimate', 'truth')
 
@@ -268,6 +299,7 @@ class IVDesign(Problem):
     name: of the design.
     parameters: its numbers and words, such as n and rho.
   """
+
   kind: ClassVar[str] = 'iv_design'
   measured: ClassVar[tuple[str, ...]] = ('mse',)
 
@@ -278,20 +310,28 @@ class IVDesign(Problem):
     for name, value in self.parameters.items():
       if not isinstance(value, str) and not typed_json.is_number(value):
         raise ValueError(
-            f'parameters.{name} should be a number or a word, got '
-            f'{typed_json.shown(value)}')
+          f'parameters.{name} should be a number or a word, got '
+          f'{typed_json.shown(value)}'
+        )
 
   @property
   def words(self) -> str:
     """The design in a few words."""
-    return ' '.join([self.name, *(
-        f'{name}={value:g}' if isinstance(value, float) else f'{name}={value}'
-        for name, value in self.parameters.items())])
+    return ' '.join(
+      [
+        self.name,
+        *(
+          f'{name}={value:g}' if isinstance(value, float) else f'{name}={value}'
+          for name, value in self.parameters.items()
+        ),
+      ]
+    )
 
 
 KINDS: dict[str, type[Problem]] = {
-    each.kind: each for each in (
-        SimulatedTask, UserLog, Selection, Coverage, SuiteCase, IVDesign)}
+  each.kind: each
+  for each in (SimulatedTask, UserLog, Selection, Coverage, SuiteCase, IVDesign)
+}
 
 
 def encode(problem: Problem) -> dict[str, Any]:
@@ -309,10 +349,13 @@ def hashed(data: Any) -> str:
 def _plain(value: Any) -> Any:
   """Returns dataclasses as JSON data; problems say their kind."""
   if dataclasses.is_dataclass(value) and not isinstance(value, type):
-    fields = {field.name: _plain(getattr(value, field.name))
-              for field in dataclasses.fields(value)}
-    return ({KIND: value.kind, **fields} if isinstance(value, Problem)
-            else fields)
+    fields = {
+      field.name: _plain(getattr(value, field.name))
+      for field in dataclasses.fields(value)
+    }
+    return (
+      {KIND: value.kind, **fields} if isinstance(value, Problem) else fields
+    )
   if isinstance(value, Mapping):
     return {str(name): _plain(each) for name, each in value.items()}
   if isinstance(value, tuple | list):

@@ -17,7 +17,11 @@ FORMAT = 3
 # What came of a run: a divergence is a result, and so is a refusal, where a
 # method cannot answer what is asked; an error may be tried again.
 FINISHED, DIVERGED, REFUSED, ERROR = OUTCOMES = (
-    'finished', 'diverged', 'refused', 'error')
+  'finished',
+  'diverged',
+  'refused',
+  'error',
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,7 @@ class Row:
     custom: whether fields of the preset were changed.
     command: the command that remakes the row, if there is one.
   """
+
   problem: problems.Problem
   method: str
   config: Mapping[str, Any]
@@ -53,10 +58,11 @@ class Row:
   versions: Mapping[str, str]
   metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
   curves: Mapping[str, tuple[float | None, ...]] = dataclasses.field(
-      default_factory=dict)
+    default_factory=dict
+  )
   resamples: tuple[float, ...] = ()
   inference: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-  cpu_seconds: float = 0.
+  cpu_seconds: float = 0.0
   outcome: str = FINISHED
   reason: str = ''
   preset: str = 'default'
@@ -69,17 +75,24 @@ class Row:
         raise ValueError(f'it does not say its {name}')
     if self.outcome not in OUTCOMES:
       raise ValueError(
-          f'its outcome is {self.outcome!r}, not one of {", ".join(OUTCOMES)}')
-    if not self.cpu_seconds >= 0.:
+        f'its outcome is {self.outcome!r}, not one of {", ".join(OUTCOMES)}'
+      )
+    if not self.cpu_seconds >= 0.0:
       raise ValueError(
-          f'its cpu_seconds must not be negative, got {self.cpu_seconds}')
+        f'its cpu_seconds must not be negative, got {self.cpu_seconds}'
+      )
 
   @property
   def key(self) -> str:
     """What the experiment is, whatever came of it."""
     return key(
-        self.problem, self.method, self.config, self.seed,
-        version=self.version, inference=self.inference)
+      self.problem,
+      self.method,
+      self.config,
+      self.seed,
+      version=self.version,
+      inference=self.inference,
+    )
 
   @property
   def setting(self) -> str:
@@ -98,17 +111,18 @@ class Row:
 
 
 def key(
-    problem: problems.Problem,
-    method: str,
-    config: Mapping[str, Any],
-    seed: int,
-    *,
-    version: int,
-    inference: Mapping[str, Any] | None = None,
+  problem: problems.Problem,
+  method: str,
+  config: Mapping[str, Any],
+  seed: int,
+  *,
+  version: int,
+  inference: Mapping[str, Any] | None = None,
 ) -> str:
   """Returns the name of an experiment: a hash of what defines it."""
   return problems.hashed(
-      [problem.identity(), method, config, seed, version, inference or {}])
+    [problem.identity(), method, config, seed, version, inference or {}]
+  )
 
 
 def setting(method: str, config: Mapping[str, Any]) -> str:
@@ -139,10 +153,16 @@ def renamed(found: Iterable[Row], names: Mapping[str, str]) -> list[Row]:
     names: what a policy is called, by its digest.
   """
   return [
-      dataclasses.replace(row, problem=dataclasses.replace(
-          row.problem, policy=names[row.problem.target]))
-      if isinstance(row.problem, problems.UserLog)
-      and row.problem.target in names else row for row in found]
+    dataclasses.replace(
+      row,
+      problem=dataclasses.replace(
+        row.problem, policy=names[row.problem.target]
+      ),
+    )
+    if isinstance(row.problem, problems.UserLog) and row.problem.target in names
+    else row
+    for row in found
+  ]
 
 
 def encode(row: Row) -> dict[str, Any]:
@@ -153,22 +173,30 @@ def encode(row: Row) -> dict[str, Any]:
   Raises:
     ValueError: what is left is not a sound row.
   """
-  fields = {field.name: getattr(row, field.name)
-            for field in dataclasses.fields(row)}
+  fields = {
+    field.name: getattr(row, field.name) for field in dataclasses.fields(row)
+  }
   data = {
-      'format': FORMAT, **fields, 'problem': problems.encode(row.problem),
-      'metrics': {name: value for name, value in row.metrics.items()
-                  if typed_json.is_number(value)},
-      'curves': {name: [each if typed_json.is_number(each) else None
-                        for each in values]
-                 for name, values in row.curves.items()},
-      'resamples': list(row.resamples)}
+    'format': FORMAT,
+    **fields,
+    'problem': problems.encode(row.problem),
+    'metrics': {
+      name: value
+      for name, value in row.metrics.items()
+      if typed_json.is_number(value)
+    },
+    'curves': {
+      name: [each if typed_json.is_number(each) else None for each in values]
+      for name, values in row.curves.items()
+    },
+    'resamples': list(row.resamples),
+  }
   try:
     decode(data)
   except ValueError as error:
     raise ValueError(
-        f'The row of {row.method} with seed {row.seed} cannot be kept: '
-        f'{error}.') from error
+      f'The row of {row.method} with seed {row.seed} cannot be kept: {error}.'
+    ) from error
   return data
 
 
@@ -182,14 +210,18 @@ def decode(data: Any) -> Row:
     raise ValueError(f'it is {typed_json.shown(data)}, not names and values')
   if data.get('format') != FORMAT:
     raise ValueError(
-        f'its format is {data.get("format", 1)}, but this version of dfiv-ope '
-        f'reads format {FORMAT}')
+      f'its format is {data.get("format", 1)}, but this version of dfiv-ope '
+      f'reads format {FORMAT}'
+    )
   row: Row = typed_json.fields(
-      Row, {name: value for name, value in data.items() if name != 'format'})
+    Row, {name: value for name, value in data.items() if name != 'format'}
+  )
   if not row.failed:
     # The log's own average has draws of its episodes, and nothing to correct.
-    measured = [*row.problem.measured, *(
-        ['correction'] if row.resamples and row.inference else [])]
+    measured = [
+      *row.problem.measured,
+      *(['correction'] if row.resamples and row.inference else []),
+    ]
     missing = [name for name in measured if name not in row.metrics]
     if missing:
       raise ValueError(f'its metrics lack {", ".join(missing)}')

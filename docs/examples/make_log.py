@@ -28,10 +28,15 @@ def habit(observations):
 
 def arrive(count, generator):
   """Returns observations of new customers, [N, 4]."""
-  return np.stack([
-      generator.integers(0, 4, count), generator.integers(0, 4, count),
-      generator.choice([20., 40.], count), generator.integers(1, 4, count),
-  ], axis=1).astype(float)
+  return np.stack(
+    [
+      generator.integers(0, 4, count),
+      generator.integers(0, 4, count),
+      generator.choice([20.0, 40.0], count),
+      generator.integers(1, 4, count),
+    ],
+    axis=1,
+  ).astype(float)
 
 
 def choose(probabilities, generator):
@@ -45,14 +50,15 @@ def week(observations, sent, generator):
   away, visits, basket, loyalty = observations.T
   coupon, gift = sent == 'coupon', sent == 'gift'
   wish = -1.5 + 0.5 * loyalty + 0.3 * visits + 1.5 * coupon - 0.2 * away
-  ordered = generator.random(len(wish)) < 1. / (1. + np.exp(-wish))
-  rewards = ordered * (0.25 * basket - 3. * coupon) - 0.5 * gift
-  away = np.where(ordered, 0., np.minimum(away + 1., 3.))
+  ordered = generator.random(len(wish)) < 1.0 / (1.0 + np.exp(-wish))
+  rewards = ordered * (0.25 * basket - 3.0 * coupon) - 0.5 * gift
+  away = np.where(ordered, 0.0, np.minimum(away + 1.0, 3.0))
   luck = generator.random(len(wish))
   loyalty = np.clip(
-      loyalty + (luck < 0.1 + 0.5 * gift) - (luck > 0.75), 0., 3.)
+    loyalty + (luck < 0.1 + 0.5 * gift) - (luck > 0.75), 0.0, 3.0
+  )
   left = generator.random(len(wish)) < 0.15 - 0.05 * loyalty + 0.05 * away
-  visits = np.minimum(generator.poisson(0.5 + 0.5 * loyalty), 3.)
+  visits = np.minimum(generator.poisson(0.5 + 0.5 * loyalty), 3.0)
   return rewards, left, np.stack([away, visits, basket, loyalty], axis=1)
 
 
@@ -67,8 +73,9 @@ def write(path, generator):
       for number in range(weeks):
         sent = choose(habit(observations), generator)
         rewards, (left,), following = week(observations, sent, generator)
-        writer.writerow([customer, number, *observations[0], *sent,
-                         *rewards, int(left)])
+        writer.writerow(
+          [customer, number, *observations[0], *sent, *rewards, int(left)]
+        )
         observations = following
         if left:
           break
@@ -83,7 +90,7 @@ def value(policy, generator, *, customers=40_000, weeks=200):
   for number in range(weeks):
     sent = choose(policy(observations), generator)
     rewards, left, observations = week(observations, sent, generator)
-    returns += here * DISCOUNT ** number * rewards
+    returns += here * DISCOUNT**number * rewards
     here &= ~left
   return returns.mean(), returns.std() / np.sqrt(customers)
 

@@ -37,11 +37,18 @@ def evaluate() -> pd.DataFrame:
     path = pathlib.Path(directory, 'log.csv')
     shop.write(path, np.random.default_rng(0))
     log = dfiv_ope.Log.from_frame(
-        pd.read_csv(path), discount=shop.DISCOUNT, episode='customer',
-        step='week', observations=list(shop.COLUMNS), action='offer',
-        reward='margin', terminated='left')
+      pd.read_csv(path),
+      discount=shop.DISCOUNT,
+      episode='customer',
+      step='week',
+      observations=list(shop.COLUMNS),
+      action='offer',
+      reward='margin',
+      terminated='left',
+    )
   result = dfiv_ope.evaluate(
-      log, offers.generous, methods=_METHODS, truth=_TRUTH, verbose=True)
+    log, offers.generous, methods=_METHODS, truth=_TRUTH, verbose=True
+  )
   columns = ['estimate', 'low', 'high', 'trust', 'seeds', 'truth']
   return result.to_frame()[columns].assign(version=dfiv_ope.__version__)
 
@@ -55,13 +62,22 @@ def draw(rows: pd.DataFrame, path: pathlib.Path, *, narrow: bool) -> None:
     narrow: for a phone: numbers stand above the lines, not beside them.
   """
   import matplotlib as mpl
+
   mpl.use('svg')
   from matplotlib import pyplot
-  mpl.rcParams.update({
-      'svg.hashsalt': 'answer', 'svg.fonttype': 'none', 'font.size': 11,
-      'font.family': 'sans-serif', 'font.sans-serif': ['Arial', 'DejaVu Sans']})
+
+  mpl.rcParams.update(
+    {
+      'svg.hashsalt': 'answer',
+      'svg.fonttype': 'none',
+      'font.size': 11,
+      'font.family': 'sans-serif',
+      'font.sans-serif': ['Arial', 'DejaVu Sans'],
+    }
+  )
   figure, axes = pyplot.subplots(
-      figsize=(4., 4.6) if narrow else (8.4, 3.6), layout='constrained')
+    figsize=(4.0, 4.6) if narrow else (8.4, 3.6), layout='constrained'
+  )
   truth = float(rows.truth.iloc[0])
   average = rows.loc['log_average']
   axes.axvspan(average.low, average.high, color=_LOG, alpha=0.15, lw=0)
@@ -71,36 +87,68 @@ def draw(rows: pd.DataFrame, path: pathlib.Path, *, narrow: bool) -> None:
   labels = [agents.ENTRIES[str(name)].style.label for name in lines.index]
   for place, (name, row) in enumerate(lines.iterrows()):
     color = agents.ENTRIES[str(name)].style.color
-    axes.plot([row.low, row.high], [place] * 2, color=color, lw=3,
-              solid_capstyle='butt')
-    axes.plot(row.estimate, place, marker='o', color=color, ms=8,
-              markeredgecolor='white')
+    axes.plot(
+      [row.low, row.high], [place] * 2, color=color, lw=3, solid_capstyle='butt'
+    )
+    axes.plot(
+      row.estimate,
+      place,
+      marker='o',
+      color=color,
+      ms=8,
+      markeredgecolor='white',
+    )
     numbers = f'{row.estimate:.2f} [{row.low:.2f}, {row.high:.2f}] {row.trust}'
     if narrow:
       axes.annotate(
-          f'{labels[place]} {numbers}', (0., place - 0.36),
-          xycoords=('axes fraction', 'data'), va='center', size=10,
-          bbox={'boxstyle': 'square,pad=0.1', 'fc': 'white', 'ec': 'none',
-                'alpha': 0.85})
+        f'{labels[place]} {numbers}',
+        (0.0, place - 0.36),
+        xycoords=('axes fraction', 'data'),
+        va='center',
+        size=10,
+        bbox={
+          'boxstyle': 'square,pad=0.1',
+          'fc': 'white',
+          'ec': 'none',
+          'alpha': 0.85,
+        },
+      )
     else:
       axes.annotate(
-          numbers, (1.01, place), xycoords=('axes fraction', 'data'),
-          va='center', annotation_clip=False, family='monospace', size=10)
+        numbers,
+        (1.01, place),
+        xycoords=('axes fraction', 'data'),
+        va='center',
+        annotation_clip=False,
+        family='monospace',
+        size=10,
+      )
   axes.set_yticks([] if narrow else range(len(lines)), [] if narrow else labels)
   axes.set_ylim(len(lines) - 0.4, -1.3 if narrow else -1.1)
   for value, words, color, side in (
-      (average.estimate, f'log {average.estimate:.2f}' if narrow
-       else f'average of the log {average.estimate:.2f}', _LOG, 'right'),
-      (truth, f'truth {truth:.2f}', _KNOWN, 'left')):
+    (
+      average.estimate,
+      f'log {average.estimate:.2f}'
+      if narrow
+      else f'average of the log {average.estimate:.2f}',
+      _LOG,
+      'right',
+    ),
+    (truth, f'truth {truth:.2f}', _KNOWN, 'left'),
+  ):
     axes.annotate(
-        words, (value, -1. if narrow else -0.75),
-        xytext=(-6 if side == 'right' else 6, 0), textcoords='offset points',
-        ha=side, va='center', color=color)
+      words,
+      (value, -1.0 if narrow else -0.75),
+      xytext=(-6 if side == 'right' else 6, 0),
+      textcoords='offset points',
+      ha=side,
+      va='center',
+      color=color,
+    )
   axes.spines[['top', 'right', 'left']].set_visible(False)
   axes.tick_params(axis='y', length=0)
   axes.set_xlabel('value of the new policy, discount 0.9')
-  figure.savefig(path, format='svg', metadata={'Date': None},
-                 facecolor='white')
+  figure.savefig(path, format='svg', metadata={'Date': None}, facecolor='white')
   pyplot.close(figure)
 
 

@@ -14,8 +14,12 @@ _INLINE = re.compile(r'\$`([^`\n]+)`\$')
 def rendered(markdown: str) -> str:
   """Returns a page with its equations as MathML."""
   markdown = _BLOCK.sub(
-      lambda found: converter.convert(
-          ' '.join(found[1].split()), display='block'), markdown)
+    lambda found: converter.convert(
+      ' '.join(found[1].split()), display='block'
+    ),
+    markdown,
+  )
   # In a span, because Markdown takes a line that begins with math for a block.
   return _INLINE.sub(
-      lambda found: f'<span>{converter.convert(found[1])}</span>', markdown)
+    lambda found: f'<span>{converter.convert(found[1])}</span>', markdown
+  )

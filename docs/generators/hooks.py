@@ -20,7 +20,9 @@ _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _MAPPED = ('agents', 'envs', 'datasets', 'launch')
 # Pages that are files of the repository's root.
 _ROOT_PAGES = {
-    'changelog.md': 'CHANGELOG.md', 'contributing.md': 'CONTRIBUTING.md'}
+  'changelog.md': 'CHANGELOG.md',
+  'contributing.md': 'CONTRIBUTING.md',
+}
 _LINK = re.compile(r'(?<!!)\[([^\]]+)\]\(([^)\s]+)\)')
 
 
@@ -42,7 +44,8 @@ def on_files(files: files_lib.Files, config: Any) -> files_lib.Files:
   for name, source in _ROOT_PAGES.items():
     text = (_ROOT / source).read_text(encoding='utf-8')
     made[name] = text.replace('](docs/', '](').replace(
-        '(CHANGELOG.md)', '(changelog.md)')
+      '(CHANGELOG.md)', '(changelog.md)'
+    )
   for path in sorted((_ROOT / 'docs' / 'notebooks').glob('*.ipynb')):
     made[f'notebooks/{path.stem}.md'] = notebook_pages.markdown(path)
   for name, text in made.items():
@@ -51,7 +54,8 @@ def on_files(files: files_lib.Files, config: Any) -> files_lib.Files:
 
 
 def on_page_markdown(
-    markdown: str, page: Any, config: Any, files: files_lib.Files) -> str:
+  markdown: str, page: Any, config: Any, files: files_lib.Files
+) -> str:
   """Fills pages of methods, and mends what only a repository can show."""
   uri = page.file.src_uri
   if uri == 'methods.md':
@@ -64,8 +68,9 @@ def on_page_markdown(
 def on_post_page(output: str, page: Any, config: Any) -> str:
   """Names the theme's search for those who hear a page."""
   return output.replace(
-      'data-md-component="search" role="dialog"',
-      'data-md-component="search" role="dialog" aria-label="Search"')
+    'data-md-component="search" role="dialog"',
+    'data-md-component="search" role="dialog" aria-label="Search"',
+  )
 
 
 def _without_dead_links(markdown: str, uri: str) -> str:
@@ -86,8 +91,8 @@ def _without_dead_links(markdown: str, uri: str) -> str:
 
   parts = re.split(r'(```.*?```)', markdown, flags=re.DOTALL)
   return ''.join(
-      part if part.startswith('```') else _LINK.sub(mend, part)
-      for part in parts)
+    part if part.startswith('```') else _LINK.sub(mend, part) for part in parts
+  )
 
 
 def _fill(items: list[Any]) -> None:
@@ -98,15 +103,18 @@ def _fill(items: list[Any]) -> None:
         _fill(value)
       elif value.startswith('methods/') and value.endswith('/'):
         item[name] = [
-            {label: f'{value}{method}.md'} for method, label
-            in method_pages.labels(value.split('/')[1]).items()]
+          {label: f'{value}{method}.md'}
+          for method, label in method_pages.labels(value.split('/')[1]).items()
+        ]
 
 
 def _lay_out(directory: pathlib.Path) -> None:
   """Makes a tree of links in which every package lies inside dfiv_ope."""
   directory.mkdir(parents=True, exist_ok=True)
-  for source in (*(_ROOT / 'dfiv_ope').iterdir(),
-                 *(_ROOT / name for name in _MAPPED)):
+  for source in (
+    *(_ROOT / 'dfiv_ope').iterdir(),
+    *(_ROOT / name for name in _MAPPED),
+  ):
     link = directory / source.name
     if not link.is_symlink() and source.name != '__pycache__':
       link.symlink_to(source)

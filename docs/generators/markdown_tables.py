@@ -22,8 +22,9 @@ def read(path: pathlib.Path) -> list[list[Line]]:
 
 def with_columns(path: pathlib.Path, *names: str) -> list[list[Line]]:
   """Returns the tables of a page that have all these columns."""
-  return [table for table in read(path)
-          if table and set(names) <= set(table[0])]
+  return [
+    table for table in read(path) if table and set(names) <= set(table[0])
+  ]
 
 
 def write(head: list[str], rows: list[list[str]], *, text: int = 1) -> str:
@@ -35,7 +36,12 @@ def write(head: list[str], rows: list[list[str]], *, text: int = 1) -> str:
     text: how many columns from the left are text; the others are numbers.
   """
   rule = ['---' if place < text else '---:' for place in range(len(head))]
-  return '\n'.join(
-      '|' + '|'.join(cells) + '|' if cells is rule
+  return (
+    '\n'.join(
+      '|' + '|'.join(cells) + '|'
+      if cells is rule
       else '| ' + ' | '.join(cells) + ' |'
-      for cells in (head, rule, *rows)) + '\n'
+      for cells in (head, rule, *rows)
+    )
+    + '\n'
+  )

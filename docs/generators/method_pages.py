@@ -29,13 +29,18 @@ def labels(room: str) -> dict[str, str]:
 
 def linked(markdown: str) -> str:
   """Returns the list of all methods with links to their pages."""
-  for room, heading in (('ope', '## Off-policy evaluation'),
-                        ('iv', '## Instrumental-variable regression')):
+  for room, heading in (
+    ('ope', '## Off-policy evaluation'),
+    ('iv', '## Instrumental-variable regression'),
+  ):
     before, line, after = markdown.partition(heading)
     table, next_heading, rest = after.partition('\n## ')
     table = re.sub(
-        r'^\| `(\w+)` \|', rf'| [`\1`](methods/{room}/\1.md) |', table,
-        flags=re.MULTILINE)
+      r'^\| `(\w+)` \|',
+      rf'| [`\1`](methods/{room}/\1.md) |',
+      table,
+      flags=re.MULTILINE,
+    )
     markdown = before + line + table + next_heading + rest
   return markdown
 
@@ -46,8 +51,10 @@ def filled(uri: str, markdown: str) -> str:
   name = file.removesuffix('.md')
   entry = _ROOMS[room][name]
   parts = {
-      'when': _when(entry), 'config': _config(room, name, entry),
-      'measured': _measured(room, name)}
+    'when': _when(entry),
+    'config': _config(room, name, entry),
+    'measured': _measured(room, name),
+  }
   for part, text in parts.items():
     markdown = markdown.replace(f'<!-- {part} -->', text)
   return markdown
@@ -60,7 +67,8 @@ def attributes(config: type) -> dict[str, str]:
     words = inspect.cleandoc(each.__doc__ or '')
     _, _, section = words.partition('Attributes:\n')
     for name, text in _ATTRIBUTE.findall(
-        '\n'.join('  ' + line for line in section.splitlines())):
+      '\n'.join('  ' + line for line in section.splitlines())
+    ):
       found[name] = ' '.join(text.split())
   return found
 
@@ -68,15 +76,19 @@ def attributes(config: type) -> dict[str, str]:
 def _when(entry: registry.Entry) -> str:
   seconds = entry.seconds(entry.configs['default'])
   return (
-      f'!!! tip "When to use it"\n    {entry.when}\n\n'
-      f'Family: {entry.style.family}. About {seconds:.2g} CPU seconds a run '
-      f'with the default config. Version {entry.version} of its numbers.')
+    f'!!! tip "When to use it"\n    {entry.when}\n\n'
+    f'Family: {entry.style.family}. About {seconds:.2g} CPU seconds a run '
+    f'with the default config. Version {entry.version} of its numbers.'
+  )
 
 
 def _config(room: str, name: str, entry: registry.Entry) -> str:
   default = entry.configs['default']
-  others = {preset: config for preset, config in entry.configs.items()
-            if preset != 'default'}
+  others = {
+    preset: config
+    for preset, config in entry.configs.items()
+    if preset != 'default'
+  }
   words = attributes(type(default))
   rows = []
   for field in dataclasses.fields(default):
@@ -87,18 +99,22 @@ def _config(room: str, name: str, entry: registry.Entry) -> str:
       told.append('' if other == value else _value(other))
     rows.append([each.replace('|', '\\|') for each in told])
   table = markdown_tables.write(
-      ['field', 'default', 'meaning', *(f'`{each}`' for each in others)], rows,
-      text=3 + len(others))
+    ['field', 'default', 'meaning', *(f'`{each}`' for each in others)],
+    rows,
+    text=3 + len(others),
+  )
   how = (
-      f'`dfiv-ope evaluate DATA --method {name} --set NAME=VALUE`, or '
-      f'`configs={{"{name}": {{...}}}}` of `dfiv_ope.evaluate`.'
-      if room == 'ope' else
-      f'`dfiv-ope iv fit FILE --method {name} --set NAME=VALUE`, or arguments '
-      'of the estimator.')
+    f'`dfiv-ope evaluate DATA --method {name} --set NAME=VALUE`, or '
+    f'`configs={{"{name}": {{...}}}}` of `dfiv_ope.evaluate`.'
+    if room == 'ope'
+    else f'`dfiv-ope iv fit FILE --method {name} --set NAME=VALUE`, or '
+    'arguments of the estimator.'
+  )
   variants = ''.join(
-      f'\n`{field}={value}` is called "{label}" in tables.\n'
-      for field, each in entry.variants.items()
-      for value, label in each.items())
+    f'\n`{field}={value}` is called "{label}" in tables.\n'
+    for field, each in entry.variants.items()
+    for value, label in each.items()
+  )
   return f'{how}\n\n{table}{variants}'
 
 
@@ -109,9 +125,14 @@ def _value(value: Any) -> str:
 
 def _measured(room: str, name: str) -> str:
   parts = _ope(name) if room == 'ope' else _iv(name)
-  return '\n'.join(parts) if parts else (
+  return (
+    '\n'.join(parts)
+    if parts
+    else (
       'There is no table of this method by itself yet; '
-      '[results](../../results/index.md) has comparisons where it takes part.')
+      '[results](../../results/index.md) has comparisons where it takes part.'
+    )
+  )
 
 
 def _ope(name: str) -> list[str]:
@@ -119,24 +140,39 @@ def _ope(name: str) -> list[str]:
   errors = quotes.ope_errors(name)
   if errors:
     parts += [
-        'Error in % of the truth on the paper\'s tasks, mean of the seeds '
-        '([every seed](../../results/ope.md)):', '', markdown_tables.write(
-            ['task', 'action noise', 'error in %', 'CPU s'],
-            [[task, noise, line['in %'], line['CPU s']]
-             for (task, noise), line in errors.items()])]
+      "Error in % of the truth on the paper's tasks, mean of the seeds "
+      '([every seed](../../results/ope.md)):',
+      '',
+      markdown_tables.write(
+        ['task', 'action noise', 'error in %', 'CPU s'],
+        [
+          [task, noise, line['in %'], line['CPU s']]
+          for (task, noise), line in errors.items()
+        ],
+      ),
+    ]
   halves = quotes.suite_lines(name)
   if halves:
     parts += [
-        'On the logs with known answers, one log and seed each, intervals of '
-        'version 3 '
-        '([all of it](../../results/suite.md)):', '', markdown_tables.write(
-            ['half', 'answered', 'median error', 'intervals', 'that hold',
-             'CPU s'],
-            [[half.replace('_', ' '), f'{line["answered"]} of {line["logs"]}',
-              f'{100. * float(line["median_error"]):.3g} %', line['intervals'],
-              f'{100. * float(line["coverage"]):.3g} %',
-              f'{float(line["cpu_seconds"]):.2g}']
-             for half, line in halves.items()])]
+      'On the logs with known answers, one log and seed each, intervals of '
+      'version 3 '
+      '([all of it](../../results/suite.md)):',
+      '',
+      markdown_tables.write(
+        ['half', 'answered', 'median error', 'intervals', 'that hold', 'CPU s'],
+        [
+          [
+            half.replace('_', ' '),
+            f'{line["answered"]} of {line["logs"]}',
+            f'{100.0 * float(line["median_error"]):.3g} %',
+            line['intervals'],
+            f'{100.0 * float(line["coverage"]):.3g} %',
+            f'{float(line["cpu_seconds"]):.2g}',
+          ]
+          for half, line in halves.items()
+        ],
+      ),
+    ]
   return parts
 
 
@@ -145,9 +181,20 @@ def _iv(name: str) -> list[str]:
   if not lines:
     return []
   return [
-      'Mean squared error on the demand design '
-      '([every seed, and of which version](../../results/demand.md); '
-      '[31 other designs](../../results/iv.md)):', '', markdown_tables.write(
-          ['rho', 'n', 'median of five seeds', 'CPU s'],
-          [[line['rho'], line['n'], line['median'].strip('*'),
-            line['CPU s, median']] for line in lines])]
+    'Mean squared error on the demand design '
+    '([every seed, and of which version](../../results/demand.md); '
+    '[31 other designs](../../results/iv.md)):',
+    '',
+    markdown_tables.write(
+      ['rho', 'n', 'median of five seeds', 'CPU s'],
+      [
+        [
+          line['rho'],
+          line['n'],
+          line['median'].strip('*'),
+          line['CPU s, median'],
+        ]
+        for line in lines
+      ],
+    ),
+  ]

@@ -27,5 +27,6 @@ def _output(output: dict[str, Any]) -> str:
     # A blank line would end the block of HTML.
     lines = ''.join(data['text/html']).splitlines()
     return '<div class="notebook-output">{}</div>'.format(
-        '\n'.join(line for line in lines if line.strip()))
+      '\n'.join(line for line in lines if line.strip())
+    )
   return f'```text\n{"".join(data["text/plain"])}\n```'

@@ -31,42 +31,52 @@ _PLUG_IN = 'DFIV (plug-in)'
 # Designs of the IV suite that are quoted, as its table and as DFIV's has them,
 # and columns of the former.
 _DESIGNS = {
-    'sin n=2000': 'sin 2,000', 'linear n=2000': 'linear 2,000',
-    'sum_sin n=2000': 'sin(t + x) 2,000',
-    'covariates20 n=2000': '20 irrelevant covariates 2,000',
-    'noisy_demand n=1000': 'noisy demand 1,000',
-    'demand n=5000 rho=0.5': 'demand 5,000'}
+  'sin n=2000': 'sin 2,000',
+  'linear n=2000': 'linear 2,000',
+  'sum_sin n=2000': 'sin(t + x) 2,000',
+  'covariates20 n=2000': '20 irrelevant covariates 2,000',
+  'noisy_demand n=1000': 'noisy demand 1,000',
+  'demand n=5000 rho=0.5': 'demand 5,000',
+}
 _SUITE_COLUMNS = ('2SLS', 'sieve', 'KIV', 'AGMM', 'plain regression', 'oracle')
 _SIZES = ('1000', '5000')
-_BLOCK = re.compile(
-    r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
+_BLOCK = re.compile(r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
 
 def suite_lines(method: str) -> dict[str, dict[str, str]]:
   """Returns the suite's results of a method on all cases, by half."""
   with _SUITE.open(encoding='utf-8', newline='') as file:
-    return {line['half']: line for line in csv.DictReader(file)
-            if line['group'] == 'all cases' and line['method'] == method}
+    return {
+      line['half']: line
+      for line in csv.DictReader(file)
+      if line['group'] == 'all cases' and line['method'] == method
+    }
 
 
 def ope_errors(method: str) -> dict[tuple[str, str], markdown_tables.Line]:
   """Returns the errors in % of a method by task and noise ('log': naive)."""
   page = _RESULTS / 'ope.md'
   (table,) = markdown_tables.with_columns(page, 'method', 'task', 'in %')
-  found = {(line['task'], line['noise']): line for line in table
-           if line['method'] == method}
+  found = {
+    (line['task'], line['noise']): line
+    for line in table
+    if line['method'] == method
+  }
   if method == 'dfiv':  # Those of the table are LSTD-Q on its features.
     variants = markdown_tables.with_columns(page, 'variant', 'error in %')[0]
     found = {
-        (line['task'], line['noise']): {**line, 'in %': line['error in %']}
-        for line in variants if line['variant'] == _PLUG_IN}
+      (line['task'], line['noise']): {**line, 'in %': line['error in %']}
+      for line in variants
+      if line['variant'] == _PLUG_IN
+    }
   return found
 
 
 def demand_errors(method: str) -> list[markdown_tables.Line]:
   """Returns the lines of a method on the demand design."""
   table = markdown_tables.with_columns(
-      _RESULTS / 'demand.md', 'method', 'rho', 'median')[0]
+    _RESULTS / 'demand.md', 'method', 'rho', 'median'
+  )[0]
   return [line for line in table if line['method'] == method]
 
 
@@ -75,12 +85,17 @@ def ope() -> str:
   rows = []
   for method in ('log', *_POLICY_METHODS):
     errors = ope_errors(method)
-    label = '(average of the log)' if method == 'log' else (
-        f'{agents.ENTRIES[method].style.label} (`{method}`)')
-    rows.append([
-        label, *(
-            errors.get((task, _NOISE), {}).get('in %', '') for task in _TASKS)
-    ])
+    label = (
+      '(average of the log)'
+      if method == 'log'
+      else (f'{agents.ENTRIES[method].style.label} (`{method}`)')
+    )
+    rows.append(
+      [
+        label,
+        *(errors.get((task, _NOISE), {}).get('in %', '') for task in _TASKS),
+      ]
+    )
   return markdown_tables.write(['error in %', *_TASKS], rows)
 
 
@@ -93,28 +108,43 @@ def ope_all() -> str:
     if not errors:
       continue
     seconds = sorted(float(line['CPU s']) for line in errors.values())
-    label = '(average of the log)' if method == 'log' else (
-        _PLUG_IN if method == 'dfiv' else agents.ENTRIES[method].style.label)
-    rows.append([
-        label, *(errors.get(column, {}).get('in %', '') for column in columns),
-        '' if method == 'log' else f'{seconds[0]:g}-{seconds[-1]:g}'])
+    label = (
+      '(average of the log)'
+      if method == 'log'
+      else (
+        _PLUG_IN if method == 'dfiv' else agents.ENTRIES[method].style.label
+      )
+    )
+    rows.append(
+      [
+        label,
+        *(errors.get(column, {}).get('in %', '') for column in columns),
+        '' if method == 'log' else f'{seconds[0]:g}-{seconds[-1]:g}',
+      ]
+    )
   return markdown_tables.write(
-      ['error in %', *(f'{task} {noise}' for task, noise in columns), 'CPU s'],
-      rows)
+    ['error in %', *(f'{task} {noise}' for task, noise in columns), 'CPU s'],
+    rows,
+  )
 
 
 def iv() -> str:
   """Returns errors on the demand design."""
   rows = []
   for method in _IV_METHODS:
-    lines = {line['n']: line for line in demand_errors(method)
-             if line['rho'] == '0.5'}
-    rows.append([
+    lines = {
+      line['n']: line for line in demand_errors(method) if line['rho'] == '0.5'
+    }
+    rows.append(
+      [
         f'{iv_methods.ENTRIES[method].style.label} (`{method}`)',
         *(lines[n]['median'].strip('*') for n in _SIZES),
-        lines[_SIZES[-1]]['CPU s, median']])
+        lines[_SIZES[-1]]['CPU s, median'],
+      ]
+    )
   return markdown_tables.write(
-      ['method', *(f'n = {n}' for n in _SIZES), 'CPU s at n = 5000'], rows)
+    ['method', *(f'n = {n}' for n in _SIZES), 'CPU s at n = 5000'], rows
+  )
 
 
 def iv_suite() -> str:
@@ -122,30 +152,49 @@ def iv_suite() -> str:
   page = _RESULTS / 'iv.md'
   (designs,) = markdown_tables.with_columns(page, 'design', *_SUITE_COLUMNS)
   (summary,) = markdown_tables.with_columns(
-      page, 'method', 'median error / best')
-  own = {line['design, n']: line['error'] for line in
-         markdown_tables.with_columns(page, 'design, n', 'wanted', 'error')[0]}
+    page, 'method', 'median error / best'
+  )
+  own = {
+    line['design, n']: line['error']
+    for line in markdown_tables.with_columns(
+      page, 'design, n', 'wanted', 'error'
+    )[0]
+  }
   errors = {line['design']: line for line in designs}
   ratios = {line['method']: line for line in summary}
   rows = [
-      ['DFIV with a kernel', *(own[name] for name in _DESIGNS.values()), '']]
+    ['DFIV with a kernel', *(own[name] for name in _DESIGNS.values()), '']
+  ]
   for column in _SUITE_COLUMNS:
     total = ratios.get(f'{column}, all', {})
-    rows.append([
-        column, *(errors[name][column].strip('*') for name in _DESIGNS),
-        total.get('median error / best', '')])
+    rows.append(
+      [
+        column,
+        *(errors[name][column].strip('*') for name in _DESIGNS),
+        total.get('median error / best', ''),
+      ]
+    )
   return markdown_tables.write(
-      ['error', 'sin', 'line', 'sin(t + x)', '20 covariates', 'noisy demand',
-       'demand', 'median / best'], rows)
+    [
+      'error',
+      'sin',
+      'line',
+      'sin(t + x)',
+      '20 covariates',
+      'noisy demand',
+      'demand',
+      'median / best',
+    ],
+    rows,
+  )
 
 
 def filled(text: str) -> str:
   """Returns a page with its quoted blocks written anew."""
-  makers = {
-      'ope': ope, 'ope_all': ope_all, 'iv': iv, 'iv_suite': iv_suite}
+  makers = {'ope': ope, 'ope_all': ope_all, 'iv': iv, 'iv_suite': iv_suite}
   return _BLOCK.sub(
-      lambda found: found[1] + '\n' + makers[found[2]]() + '\n' + found[3],
-      text)
+    lambda found: found[1] + '\n' + makers[found[2]]() + '\n' + found[3], text
+  )
 
 
 def main() -> None:
@@ -153,16 +202,21 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('--write', action='store_true', help='mend them')
   parser.add_argument(
-      '--check', action='store_true', help='exit with 1 if any differs')
+    '--check', action='store_true', help='exit with 1 if any differs'
+  )
   options = parser.parse_args()
-  wrong = [page for page in PAGES
-           if filled(page.read_text(encoding='utf-8')) != page.read_text(
-               encoding='utf-8')]
+  wrong = [
+    page
+    for page in PAGES
+    if filled(page.read_text(encoding='utf-8'))
+    != page.read_text(encoding='utf-8')
+  ]
   for page in wrong:
     print(f'{page.relative_to(ROOT)} differs from its results.')
     if options.write:
       page.write_text(
-          filled(page.read_text(encoding='utf-8')), encoding='utf-8')
+        filled(page.read_text(encoding='utf-8')), encoding='utf-8'
+      )
   if wrong and options.check:
     sys.exit(1)
 

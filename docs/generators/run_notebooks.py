@@ -17,7 +17,8 @@ import tempfile
 from typing import Any
 
 NOTEBOOKS = sorted(
-    pathlib.Path(__file__).resolve().parents[1].glob('notebooks/*.ipynb'))
+  pathlib.Path(__file__).resolve().parents[1].glob('notebooks/*.ipynb')
+)
 
 
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -39,24 +40,41 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run_cell(
-    source: str, space: dict[str, Any], count: int) -> list[dict[str, Any]]:
+  source: str, space: dict[str, Any], count: int
+) -> list[dict[str, Any]]:
   tree = ast.parse(source)
   last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
   printed = io.StringIO()
   with contextlib.redirect_stdout(printed):
     exec(compile(tree, f'cell {count}', 'exec'), space)
-    shown = None if last is None else eval(
-        compile(ast.Expression(last.value), f'cell {count}', 'eval'), space)
+    shown = (
+      None
+      if last is None
+      else eval(
+        compile(ast.Expression(last.value), f'cell {count}', 'eval'), space
+      )
+    )
   outputs: list[dict[str, Any]] = []
   if printed.getvalue():
-    outputs.append({'output_type': 'stream', 'name': 'stdout',
-                    'text': printed.getvalue().splitlines(keepends=True)})
+    outputs.append(
+      {
+        'output_type': 'stream',
+        'name': 'stdout',
+        'text': printed.getvalue().splitlines(keepends=True),
+      }
+    )
   if shown is not None:
     data = {'text/plain': repr(shown).splitlines(keepends=True)}
     if hasattr(shown, '_repr_html_'):
       data['text/html'] = shown._repr_html_().splitlines(keepends=True)
-    outputs.append({'output_type': 'execute_result', 'metadata': {},
-                    'execution_count': count, 'data': data})
+    outputs.append(
+      {
+        'output_type': 'execute_result',
+        'metadata': {},
+        'execution_count': count,
+        'data': data,
+      }
+    )
   return outputs
 
 
@@ -68,8 +86,8 @@ def main() -> None:
     for path in paths:
       done = run(json.loads(path.read_text(encoding='utf-8')))
       path.write_text(
-          json.dumps(done, indent=1, ensure_ascii=False) + '\n',
-          encoding='utf-8')
+        json.dumps(done, indent=1, ensure_ascii=False) + '\n', encoding='utf-8'
+      )
       print(path.name)
 
 

@@ -30,9 +30,13 @@ def values(task):
   blended = blend.combine(members)
   # LSTD-Q is a member as it is.
   return (
-      (wis.estimate(wis.Config(), task, seed=0).value, members['lstd'].value,
-       blended.value),
-      {name: round(blended.metrics[f'{name}_share'], 2) for name in members})
+    (
+      wis.estimate(wis.Config(), task, seed=0).value,
+      members['lstd'].value,
+      blended.value,
+    ),
+    {name: round(blended.metrics[f'{name}_share'], 2) for name in members},
+  )
 
 
 def main():
@@ -45,33 +49,51 @@ def main():
   made = icu.hospital()
   problem = made.problem
   targets = {
-      'optimal': 0.9 * made.best + 0.1 * made.uniform,
-      'half clinician': 0.5 * (made.clinicians + made.best),
-      'uniform': made.uniform}
+    'optimal': 0.9 * made.best + 0.1 * made.uniform,
+    'half clinician': 0.5 * (made.clinicians + made.best),
+    'uniform': made.uniform,
+  }
   truths = {name: problem.value(table) for name, table in targets.items()}
   errors = {name: [] for name in targets}
   for seed in range(options.first, options.first + options.logs):
     log = process.draw(
-        problem, problem.policy(made.clinicians), recorded=True,
-        episodes=options.patients, seed=seed)
+      problem,
+      problem.policy(made.clinicians),
+      recorded=True,
+      episodes=options.patients,
+      seed=seed,
+    )
     for name, table in targets.items():
       started = time.process_time()
-      task = task_lib.EvaluationTask(log, task_lib.find_policy(
-          problem.policy(table), log).policy)
+      task = task_lib.EvaluationTask(
+        log, task_lib.find_policy(problem.policy(table), log).policy
+      )
       found, shares = values(task)
-      errors[name].append(
-          100. * (np.array(found) / truths[name] - 1.))
-      print(seed, name, dict(zip(METHODS, np.round(found, 4), strict=True)),
-            shares, f'{time.process_time() - started:.0f} CPU s',
-            file=sys.stderr, flush=True)
-  print('| patients | target | truth | logs | '
-        + ' | '.join(f'{method} RMSE %' for method in METHODS)
-        + ' | blend / better of the two |\n' + '|---' * 8 + '|')
+      errors[name].append(100.0 * (np.array(found) / truths[name] - 1.0))
+      print(
+        seed,
+        name,
+        dict(zip(METHODS, np.round(found, 4), strict=True)),
+        shares,
+        f'{time.process_time() - started:.0f} CPU s',
+        file=sys.stderr,
+        flush=True,
+      )
+  print(
+    '| patients | target | truth | logs | '
+    + ' | '.join(f'{method} RMSE %' for method in METHODS)
+    + ' | blend / better of the two |\n'
+    + '|---' * 8
+    + '|'
+  )
   for name, every in errors.items():
     rmse = np.sqrt(np.mean(np.square(every), axis=0))
-    print(f'| {options.patients:,} | {name} | {truths[name]:.4f} | '
-          f'{len(every)} | ' + ' | '.join(f'{each:.2f}' for each in rmse)
-          + f' | {rmse[2] / min(rmse[:2]):.2f} |')
+    print(
+      f'| {options.patients:,} | {name} | {truths[name]:.4f} | '
+      f'{len(every)} | '
+      + ' | '.join(f'{each:.2f}' for each in rmse)
+      + f' | {rmse[2] / min(rmse[:2]):.2f} |'
+    )
 
 
 if __name__ == '__main__':

@@ -37,24 +37,29 @@ def estimate(options, truth):
   """Prints what methods say of the mean over the start states."""
   log = dfiv_ope.Log.open(options.data, initial=options.out)
   task = task_lib.EvaluationTask(
-      log, task_lib.find_policy(str(options.policy), log).policy)
+    log, task_lib.find_policy(str(options.policy), log).policy
+  )
   for text in options.method:
     method, _, settings = text.partition(':')
     config = configured.configure(
-        method, settings=settings.split(',') if settings else ()).config
+      method, settings=settings.split(',') if settings else ()
+    ).config
     started = time.process_time()
     learner = runs.Evaluator(task).learner(method, config, seed=0)
     learner.run()
     found = learner.evaluate()
-    print(f'{text}: {found:.4f}, {100. * (found / truth - 1.):+.1f} %, '
-          f'{time.process_time() - started:.0f} CPU s', flush=True)
+    print(
+      f'{text}: {found:.4f}, {100.0 * (found / truth - 1.0):+.1f} %, '
+      f'{time.process_time() - started:.0f} CPU s',
+      flush=True,
+    )
 
 
 def main():
   """Writes the start states and prints the value."""
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('task')
-  parser.add_argument('--action-noise', type=float, default=0.)
+  parser.add_argument('--action-noise', type=float, default=0.0)
   parser.add_argument('--policy', type=pathlib.Path, required=True)
   parser.add_argument('--discount', type=float, default=0.99)
   parser.add_argument('--starts', type=int, default=400)
@@ -67,17 +72,28 @@ def main():
   options = parser.parse_args()
   discount = options.discount
   maker = tasks.Maker(
-      task=options.task, action_noise=options.action_noise, limited=False)
+    task=options.task, action_noise=options.action_noise, limited=False
+  )
   sizes = rollout.sizes(maker)
   policy = trained.load(
-      options.policy, num_observations=sizes.num_observations,
-      num_actions=sizes.num_actions, actions=sizes.continuous)
+    options.policy,
+    num_observations=sizes.num_observations,
+    num_actions=sizes.num_actions,
+    actions=sizes.continuous,
+  )
 
   def episodes(count, horizon):
-    return list(rollout.episodes(
-        maker, acting.actor(
-            policy, copies=rollout.DEFAULT_COPIES, actions=sizes.continuous),
-        seed=options.seed, num_episodes=count, horizon=horizon))
+    return list(
+      rollout.episodes(
+        maker,
+        acting.actor(
+          policy, copies=rollout.DEFAULT_COPIES, actions=sizes.continuous
+        ),
+        seed=options.seed,
+        num_episodes=count,
+        horizon=horizon,
+      )
+    )
 
   def returns(parts, first, last):
     weights = discount ** np.arange(first, last)
@@ -88,11 +104,15 @@ def main():
   far = returns(episodes(options.whole, last), options.near, last)
   soon = returns(near, 0, options.near)
   np.savez(options.out, observations=[each.observations[0] for each in near])
-  error = np.hypot(*(np.std(each, ddof=1) / np.sqrt(len(each))
-                     for each in (soon, far)))
-  print(f'{np.mean(soon) + np.mean(far):.4f} ± {error:.4f} over all starts '
-        f'({np.mean(far):.4f} of it after {options.near} steps); returns of '
-        f'the first steps differ by {np.std(soon, ddof=1):.4f}.', flush=True)
+  error = np.hypot(
+    *(np.std(each, ddof=1) / np.sqrt(len(each)) for each in (soon, far))
+  )
+  print(
+    f'{np.mean(soon) + np.mean(far):.4f} ± {error:.4f} over all starts '
+    f'({np.mean(far):.4f} of it after {options.near} steps); returns of '
+    f'the first steps differ by {np.std(soon, ddof=1):.4f}.',
+    flush=True,
+  )
   if options.method:
     estimate(options, np.mean(soon) + np.mean(far))
 

@@ -24,41 +24,43 @@ from dfiv_ope import estimators
 
 GRID = np.linspace(-1.5, 1.5, 7)
 # Of confounding: standard deviation of what treatment and outcome share.
-STRENGTHS = (0.5, 1.)
+STRENGTHS = (0.5, 1.0)
 DEVELOPMENT = ('sin', 'abs', 'cubic', 'tanh-x', 'abs-x')
 CHECK = ('bump', 'logistic', 'slopes', 'square-x')
 _CURVES = {
-    'sin': np.sin,
-    'abs': np.abs,
-    'cubic': lambda t: t ** 3 / 12. - t / 2.,
-    'tanh-x': np.tanh,
-    'abs-x': lambda t: np.abs(t - 0.5),
-    'bump': lambda t: t * np.exp(-t ** 2 / 4.),
-    'logistic': lambda t: 3. / (1. + np.exp(-2. * t + 1.)),
-    'slopes': lambda t: np.where(t < 0.4, 0.3 * t, 1.5 * t - 0.48),
-    'square-x': lambda t: t ** 2 / 3.}
+  'sin': np.sin,
+  'abs': np.abs,
+  'cubic': lambda t: t**3 / 12.0 - t / 2.0,
+  'tanh-x': np.tanh,
+  'abs-x': lambda t: np.abs(t - 0.5),
+  'bump': lambda t: t * np.exp(-(t**2) / 4.0),
+  'logistic': lambda t: 3.0 / (1.0 + np.exp(-2.0 * t + 1.0)),
+  'slopes': lambda t: np.where(t < 0.4, 0.3 * t, 1.5 * t - 0.48),
+  'square-x': lambda t: t**2 / 3.0,
+}
 
 
 def draw(design, strength, rows, seed):
   """Returns Y, T, Z, X and, for the truth, df/dt in each row."""
   generator = np.random.default_rng(
-      (seed, sum(map(ord, design)), int(100 * strength), rows))
+    (seed, sum(map(ord, design)), int(100 * strength), rows)
+  )
   hidden, one, two = generator.normal(size=(3, rows))
   noise, x = strength * hidden, None
   curve = _CURVES[design]
   if design in ('abs-x', 'square-x'):
-    z, x = 1.5 * generator.normal(size=rows), generator.uniform(-2., 2., rows)
+    z, x = 1.5 * generator.normal(size=rows), generator.uniform(-2.0, 2.0, rows)
   elif design == 'tanh-x':
-    z, x = generator.uniform(-3., 3., rows), generator.normal(size=rows)
+    z, x = generator.uniform(-3.0, 3.0, rows), generator.normal(size=rows)
   else:
-    z = generator.uniform(-3., 3., (rows, 2))
+    z = generator.uniform(-3.0, 3.0, (rows, 2))
   t = (z if z.ndim == 1 else z[:, 0]) + noise + 0.3 * one
-  t += 0. if x is None else 0.4 * x
+  t += 0.0 if x is None else 0.4 * x
   scale, tilt, shift = {
-      'tanh-x': (lambda: (1. + 0.5 * x, 0., x)),
-      'abs-x': (lambda: (1., 0.3 * x, np.sin(x))),
-      'square-x': (lambda: (1., 0.5 * x, np.cos(x) - np.sin(2.) / 2.)),
-  }.get(design, lambda: (1., 0., 0.))()
+    'tanh-x': (lambda: (1.0 + 0.5 * x, 0.0, x)),
+    'abs-x': (lambda: (1.0, 0.3 * x, np.sin(x))),
+    'square-x': (lambda: (1.0, 0.5 * x, np.cos(x) - np.sin(2.0) / 2.0)),
+  }.get(design, lambda: (1.0, 0.0, 0.0))()
   slope = (curve(t + 1e-3) - curve(t - 1e-3)) / 2e-3 * scale + tilt
   y = curve(t) * scale + tilt * t + shift + noise + 0.3 * two
   return y, t, z, x, slope
@@ -71,33 +73,45 @@ def measure(kind, parameters, design, strength, rows, seed, truths):
   model = kind(**parameters).fit(y, t, Z=z, X=x)
   fitted = time.process_time()
   found = {
-      'effect': model.ate_interval(-1., 1.),
-      'derivative': model.average_derivative(),
-      'band': model.dose_response_interval(GRID, uniform=True)}
+    'effect': model.ate_interval(-1.0, 1.0),
+    'derivative': model.average_derivative(),
+    'band': model.dose_response_interval(GRID, uniform=True),
+  }
   done = time.process_time()
   step = 0.05 * np.std(t)
   plug_in = {
-      'effect': model.ate(-1., 1.), 'derivative': np.mean(
-          model.predict(t + step, x) - model.predict(t - step, x)) / (
-              2. * step)}
+    'effect': model.ate(-1.0, 1.0),
+    'derivative': np.mean(
+      model.predict(t + step, x) - model.predict(t - step, x)
+    )
+    / (2.0 * step),
+  }
   record = {
-      'method': kind.__name__, 'design': design, 'strength': strength,
-      'rows': rows, 'seed': seed, 'fit_cpu': fitted - start,
-      'interval_cpu': done - fitted}
+    'method': kind.__name__,
+    'design': design,
+    'strength': strength,
+    'rows': rows,
+    'seed': seed,
+    'fit_cpu': fitted - start,
+    'interval_cpu': done - fitted,
+  }
   for name, each in found.items():
     truth = truths[name]
     record[name] = {
-        'held': bool(np.all((each.low <= truth) & (truth <= each.high))),
-        'width': float(np.mean(each.high - each.low)),
-        'bias_share': float(np.mean(each.bias_share))}
+      'held': bool(np.all((each.low <= truth) & (truth <= each.high))),
+      'width': float(np.mean(each.high - each.low)),
+      'bias_share': float(np.mean(each.bias_share)),
+    }
     if name in plug_in:
-      half = 1.96 * float(np.sqrt(
-          each.std_error[0] ** 2 - each.bias_bound[0] ** 2))
+      half = 1.96 * float(
+        np.sqrt(each.std_error[0] ** 2 - each.bias_bound[0] ** 2)
+      )
       record[name].update(
-          error=float(each.estimate[0] - truth),
-          plug_in_held=bool(abs(plug_in[name] - truth) <= half),
-          plug_in_width=2. * half,
-          plug_in_error=float(plug_in[name] - truth))
+        error=float(each.estimate[0] - truth),
+        plug_in_held=bool(abs(plug_in[name] - truth) <= half),
+        plug_in_width=2.0 * half,
+        plug_in_error=float(plug_in[name] - truth),
+      )
   return record
 
 
@@ -105,36 +119,53 @@ def table(records):
   """Prints a line for each method, design, strength and number of rows."""
   groups = collections.defaultdict(list)
   for each in records:
-    groups[each['method'], each['design'], each['strength'],
-           each['rows']].append(each)
+    groups[
+      each['method'], each['design'], each['strength'], each['rows']
+    ].append(each)
   totals = collections.defaultdict(list)
-  print('| method, f, s, n | samples | effect % | derivative % | band % '
-        '| widths: effect, derivative, band | plug-in: effect %, width; '
-        'derivative %, width | cost |\n|---|---|---|---|---|---|---|---|')
+  print(
+    '| method, f, s, n | samples | effect % | derivative % | band % '
+    '| widths: effect, derivative, band | plug-in: effect %, width; '
+    'derivative %, width | cost |\n|---|---|---|---|---|---|---|---|'
+  )
   for (method, design, strength, rows), group in groups.items():
-    held = {name: [each[name]['held'] for each in group]
-            for name in ('effect', 'derivative', 'band')}
-    widths = {name: np.median([each[name]['width'] for each in group])
-              for name in held}
-    plug = {name: (
-        100. * np.mean([each[name]['plug_in_held'] for each in group]),
-        np.median([each[name]['plug_in_width'] for each in group]))
-        for name in ('effect', 'derivative')}
-    cost = 100. * sum(each['interval_cpu'] for each in group) / sum(
-        each['fit_cpu'] for each in group)
-    print(f'| {method} {design} {strength:g} {rows} | {len(group)} | '
-          + ' | '.join(f'{100. * np.mean(each):.0f}' for each in held.values())
-          + ' | ' + ', '.join(f'{each:.2f}' for each in widths.values())
-          + ' | ' + '; '.join(
-              f'{share:.0f}, {width:.2f}' for share, width in plug.values())
-          + f' | {cost:.0f} % |')
+    held = {
+      name: [each[name]['held'] for each in group]
+      for name in ('effect', 'derivative', 'band')
+    }
+    widths = {
+      name: np.median([each[name]['width'] for each in group]) for name in held
+    }
+    plug = {
+      name: (
+        100.0 * np.mean([each[name]['plug_in_held'] for each in group]),
+        np.median([each[name]['plug_in_width'] for each in group]),
+      )
+      for name in ('effect', 'derivative')
+    }
+    cost = (
+      100.0
+      * sum(each['interval_cpu'] for each in group)
+      / sum(each['fit_cpu'] for each in group)
+    )
+    print(
+      f'| {method} {design} {strength:g} {rows} | {len(group)} | '
+      + ' | '.join(f'{100.0 * np.mean(each):.0f}' for each in held.values())
+      + ' | '
+      + ', '.join(f'{each:.2f}' for each in widths.values())
+      + ' | '
+      + '; '.join(f'{share:.0f}, {width:.2f}' for share, width in plug.values())
+      + f' | {cost:.0f} % |'
+    )
     for name, each in held.items():
       totals[method, rows, name] += each
   for (method, rows, name), each in totals.items():
     interval = stats.binomtest(sum(each), len(each)).proportion_ci()
-    print(f'{method}, n = {rows}, {name}: {100. * np.mean(each):.1f} % of '
-          f'{len(each)} ({100. * interval.low:.1f} to '
-          f'{100. * interval.high:.1f})')
+    print(
+      f'{method}, n = {rows}, {name}: {100.0 * np.mean(each):.1f} % of '
+      f'{len(each)} ({100.0 * interval.low:.1f} to '
+      f'{100.0 * interval.high:.1f})'
+    )
 
 
 def main():
@@ -148,23 +179,38 @@ def main():
   parser.add_argument('--out', type=pathlib.Path, required=True)
   given = parser.parse_args()
   warnings.simplefilter('ignore')
-  done = [json.loads(line) for line in given.out.read_text().splitlines()
-          ] if given.out.exists() else []
+  done = (
+    [json.loads(line) for line in given.out.read_text().splitlines()]
+    if given.out.exists()
+    else []
+  )
   if not given.method:
     table(done)
     return
-  known = {(each['method'], each['design'], each['strength'], each['rows'],
-            each['seed']) for each in done}
+  known = {
+    (
+      each['method'],
+      each['design'],
+      each['strength'],
+      each['rows'],
+      each['seed'],
+    )
+    for each in done
+  }
   truths = {}
   for design in given.design:
     for strength in STRENGTHS:
       curve = _CURVES[design]
       truths[design, strength] = {
-          'effect': float(curve(1.) - curve(-1.)), 'derivative': float(np.mean(
-              draw(design, strength, 400_000, 10 ** 6)[-1])),
-          'band': curve(GRID)}
-  settings = {name: int(value) for name, value in (
-      each.split('=') for each in given.set)}
+        'effect': float(curve(1.0) - curve(-1.0)),
+        'derivative': float(
+          np.mean(draw(design, strength, 400_000, 10**6)[-1])
+        ),
+        'band': curve(GRID),
+      }
+  settings = {
+    name: int(value) for name, value in (each.split('=') for each in given.set)
+  }
   with given.out.open('a') as file:
     for seed in range(given.samples):
       for (design, strength), truth in truths.items():
@@ -172,11 +218,18 @@ def main():
           if (method, design, strength, given.rows, seed) in known:
             continue
           kind = getattr(estimators, method)
-          parameters = {**settings, **(
-              {'n_splits': 1} if 'n_splits' in kind().get_params() else {})}
-          file.write(json.dumps(measure(
-              kind, parameters, design, strength, given.rows, seed, truth))
-              + '\n')
+          parameters = {
+            **settings,
+            **({'n_splits': 1} if 'n_splits' in kind().get_params() else {}),
+          }
+          file.write(
+            json.dumps(
+              measure(
+                kind, parameters, design, strength, given.rows, seed, truth
+              )
+            )
+            + '\n'
+          )
           file.flush()
 
 

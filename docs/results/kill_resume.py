@@ -25,24 +25,73 @@ from dfiv_ope import testing
 _TRAINED = 'dfiv:updates=40,checks=20,batch_size=128'
 _FEW = 'lstd:random_features=20'
 COMMANDS = {
-    'evaluate': ('evaluate', 'DATA', '--method', _TRAINED, '--method', _FEW,
-                 '--seeds', '2'),
-    'auto': ('evaluate', 'DATA', '--method', 'auto', '--method', _TRAINED,
-             '--method', _FEW, '--seeds', '1', '--workers', '2'),
-    'iv': ('iv', 'demand', '--method', 'dfiv:iterations=20,checks=4',
-           '--method', 'two_sls', '--n', '300', '--seeds', '3'),
-    'coverage': ('benchmark', 'coverage', 'DATA', '--method', _FEW, '--logs',
-                 '4', '--seeds', '2', '--workers', '2'),
+  'evaluate': (
+    'evaluate',
+    'DATA',
+    '--method',
+    _TRAINED,
+    '--method',
+    _FEW,
+    '--seeds',
+    '2',
+  ),
+  'auto': (
+    'evaluate',
+    'DATA',
+    '--method',
+    'auto',
+    '--method',
+    _TRAINED,
+    '--method',
+    _FEW,
+    '--seeds',
+    '1',
+    '--workers',
+    '2',
+  ),
+  'iv': (
+    'iv',
+    'demand',
+    '--method',
+    'dfiv:iterations=20,checks=4',
+    '--method',
+    'two_sls',
+    '--n',
+    '300',
+    '--seeds',
+    '3',
+  ),
+  'coverage': (
+    'benchmark',
+    'coverage',
+    'DATA',
+    '--method',
+    _FEW,
+    '--logs',
+    '4',
+    '--seeds',
+    '2',
+    '--workers',
+    '2',
+  ),
 }
 
 
 def start(arguments: tuple[str, ...], out: pathlib.Path) -> subprocess.Popen:
   """Starts a command as a user does, in a session of its own."""
   return subprocess.Popen(
-      [sys.executable, '-c', 'from dfiv_ope.launch import main; main.main()',
-       *arguments, '--out', str(out)],
-      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-      start_new_session=True)
+    [
+      sys.executable,
+      '-c',
+      'from dfiv_ope.launch import main; main.main()',
+      *arguments,
+      '--out',
+      str(out),
+    ],
+    stdout=subprocess.DEVNULL,
+    stderr=subprocess.DEVNULL,
+    start_new_session=True,
+  )
 
 
 def cpu_seconds(session: int) -> float:
@@ -59,7 +108,7 @@ def cpu_seconds(session: int) -> float:
 
 
 def run(
-    arguments: tuple[str, ...], out: pathlib.Path, limit: float = float('inf'),
+  arguments: tuple[str, ...], out: pathlib.Path, limit: float = float('inf')
 ) -> tuple[bool, float]:
   """Runs a command until its end or until it has used `limit` CPU seconds.
 
@@ -67,7 +116,7 @@ def run(
     Whether it came to its end, and the CPU seconds that it used.
   """
   process = start(arguments, out)
-  used = 0.
+  used = 0.0
   while process.poll() is None:
     used = max(used, cpu_seconds(process.pid))
     if used > limit:
@@ -85,9 +134,10 @@ def faults(out: pathlib.Path, whole: pathlib.Path) -> collections.Counter[str]:
   count = collections.Counter(map(repr, ours))
   wanted = collections.Counter(map(repr, theirs))
   found = collections.Counter(
-      doubled=sum(number - 1 for number in count.values()),
-      lost=max(0, len(wanted) - len(count)),
-      different=len(set(count) - set(wanted)))
+    doubled=sum(number - 1 for number in count.values()),
+    lost=max(0, len(wanted) - len(count)),
+    different=len(set(count) - set(wanted)),
+  )
   for name in ('checkpoints', 'selection'):
     folder = out / name
     found['left over'] += len(list(folder.iterdir())) if folder.is_dir() else 0
@@ -105,15 +155,34 @@ def main() -> None:
   data = options.out / 'data'
   if not (data / 'metadata.json').exists():
     subprocess.run(
-        [sys.executable, '-c', 'from dfiv_ope.launch import main; main.main()',
-         'dataset', 'make', 'catch', '--out', str(data), '--transitions',
-         '2000', '--truth-episodes', '1000', '--set', 'transitions=3000',
-         '--set', 'trial_episodes=4'], check=True)
-  print('| command | kills | runs to the end | lost | doubled | different | '
-        'files left over |\n|---|---|---|---|---|---|---|')
+      [
+        sys.executable,
+        '-c',
+        'from dfiv_ope.launch import main; main.main()',
+        'dataset',
+        'make',
+        'catch',
+        '--out',
+        str(data),
+        '--transitions',
+        '2000',
+        '--truth-episodes',
+        '1000',
+        '--set',
+        'transitions=3000',
+        '--set',
+        'trial_episodes=4',
+      ],
+      check=True,
+    )
+  print(
+    '| command | kills | runs to the end | lost | doubled | different | '
+    'files left over |\n|---|---|---|---|---|---|---|'
+  )
   for name in options.only:
     arguments = tuple(
-        str(data) if each == 'DATA' else each for each in COMMANDS[name])
+      str(data) if each == 'DATA' else each for each in COMMANDS[name]
+    )
     moments = random.Random(options.seed)
     whole = options.out / name / 'whole'
     _, used = run(arguments, whole)
@@ -123,16 +192,24 @@ def main() -> None:
       out = options.out / name / f'killed-{ended}'
       while True:
         # Anywhere from the first import to after the usual end.
-        done, _ = run(arguments, out, moments.uniform(0.1, 1.1) * used
-                      if killed < options.kills else float('inf'))
+        done, _ = run(
+          arguments,
+          out,
+          moments.uniform(0.1, 1.1) * used
+          if killed < options.kills
+          else float('inf'),
+        )
         if done:
           break
         killed += 1
       ended += 1
       found.update(faults(out, whole))
-    print(f'| {name} | {killed} | {ended} | {found["lost"]} | '
-          f'{found["doubled"]} | {found["different"]} | '
-          f'{found["left over"]} |', flush=True)
+    print(
+      f'| {name} | {killed} | {ended} | {found["lost"]} | '
+      f'{found["doubled"]} | {found["different"]} | '
+      f'{found["left over"]} |',
+      flush=True,
+    )
 
 
 if __name__ == '__main__':

@@ -37,9 +37,10 @@ def of_starts(problem, policy, log, seed):
   total = np.zeros(len(state))
   for step in range(690):
     action = process.act(
-        problem, policy(problem.observe(state, step)), generator)
+      problem, policy(problem.observe(state, step)), generator
+    )
     after = problem.step(state, action, generator)
-    total += problem.discount ** step * after.reward
+    total += problem.discount**step * after.reward
     state = after.state
   return np.mean(total)
 
@@ -47,9 +48,9 @@ def of_starts(problem, policy, log, seed):
 def value(log, policy, method):
   """Returns the estimate of a method alone."""
   target = task_lib.find_policy(policy, log)
-  learner = runs.Evaluator(
-      task_lib.EvaluationTask(log, target.policy)).learner(
-          method, agents.ENTRIES[method].configs['default'], seed=0)
+  learner = runs.Evaluator(task_lib.EvaluationTask(log, target.policy)).learner(
+    method, agents.ENTRIES[method].configs['default'], seed=0
+  )
   learner.run()
   return learner.evaluate(), ''
 
@@ -71,35 +72,48 @@ def main():
   options = parser.parse_args()
   # Noise of a torque, as noise of the velocity.
   setting = pendulum.setting(
-      np.hypot(_TORQUE, _TORQUE), _TORQUE, noise=0.15 * _TORQUE, horizon=200,
-      vectors=True, discount=0.99)
+    np.hypot(_TORQUE, _TORQUE),
+    _TORQUE,
+    noise=0.15 * _TORQUE,
+    horizon=200,
+    vectors=True,
+    discount=0.99,
+  )
   problem, target = setting.problem, pendulum.noisy(_TORQUE)
   truth = process.simulate(problem, target, episodes=10_000, seed=99)
   print(f'True value {truth.mean:.2f} ± {truth.standard_error:.2f}.\n')
-  print('| log | method | estimate | error % | value of its starts | error to '
-        'it % | average of the log | CPU s |\n' + '|---' * 8 + '|')
+  print(
+    '| log | method | estimate | error % | value of its starts | error to '
+    'it % | average of the log | CPU s |\n' + '|---' * 8 + '|'
+  )
   errors = {}
   for seed in range(options.first, options.first + options.logs):
-    log = process.draw(problem, setting.behaviour, episodes=_EPISODES,
-                       seed=seed, recorded=False)
+    log = process.draw(
+      problem, setting.behaviour, episodes=_EPISODES, seed=seed, recorded=False
+    )
     starts = of_starts(problem, target, log, seed)
     for method in options.methods.split(','):
       started = time.process_time()
       found, ends = (value if options.values else with_interval)(
-          log, target, method)
+        log, target, method
+      )
       seconds = time.process_time() - started
-      each = [100. * (found / wanted - 1.)
-              for wanted in (truth.mean, starts)]
+      each = [100.0 * (found / wanted - 1.0) for wanted in (truth.mean, starts)]
       errors.setdefault(method, []).append(each)
-      print(f'| {seed} | {method} | {found:.1f}{ends} | {each[0]:+.1f} '
-            f'| {starts:.1f} | {each[1]:+.1f} '
-            f'| {log.average_return.mean:.1f} | {seconds:.0f} |', flush=True)
+      print(
+        f'| {seed} | {method} | {found:.1f}{ends} | {each[0]:+.1f} '
+        f'| {starts:.1f} | {each[1]:+.1f} '
+        f'| {log.average_return.mean:.1f} | {seconds:.0f} |',
+        flush=True,
+      )
   for method, each in errors.items():
     mean = np.mean(np.abs(each), axis=0)
     root = np.sqrt(np.mean(np.square(each), axis=0))
-    print(f'\n{method}: mean absolute error {mean[0]:.1f} %, root mean square '
-          f'{root[0]:.1f} %; to the value of the starts {mean[1]:.1f} and '
-          f'{root[1]:.1f} %.')
+    print(
+      f'\n{method}: mean absolute error {mean[0]:.1f} %, root mean square '
+      f'{root[0]:.1f} %; to the value of the starts {mean[1]:.1f} and '
+      f'{root[1]:.1f} %.'
+    )
 
 
 if __name__ == '__main__':

@@ -31,33 +31,47 @@ def main():
   options = parser.parse_args()
   made = icu.hospital()
   problem = made.problem
-  mixed = [(made.best, made.clinicians, share)
-           for share in np.linspace(0., 1., 11)]
-  mixed += [(made.best, made.uniform, share) for share in (
-      0., 0.2, 0.4, 0.6, 0.8)]
-  mixed += [(made.uniform, made.clinicians, share) for share in (
-      0.2, 0.4, 0.6, 0.8)]
-  tables = [share * one + (1. - share) * other for one, other, share in mixed]
+  mixed = [
+    (made.best, made.clinicians, share) for share in np.linspace(0.0, 1.0, 11)
+  ]
+  mixed += [
+    (made.best, made.uniform, share) for share in (0.0, 0.2, 0.4, 0.6, 0.8)
+  ]
+  mixed += [
+    (made.uniform, made.clinicians, share) for share in (0.2, 0.4, 0.6, 0.8)
+  ]
+  tables = [share * one + (1.0 - share) * other for one, other, share in mixed]
   truths = [problem.value(table) for table in tables]
-  print('| patients | log | rank correlation | regret@1 in % of the range | '
-        'CPU s |\n' + '|---' * 5 + '|', flush=True)
+  print(
+    '| patients | log | rank correlation | regret@1 in % of the range | '
+    'CPU s |\n' + '|---' * 5 + '|',
+    flush=True,
+  )
   for seed in range(options.first, options.first + options.logs):
     log = process.draw(
-        problem, problem.policy(made.clinicians), recorded=True,
-        episodes=options.patients, seed=seed)
+      problem,
+      problem.policy(made.clinicians),
+      recorded=True,
+      episodes=options.patients,
+      seed=seed,
+    )
     started, found, like = time.process_time(), [], None
     for table in tables:
-      like = task_lib.EvaluationTask(log, task_lib.find_policy(
-          problem.policy(table), log).policy, like=like)
+      like = task_lib.EvaluationTask(
+        log, task_lib.find_policy(problem.policy(table), log).policy, like=like
+      )
       learner = runs.Evaluator(like, checked=False).learner(
-          'lstd', lstd.Config(), seed=0)
+        'lstd', lstd.Config(), seed=0
+      )
       learner.run()
       found.append(learner.evaluate())
     share = policy_ranking.regret(found, truths, 1) / np.ptp(truths)
-    print(f'| {options.patients:,} | {seed} | '
-          f'{policy_ranking.rank_correlation(found, truths):.3f} | '
-          f'{100. * share:.2f} | {time.process_time() - started:.0f} |',
-          flush=True)
+    print(
+      f'| {options.patients:,} | {seed} | '
+      f'{policy_ranking.rank_correlation(found, truths):.3f} | '
+      f'{100.0 * share:.2f} | {time.process_time() - started:.0f} |',
+      flush=True,
+    )
 
 
 if __name__ == '__main__':

@@ -21,14 +21,29 @@ from dfiv_ope.cases import case as case_lib
 from dfiv_ope.cases import suite
 from dfiv_ope.evaluation import estimates, runs, trust, verdict
 
-_FIELDS = ('case', 'log', 'method', 'truth', 'estimate', 'low', 'high', 'holds',
-           'error', 'grade', 'overlap', 'steps', 'cpu_s', 'reasons', 'checks')
+_FIELDS = (
+  'case',
+  'log',
+  'method',
+  'truth',
+  'estimate',
+  'low',
+  'high',
+  'holds',
+  'error',
+  'grade',
+  'overlap',
+  'steps',
+  'cpu_s',
+  'reasons',
+  'checks',
+)
 # An answer is good if its error is below this share.
 _GOOD = 0.03
 
 
 def judged(
-    made: case_lib.Made, evaluator: runs.Evaluator, method: str, seeds: int,
+  made: case_lib.Made, evaluator: runs.Evaluator, method: str, seeds: int
 ) -> dict[str, object]:
   """Returns a line of the table.
 
@@ -40,54 +55,82 @@ def judged(
   """
   started, entry = time.process_time(), agents.ENTRIES[method]
   found = estimates.estimate(
-      evaluator, method, entry.configs['default'],
-      seeds=1 if entry.direct else seeds)
+    evaluator,
+    method,
+    entry.configs['default'],
+    seeds=1 if entry.direct else seeds,
+  )
   seconds = time.process_time() - started
   interval = found.interval(0.95)
   support = verdict.support(evaluator.task.overlap)
   said = trust.judge(
-      verdict.Answer(found.metrics, None, found.missing, interval), support)
+    verdict.Answer(found.metrics, None, found.missing, interval), support
+  )
   scale = max(abs(made.truth), float(np.std(made.log.returns)))
-  slack = 2. * made.truth_error
+  slack = 2.0 * made.truth_error
   return {
-      'method': method, 'truth': f'{made.truth:.5g}',
-      'estimate': f'{found.value:.5g}',
-      'low': '' if interval is None else f'{interval.low:.5g}',
-      'high': '' if interval is None else f'{interval.high:.5g}',
-      'holds': '' if interval is None else int(
-          interval.low - slack <= made.truth <= interval.high + slack),
-      'error': f'{abs(found.value - made.truth) / scale:.4f}',
-      'grade': said.grade, 'overlap': support.grade,
-      'steps': case_lib.overlap_label(made.overlap), 'cpu_s': f'{seconds:.1f}',
-      'reasons': ' '.join(said.reasons),
-      'checks': ' '.join(
-          f'{name}={value:.5g}' for name, value in found.metrics.items()
-          if name.startswith('check_') or name in (
-              'effective_share', 'beyond_share', 'far_share', 'data_error',
-              'correction', 'lagged_z', 'lagged_value'))}
+    'method': method,
+    'truth': f'{made.truth:.5g}',
+    'estimate': f'{found.value:.5g}',
+    'low': '' if interval is None else f'{interval.low:.5g}',
+    'high': '' if interval is None else f'{interval.high:.5g}',
+    'holds': ''
+    if interval is None
+    else int(interval.low - slack <= made.truth <= interval.high + slack),
+    'error': f'{abs(found.value - made.truth) / scale:.4f}',
+    'grade': said.grade,
+    'overlap': support.grade,
+    'steps': case_lib.overlap_label(made.overlap),
+    'cpu_s': f'{seconds:.1f}',
+    'reasons': ' '.join(said.reasons),
+    'checks': ' '.join(
+      f'{name}={value:.5g}'
+      for name, value in found.metrics.items()
+      if name.startswith('check_')
+      or name
+      in (
+        'effective_share',
+        'beyond_share',
+        'far_share',
+        'data_error',
+        'correction',
+        'lagged_z',
+        'lagged_value',
+      )
+    ),
+  }
 
 
 def summary(rows: list[dict[str, str]]) -> str:
   """Returns the shares that matter, by method and over all."""
-  lines = ['| method | answers | trust / care / do not | "trust" and misses | '
-           'error < 3 % and overlap good: trusted | intervals hold | of those '
-           'not "do not" |', '|---' * 7 + '|']
+  lines = [
+    '| method | answers | trust / care / do not | "trust" and misses | '
+    'error < 3 % and overlap good: trusted | intervals hold | of those '
+    'not "do not" |',
+    '|---' * 7 + '|',
+  ]
   for method in (*dict.fromkeys(row['method'] for row in rows), 'all'):
     mine = [row for row in rows if row['method'] == method or method == 'all']
     known = [row for row in mine if row['holds'] != '']
-    count = [sum(row['grade'] == grade for row in mine)
-             for grade in trust.GRADES]
-    wrong = sum(row['grade'] == trust.TRUST and row['holds'] == '0'
-                for row in known)
-    easy = [row for row in known if float(row['error']) < _GOOD
-            and row['overlap'] == 'good']
+    count = [
+      sum(row['grade'] == grade for row in mine) for grade in trust.GRADES
+    ]
+    wrong = sum(
+      row['grade'] == trust.TRUST and row['holds'] == '0' for row in known
+    )
+    easy = [
+      row
+      for row in known
+      if float(row['error']) < _GOOD and row['overlap'] == 'good'
+    ]
     kept = [row for row in known if row['grade'] != trust.DO_NOT]
     lines.append(
-        f'| {method} | {len(mine)} | {" / ".join(map(str, count))} | '
-        f'{wrong} of {count[0]} | '
-        f'{sum(row["grade"] == trust.TRUST for row in easy)} of {len(easy)} | '
-        f'{sum(row["holds"] == "1" for row in known)} of {len(known)} | '
-        f'{sum(row["holds"] == "1" for row in kept)} of {len(kept)} |')
+      f'| {method} | {len(mine)} | {" / ".join(map(str, count))} | '
+      f'{wrong} of {count[0]} | '
+      f'{sum(row["grade"] == trust.TRUST for row in easy)} of {len(easy)} | '
+      f'{sum(row["holds"] == "1" for row in known)} of {len(known)} | '
+      f'{sum(row["holds"] == "1" for row in kept)} of {len(kept)} |'
+    )
   return '\n'.join(lines)
 
 
@@ -96,7 +139,8 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('--half', default='development')
   parser.add_argument(
-      '--cases', default='all', help='begins of names, with commas')
+    '--cases', default='all', help='begins of names, with commas'
+  )
   parser.add_argument('--methods', default='lstd')
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--first', type=int, default=20, help='first log seed')
@@ -111,8 +155,9 @@ def main() -> None:
         rows += csv.DictReader(lines)
     print(summary(rows))
     return
-  names = [name for text in options.cases.split(',')
-           for name in suite.select(text)[0]]
+  names = [
+    name for text in options.cases.split(',') for name in suite.select(text)[0]
+  ]
   with options.out.open('w') as lines:
     table = csv.DictWriter(lines, _FIELDS)
     table.writeheader()
@@ -123,8 +168,13 @@ def main() -> None:
         made = suite.CASES[name].make(log)
         evaluator = runs.Evaluator(made.task)
         for method in options.methods.split(','):
-          table.writerow({'case': name, 'log': log, **judged(
-              made, evaluator, method, options.seeds)})
+          table.writerow(
+            {
+              'case': name,
+              'log': log,
+              **judged(made, evaluator, method, options.seeds),
+            }
+          )
           lines.flush()
   with options.out.open() as lines:
     print(summary(list(csv.DictReader(lines))))

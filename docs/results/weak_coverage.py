@@ -15,9 +15,9 @@ import numpy as np
 
 from dfiv_ope import estimators
 
-_SLOPE = 1.
+_SLOPE = 1.0
 # Of each instrument's slope on the treatment: F is near 1 + n slope^2.
-_EXTRA_F = 1.
+_EXTRA_F = 1.0
 
 
 def draw(rows, seed, *, uneven):
@@ -25,7 +25,7 @@ def draw(rows, seed, *, uneven):
   generator = np.random.default_rng((seed, rows, uneven))
   z = generator.normal(size=(rows, 3))
   hidden, rest = generator.normal(size=(2, rows))
-  scale = np.sqrt(0.5 + 0.5 * z[:, 0] ** 2) if uneven else 1.
+  scale = np.sqrt(0.5 + 0.5 * z[:, 0] ** 2) if uneven else 1.0
   noise = scale * (0.9 * hidden + np.sqrt(0.19) * rest)
   t = z @ np.full(3, np.sqrt(_EXTRA_F / rows)) + hidden
   return _SLOPE * t + noise, t, z
@@ -48,10 +48,13 @@ def main():
       low, high = model.conf_int().iloc[0]
       usual.append(low <= _SLOPE <= high)
     print(
-        'unequal' if uneven else 'equal', 'variances, mean effective F',
-        f'{np.mean(strengths):.2f}: Anderson-Rubin {100 * np.mean(robust):.1f}'
-        f' %, usual interval {100 * np.mean(usual):.1f} % of '
-        f'{given.samples} samples', flush=True)
+      'unequal' if uneven else 'equal',
+      'variances, mean effective F',
+      f'{np.mean(strengths):.2f}: Anderson-Rubin {100 * np.mean(robust):.1f}'
+      f' %, usual interval {100 * np.mean(usual):.1f} % of '
+      f'{given.samples} samples',
+      flush=True,
+    )
 
 
 if __name__ == '__main__':

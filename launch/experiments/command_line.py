@@ -14,15 +14,27 @@ def remake(job: jobs.Experiment, places: store.Places) -> str:
   """
   problem = job.problem
   assert isinstance(problem, inputs.Simulated | inputs.OnLog)
-  parts = ['dfiv-ope', 'evaluate', str(places.dataset(problem.dataset)),
-           '--out', str(places.out)]
+  parts = [
+    'dfiv-ope',
+    'evaluate',
+    str(places.dataset(problem.dataset)),
+    '--out',
+    str(places.out),
+  ]
   if isinstance(problem, inputs.OnLog):
     name = f'{problem.name}=' if problem.name else ''
-    parts += ['--policy', f'{name}{problem.policy}', *(
-        ['--initial', str(problem.initial)] if problem.initial else [])]
+    parts += [
+      '--policy',
+      f'{name}{problem.policy}',
+      *(['--initial', str(problem.initial)] if problem.initial else []),
+    ]
   elif problem.target_epsilon:
-    parts += ['--target-epsilon', f'{problem.target_epsilon:g}',
-              '--truth-episodes', str(problem.truth_episodes)]
+    parts += [
+      '--target-epsilon',
+      f'{problem.target_epsilon:g}',
+      '--truth-episodes',
+      str(problem.truth_episodes),
+    ]
   if problem.trust_policy:
     parts.append('--trust-policy')
   if problem.all_columns:

@@ -13,7 +13,7 @@ from dfiv_ope.results import problems, rows
 
 
 def run(
-    job: jobs.Experiment, places: store.Places, progress: jobs.Progress,
+  job: jobs.Experiment, places: store.Places, progress: jobs.Progress
 ) -> rows.Row:
   """Runs a method with all its seeds on a new log.
 
@@ -31,19 +31,30 @@ def run(
   started = time.process_time()
   key = job.key(problem)
   found = estimates.estimate(
-      evaluator, job.method, job.config, seeds=wanted.seeds,
-      progress=lambda done, note: progress(done / wanted.seeds, note),
-      saved=lambda seed: ope_run.saved(
-          job, f'{key}-{seed}', places.checkpoints(key) / str(seed)))
+    evaluator,
+    job.method,
+    job.config,
+    seeds=wanted.seeds,
+    progress=lambda done, note: progress(done / wanted.seeds, note),
+    saved=lambda seed: ope_run.saved(
+      job, f'{key}-{seed}', places.checkpoints(key) / str(seed)
+    ),
+  )
   outcome = coverage.outcome(
-      found, estimates.log_average(evaluator), level=wanted.level,
-      truth=problem.truth, logged=logged.mean)
-  return job.row(
-      problem, cpu_seconds=time.process_time() - started, **outcome)
+    found,
+    estimates.log_average(evaluator),
+    level=wanted.level,
+    truth=problem.truth,
+    logged=logged.mean,
+  )
+  return job.row(problem, cpu_seconds=time.process_time() - started, **outcome)
 
 
 @functools.lru_cache(maxsize=1)
 def _drawn(path: pathlib.Path, log: int) -> runs.Evaluator:
   """Returns what runs methods on a new log; the next method asks for it."""
-  return runs.Evaluator(task_lib.EvaluationTask(*collection.redraw(
-      path, envs.maker, seed=inputs.FIRST_SEED + log)))
+  return runs.Evaluator(
+    task_lib.EvaluationTask(
+      *collection.redraw(path, envs.maker, seed=inputs.FIRST_SEED + log)
+    )
+  )

@@ -16,7 +16,14 @@ def run(job: jobs.Experiment, progress: jobs.Progress) -> rows.Row:
   if job.method in baselines.NAMES:
     return baselines.run(cast(Any, wanted.design), job.method, seed=job.seed)
   return trials.run(
-      wanted.design, job.method, job.config, seed=job.seed, preset=job.preset,
-      custom=job.custom, watch=wanted.watch,
-      progress=lambda step, steps, losses: progress(
-          step / steps if steps else 1., ''))
+    wanted.design,
+    job.method,
+    job.config,
+    seed=job.seed,
+    preset=job.preset,
+    custom=job.custom,
+    watch=wanted.watch,
+    progress=lambda step, steps, losses: progress(
+      step / steps if steps else 1.0, ''
+    ),
+  )

@@ -33,6 +33,7 @@ class Making:
     spec: of the dataset.
     truth_episodes: how many episodes the true value may take.
   """
+
   training: trainers.Training
   spec: spec_lib.Spec
   truth_episodes: int
@@ -40,16 +41,26 @@ class Making:
   @property
   def name(self) -> str:
     """Of its directory."""
-    return atomic_output.name(self.spec.id, [
-        self.training.request, dataclasses.asdict(self.spec),
-        self.truth_episodes])
+    return atomic_output.name(
+      self.spec.id,
+      [
+        self.training.request,
+        dataclasses.asdict(self.spec),
+        self.truth_episodes,
+      ],
+    )
 
   def made(self, metadata: spec_lib.Metadata) -> bool:
     """Whether a record is that of such a dataset, wherever it lies."""
     policy = metadata.policy or {}
-    return metadata.spec == self.spec and metadata.truth is not None and all(
+    return (
+      metadata.spec == self.spec
+      and metadata.truth is not None
+      and all(
         policy.get(name) == value
-        for name, value in self.training.request.items())
+        for name, value in self.training.request.items()
+      )
+    )
 
 
 # One that is to be made, or a directory.
@@ -68,8 +79,9 @@ class Simulated:
     trust_policy: load the policy whatever operations it holds.
     all_columns: of `EvaluationTask`.
   """
+
   dataset: Dataset
-  target_epsilon: float = 0.
+  target_epsilon: float = 0.0
   truth_episodes: int = 40_000
   trust_policy: bool = False
   all_columns: bool = False
@@ -81,16 +93,24 @@ class Simulated:
       raise ValueError(f'{spec.id} is an imported log, which has no task.')
     own = truth if truth and not self.target_epsilon else None
     return problems.SimulatedTask(
-        dataset=spec.id, digest=metadata.digest, discount=spec.discount,
-        actions=metadata.num_actions, target=metadata.policy_digest,
-        transitions=metadata.transitions, episodes=metadata.episodes,
-        log_return=metadata.behaviour.mean,
-        log_standard_error=metadata.behaviour.standard_error,
-        task=spec.task, action_noise=spec.action_noise, epsilon=spec.epsilon,
-        target_epsilon=self.target_epsilon, size=spec.transitions,
-        all_columns=self.all_columns,
-        truth=own.mean if own else None,
-        truth_standard_error=own.standard_error if own else None)
+      dataset=spec.id,
+      digest=metadata.digest,
+      discount=spec.discount,
+      actions=metadata.num_actions,
+      target=metadata.policy_digest,
+      transitions=metadata.transitions,
+      episodes=metadata.episodes,
+      log_return=metadata.behaviour.mean,
+      log_standard_error=metadata.behaviour.standard_error,
+      task=spec.task,
+      action_noise=spec.action_noise,
+      epsilon=spec.epsilon,
+      target_epsilon=self.target_epsilon,
+      size=spec.transitions,
+      all_columns=self.all_columns,
+      truth=own.mean if own else None,
+      truth_standard_error=own.standard_error if own else None,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,6 +127,7 @@ class OnLog:
     directory: where functions and relative paths are looked for.
     initial: file of start states; None for those of the episodes.
   """
+
   dataset: pathlib.Path
   policy: str
   target: str
@@ -119,11 +140,14 @@ class OnLog:
   def problem(self, metadata: spec_lib.Metadata) -> problems.UserLog:
     """Returns what defines the problem, from the dataset's record."""
     return problems.UserLog(
-        dataset=metadata.spec.id, digest=metadata.digest if (
-            self.initial is None) else self.log.digest,
-        discount=metadata.spec.discount, actions=metadata.num_actions,
-        target=self.target, policy=self.name or self.policy,
-        all_columns=self.all_columns)
+      dataset=metadata.spec.id,
+      digest=metadata.digest if (self.initial is None) else self.log.digest,
+      discount=metadata.spec.discount,
+      actions=metadata.num_actions,
+      target=self.target,
+      policy=self.name or self.policy,
+      all_columns=self.all_columns,
+    )
 
   @property
   def log(self) -> log_lib.Log:
@@ -142,6 +166,7 @@ class NewLog:
     seeds: runs of a method on it.
     level: of the interval.
   """
+
   dataset: pathlib.Path
   epsilon: float
   log: int
@@ -158,14 +183,24 @@ class NewLog:
     spec, truth = metadata.spec, metadata.truth
     if not isinstance(spec, spec_lib.Spec) or truth is None:
       raise ValueError(
-          f'{self.dataset} is an imported log: its true value is not known and '
-          'no other logs can be made like it. Take one of `dataset make`.')
+        f'{self.dataset} is an imported log: its true value is not known and '
+        'no other logs can be made like it. Take one of `dataset make`.'
+      )
     return problems.Coverage(
-        dataset=spec.id, task=spec.task, action_noise=spec.action_noise,
-        epsilon=spec.epsilon, discount=spec.discount,
-        actions=metadata.num_actions, target=metadata.policy_digest,
-        simulation=rollout.VERSION, first_seed=FIRST_SEED,
-        log=self.log, seeds=self.seeds, level=self.level, truth=truth.mean)
+      dataset=spec.id,
+      task=spec.task,
+      action_noise=spec.action_noise,
+      epsilon=spec.epsilon,
+      discount=spec.discount,
+      actions=metadata.num_actions,
+      target=metadata.policy_digest,
+      simulation=rollout.VERSION,
+      first_seed=FIRST_SEED,
+      log=self.log,
+      seeds=self.seeds,
+      level=self.level,
+      truth=truth.mean,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -176,6 +211,7 @@ class OnDesign:
     design: the problem itself.
     watch: whether the error is measured during the training too.
   """
+
   design: 'trials.Design'
   watch: bool = False
 
@@ -185,15 +221,19 @@ Input = Simulated | OnLog | NewLog | OnDesign | problems.SuiteCase
 
 @functools.lru_cache(maxsize=1)
 def open_log(
-    path: pathlib.Path, initial: pathlib.Path | None = None) -> log_lib.Log:
+  path: pathlib.Path, initial: pathlib.Path | None = None
+) -> log_lib.Log:
   """Returns the log of a dataset, read once for all that follow each other."""
   return log_lib.Log.open(path, initial=initial)
 
 
 def on_log(
-    dataset: pathlib.Path, policies: Mapping[str, str], *,
-    trust_policy: bool = False, initial: pathlib.Path | None = None,
-    all_columns: bool = False,
+  dataset: pathlib.Path,
+  policies: Mapping[str, str],
+  *,
+  trust_policy: bool = False,
+  initial: pathlib.Path | None = None,
+  all_columns: bool = False,
 ) -> list[OnLog]:
   """Returns what is asked of a log: the value of each policy.
 
@@ -210,9 +250,15 @@ def on_log(
   log = open_log(dataset, initial)
   log.start_states  # noqa: B018 - refuses what has none
   return [
-      OnLog(
-          dataset=dataset, policy=spec, name='' if name == spec else name,
-          target=identity.identify(spec, **log.for_policies()).digest,
-          trust_policy=trust_policy, directory=pathlib.Path.cwd(),
-          initial=initial, all_columns=all_columns)
-      for name, spec in policies.items()]
+    OnLog(
+      dataset=dataset,
+      policy=spec,
+      name='' if name == spec else name,
+      target=identity.identify(spec, **log.for_policies()).digest,
+      trust_policy=trust_policy,
+      directory=pathlib.Path.cwd(),
+      initial=initial,
+      all_columns=all_columns,
+    )
+    for name, spec in policies.items()
+  ]

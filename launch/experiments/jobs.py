@@ -22,9 +22,9 @@ from dfiv_ope.results import problems, rows
 # How a running job says what share of it is done, and a note.
 Progress = Callable[[float, str], None]
 # Seconds of what is not in the registry, roughly.
-_SECONDS_OF_A_DATASET = 20.
-_SECONDS_OF_A_TRUTH = 10.
-_SECONDS_OF_A_BASELINE = 1.
+_SECONDS_OF_A_DATASET = 20.0
+_SECONDS_OF_A_TRUTH = 10.0
+_SECONDS_OF_A_BASELINE = 1.0
 
 
 class _Job(abc.ABC):
@@ -50,6 +50,7 @@ class _Job(abc.ABC):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PolicyJob(_Job):
   """Trains a target policy."""
+
   training: trainers.Training
   kind = 'policies'
 
@@ -69,6 +70,7 @@ class PolicyJob(_Job):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DatasetJob(_Job):
   """Makes the dataset of a policy."""
+
   making: inputs.Making
   kind = 'datasets'
   seconds = _SECONDS_OF_A_DATASET
@@ -86,6 +88,7 @@ class DatasetJob(_Job):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TruthJob(_Job):
   """Simulates the value of a dataset's policy with extra uniform actions."""
+
   problem: inputs.Simulated
   kind = 'true values'
   seconds = _SECONDS_OF_A_TRUTH
@@ -97,8 +100,10 @@ class TruthJob(_Job):
 
   @property
   def group(self) -> tuple[str, str]:
-    return (_place(self.problem),
-            f'true value, epsilon {self.problem.target_epsilon:g}')
+    return (
+      _place(self.problem),
+      f'true value, epsilon {self.problem.target_epsilon:g}',
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,6 +119,7 @@ class Experiment(_Job):
     preset: where the config is from.
     custom: whether fields of the preset were changed.
   """
+
   problem: inputs.Input
   method: str
   config: Any
@@ -125,10 +131,13 @@ class Experiment(_Job):
   def encoded(self) -> dict[str, Any]:
     """The config as the row has it."""
     if self.config is None:
-      return dict({
+      return dict(
+        {
           result_rows.LOG: result_rows.LOG_CONFIG,
           lit_pixels.NAME: lit_pixels.CONFIG,
-          **baselines.CONFIGS}[self.method])
+          **baselines.CONFIGS,
+        }[self.method]
+      )
     data: dict[str, Any] = configs.encode(self.config)
     return data
 
@@ -146,8 +155,11 @@ class Experiment(_Job):
   @property
   def inference(self) -> dict[str, Any]:
     """Settings of what the row says of its own uncertainty."""
-    return ({} if isinstance(self.problem, inputs.OnDesign)
-            else result_rows.inference(self.method))
+    return (
+      {}
+      if isinstance(self.problem, inputs.OnDesign)
+      else result_rows.inference(self.method)
+    )
 
   @property
   def setting(self) -> str:
@@ -156,16 +168,31 @@ class Experiment(_Job):
 
   def key(self, problem: problems.Problem) -> str:
     """Returns the key of its row, given its problem."""
-    return rows.key(problem, self.method, self.encoded, self.seed,
-                    version=self.version, inference=self.inference)
+    return rows.key(
+      problem,
+      self.method,
+      self.encoded,
+      self.seed,
+      version=self.version,
+      inference=self.inference,
+    )
 
   def row(self, problem: problems.Problem, **outcome: Any) -> rows.Row:
     """Returns a row of it, given its problem and what came of it."""
-    return rows.Row(**{
-        'problem': problem, 'method': self.method, 'config': self.encoded,
-        'seed': self.seed, 'version': self.version,
-        'inference': self.inference, 'preset': self.preset,
-        'custom': self.custom, 'versions': versions.versions(), **outcome})
+    return rows.Row(
+      **{
+        'problem': problem,
+        'method': self.method,
+        'config': self.encoded,
+        'seed': self.seed,
+        'version': self.version,
+        'inference': self.inference,
+        'preset': self.preset,
+        'custom': self.custom,
+        'versions': versions.versions(),
+        **outcome,
+      }
+    )
 
   @property
   def kind(self) -> str:
@@ -188,8 +215,11 @@ class Experiment(_Job):
     if isinstance(problem, inputs.NewLog):
       return (TruthJob(problem=problem.behaviour),)
     if isinstance(problem, inputs.Simulated):
-      return ((TruthJob(problem=problem),) if problem.target_epsilon
-              else _makes(problem.dataset))
+      return (
+        (TruthJob(problem=problem),)
+        if problem.target_epsilon
+        else _makes(problem.dataset)
+      )
     return ()
 
   @property
@@ -197,19 +227,23 @@ class Experiment(_Job):
     """CPU seconds that it takes, roughly, as the registry says."""
     if self.config is None:
       return _SECONDS_OF_A_BASELINE
-    entries = (methods.ENTRIES if isinstance(self.problem, inputs.OnDesign)
-               else agents.ENTRIES)
+    entries = (
+      methods.ENTRIES
+      if isinstance(self.problem, inputs.OnDesign)
+      else agents.ENTRIES
+    )
     runs = getattr(self.problem, 'seeds', 1)
     return runs * entries[self.method].seconds(self.config)
 
 
 def of_method(
-    problem: inputs.Input, method: configured.Configured | None, seed: int,
+  problem: inputs.Input, method: configured.Configured | None, seed: int
 ) -> Experiment:
   """Returns a run of a method, or of the log's average if it is None."""
   if method is None:
     return Experiment(
-        problem=problem, method=result_rows.LOG, config=None, seed=seed)
+      problem=problem, method=result_rows.LOG, config=None, seed=seed
+    )
   return Experiment(problem=problem, seed=seed, **method._asdict())
 
 
@@ -222,6 +256,7 @@ class SelectionFit(_Job):
     half: 0 or 1.
     judge: how it will be judged.
   """
+
   candidate: Experiment
   half: int
   judge: problems.Judge
@@ -254,6 +289,7 @@ class SelectionJob(_Job):
     candidates: the experiments that they would be.
     judge: how they are judged.
   """
+
   candidates: tuple[Experiment, ...]
   judge: problems.Judge
   kind = 'selections'
@@ -262,21 +298,32 @@ class SelectionJob(_Job):
   @property
   def parents(self) -> tuple['Job', ...]:
     """The fits of all candidates on both halves."""
-    return tuple(SelectionFit(candidate=each, half=half, judge=self.judge)
-                 for half in (0, 1) for each in self.candidates)
+    return tuple(
+      SelectionFit(candidate=each, half=half, judge=self.judge)
+      for half in (0, 1)
+      for each in self.candidates
+    )
 
   def problem(self, asked: problems.Problem) -> problems.Selection:
     """Returns the problem of its rows, given that of the candidates."""
     assert isinstance(asked, problems.SimulatedTask | problems.UserLog)
     return problems.Selection(
-        asked=asked, judge=self.judge, candidates=problems.hashed(
-            sorted(each.setting for each in self.candidates)))
+      asked=asked,
+      judge=self.judge,
+      candidates=problems.hashed(
+        sorted(each.setting for each in self.candidates)
+      ),
+    )
 
   def key(self, asked: problems.Problem, candidate: Experiment) -> str:
     """Returns the key of a candidate's row."""
     return rows.key(
-        self.problem(asked), candidate.method, candidate.encoded,
-        candidate.seed, version=candidate.version)
+      self.problem(asked),
+      candidate.method,
+      candidate.encoded,
+      candidate.seed,
+      version=candidate.version,
+    )
 
   @property
   def group(self) -> tuple[str, str]:
@@ -287,12 +334,13 @@ class SelectionJob(_Job):
     return 'judging the candidates'
 
 
-Job = (PolicyJob | DatasetJob | TruthJob | Experiment | SelectionFit
-       | SelectionJob)
+Job = (
+  PolicyJob | DatasetJob | TruthJob | Experiment | SelectionFit | SelectionJob
+)
 
 
 def with_parents(
-    plan: Iterable[Job], *, unless: Callable[[Job], bool] = lambda job: False,
+  plan: Iterable[Job], *, unless: Callable[[Job], bool] = lambda job: False
 ) -> list[Job]:
   """Returns jobs and all that they need, each after those that it needs.
 
@@ -314,8 +362,9 @@ def with_parents(
 
 
 def _makes(dataset: inputs.Dataset) -> tuple[Job, ...]:
-  return ((DatasetJob(making=dataset),) if isinstance(dataset, inputs.Making)
-          else ())
+  return (
+    (DatasetJob(making=dataset),) if isinstance(dataset, inputs.Making) else ()
+  )
 
 
 def _place(problem: inputs.Input) -> str:

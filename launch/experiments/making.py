@@ -21,15 +21,22 @@ def train(job: jobs.PolicyJob, places: store.Places) -> None:
 
 
 def policy(
-    wanted: trainers.Training, path: pathlib.Path,
-    progress: stages.Progress = stages.silent,
+  wanted: trainers.Training,
+  path: pathlib.Path,
+  progress: stages.Progress = stages.silent,
 ) -> None:
   """Trains a policy into a new directory."""
   with atomic_output.building(
-      path, record=trained.RECORD, request=wanted.request):
+    path, record=trained.RECORD, request=wanted.request
+  ):
     training.write(
-        path, wanted, progress=progress, make_environment=envs.maker(
-            wanted.task, action_noise=wanted.action_noise))
+      path,
+      wanted,
+      progress=progress,
+      make_environment=envs.maker(
+        wanted.task, action_noise=wanted.action_noise
+      ),
+    )
 
 
 def collect(job: jobs.DatasetJob, places: store.Places) -> None:
@@ -39,15 +46,24 @@ def collect(job: jobs.DatasetJob, places: store.Places) -> None:
   if (path / spec_lib.METADATA).exists():
     spec_lib.read_metadata(path)  # Says what is wrong with it.
     return
-  with atomic_output.building(path, record=spec_lib.METADATA, request={
+  with atomic_output.building(
+    path,
+    record=spec_lib.METADATA,
+    request={
       'training': wanted.training.request,
       'spec': dataclasses.asdict(wanted.spec),
-      'truth_episodes': wanted.truth_episodes}):
+      'truth_episodes': wanted.truth_episodes,
+    },
+  ):
     making.make(
-        path, spec=wanted.spec, truth_episodes=wanted.truth_episodes,
-        policy_path=places.policy(wanted.training),
-        make_environment=envs.maker(
-            wanted.spec.task, action_noise=wanted.spec.action_noise))
+      path,
+      spec=wanted.spec,
+      truth_episodes=wanted.truth_episodes,
+      policy_path=places.policy(wanted.training),
+      make_environment=envs.maker(
+        wanted.spec.task, action_noise=wanted.spec.action_noise
+      ),
+    )
 
 
 def simulate(job: jobs.TruthJob, places: store.Places) -> None:
@@ -58,7 +74,11 @@ def simulate(job: jobs.TruthJob, places: store.Places) -> None:
   if file.is_file():
     return
   truth = making.true_value(
-      path, envs.maker, epsilon=wanted.target_epsilon,
-      max_episodes=wanted.truth_episodes, trusted=wanted.trust_policy)
+    path,
+    envs.maker,
+    epsilon=wanted.target_epsilon,
+    max_episodes=wanted.truth_episodes,
+    trusted=wanted.trust_policy,
+  )
   file.parent.mkdir(parents=True, exist_ok=True)
   whole_files.write(file, json.dumps(dataclasses.asdict(truth)))

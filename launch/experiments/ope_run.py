@@ -25,7 +25,7 @@ Opened = tuple[problems.SimulatedTask | problems.UserLog, runs.Evaluator]
 
 @functools.lru_cache(maxsize=1)
 def _shared(
-    path: pathlib.Path, initial: pathlib.Path | None,
+  path: pathlib.Path, initial: pathlib.Path | None
 ) -> dict[str, task_lib.EvaluationTask]:
   """Keeps the first task of a dataset: others take from it what they share."""
   del path, initial
@@ -33,20 +33,27 @@ def _shared(
 
 
 def _task(
-    path: pathlib.Path, policy: acting.Policy,
-    initial: pathlib.Path | None = None, *, all_columns: bool,
+  path: pathlib.Path,
+  policy: acting.Policy,
+  initial: pathlib.Path | None = None,
+  *,
+  all_columns: bool,
 ) -> task_lib.EvaluationTask:
   first = _shared(path, initial)
   task = task_lib.EvaluationTask(
-      inputs.open_log(path, initial), policy, like=first.get('task'),
-      dropped=() if all_columns else None)
+    inputs.open_log(path, initial),
+    policy,
+    like=first.get('task'),
+    dropped=() if all_columns else None,
+  )
   first.setdefault('task', task)
   return task
 
 
 @functools.lru_cache(maxsize=1)
 def opened(
-    wanted: inputs.Simulated | inputs.OnLog, places: store.Places) -> Opened:
+  wanted: inputs.Simulated | inputs.OnLog, places: store.Places
+) -> Opened:
   """Opens a problem; the next experiment often asks for the same one."""
   if isinstance(wanted, inputs.OnLog):
     return _open_log(wanted)
@@ -61,26 +68,31 @@ def target(wanted: inputs.OnLog) -> resolve.Target:
   """
   with contextlib.chdir(wanted.directory):  # Workers may stand elsewhere.
     found = task_lib.find_policy(
-        wanted.policy, wanted.log, trusted=wanted.trust_policy)
+      wanted.policy, wanted.log, trusted=wanted.trust_policy
+    )
   if found.digest != wanted.target:
     raise ValueError(
-        f'The policy {wanted.policy} has changed since the command began. '
-        'Give the command again.')
+      f'The policy {wanted.policy} has changed since the command began. '
+      'Give the command again.'
+    )
   return found
 
 
 def _open_log(wanted: inputs.OnLog) -> Opened:
   found = target(wanted)
-  task = _task(wanted.dataset, found.policy, wanted.initial,
-               all_columns=wanted.all_columns)
+  task = _task(
+    wanted.dataset, found.policy, wanted.initial, all_columns=wanted.all_columns
+  )
   problem = result_rows.user_log(
-      task, target=found.digest, policy=wanted.name or found.description)
-  return (dataclasses.replace(problem, all_columns=wanted.all_columns),
-          runs.Evaluator(task))
+    task, target=found.digest, policy=wanted.name or found.description
+  )
+  return (
+    dataclasses.replace(problem, all_columns=wanted.all_columns),
+    runs.Evaluator(task),
+  )
 
 
-def _open_simulated(
-    wanted: inputs.Simulated, places: store.Places) -> Opened:
+def _open_simulated(wanted: inputs.Simulated, places: store.Places) -> Opened:
   path = places.dataset(wanted.dataset)
   metadata = spec_lib.read_metadata(path)
   own = reading.load_policy(path, metadata, trusted=wanted.trust_policy)
@@ -89,12 +101,14 @@ def _open_simulated(
   if wanted.target_epsilon:
     own = acting.explore(own, epsilon=wanted.target_epsilon)
   task = _task(path, own, all_columns=wanted.all_columns)
-  return (dataclasses.replace(problem, overlap=task.glance),
-          runs.Evaluator(task))
+  return (
+    dataclasses.replace(problem, overlap=task.glance),
+    runs.Evaluator(task),
+  )
 
 
 def run(
-    job: jobs.Experiment, places: store.Places, progress: jobs.Progress,
+  job: jobs.Experiment, places: store.Places, progress: jobs.Progress
 ) -> rows.Row:
   """Runs an experiment, from its last checkpoint if there is one."""
   assert isinstance(job.problem, inputs.Simulated | inputs.OnLog)
@@ -104,15 +118,25 @@ def run(
   else:
     key = job.key(problem)
     found = evaluator.run(
-        job.method, job.config, seed=job.seed, progress=shares(progress),
-        saved=saved(job, key, places.checkpoints(key)))
+      job.method,
+      job.config,
+      seed=job.seed,
+      progress=shares(progress),
+      saved=saved(job, key, places.checkpoints(key)),
+    )
   return result_rows.of_run(
-      problem, job.method, job.encoded, found, preset=job.preset,
-      custom=job.custom, command=command_line.remake(job, places))
+    problem,
+    job.method,
+    job.encoded,
+    found,
+    preset=job.preset,
+    custom=job.custom,
+    command=command_line.remake(job, places),
+  )
 
 
 def saved(
-    job: jobs.Experiment, key: str, directory: pathlib.Path,
+  job: jobs.Experiment, key: str, directory: pathlib.Path
 ) -> checkpoints.Series:
   """Returns the checkpoints of a run.
 
@@ -122,9 +146,12 @@ def saved(
     directory: of the checkpoints.
   """
   return checkpoints.Series(
-      directory, {'key': key, 'config': configs.encode(job.config)})
+    directory, {'key': key, 'config': configs.encode(job.config)}
+  )
 
 
 def shares(progress: jobs.Progress) -> runs.Progress:
   """Returns what passes on what share of a run's updates is done."""
-  return lambda step, steps, note: progress(step / steps if steps else 1., note)
+  return lambda step, steps, note: progress(
+    step / steps if steps else 1.0, note
+  )

@@ -25,8 +25,10 @@ _JUDGE = problems.Judge(version=selection.VERSION, rows=30_000, features=100)
 
 
 def evaluation(
-    problem: inputs.Simulated | inputs.OnLog,
-    wanted: Iterable[configured.Configured], *, seeds: int,
+  problem: inputs.Simulated | inputs.OnLog,
+  wanted: Iterable[configured.Configured],
+  *,
+  seeds: int,
 ) -> list[jobs.Experiment]:
   """Returns the average of the log and all runs of methods on a problem."""
   made = [jobs.of_method(problem, None, 0)]
@@ -41,8 +43,8 @@ def evaluation(
 
 
 def choice(
-    problem: inputs.Simulated | inputs.OnLog,
-    wanted: Sequence[configured.Configured],
+  problem: inputs.Simulated | inputs.OnLog,
+  wanted: Sequence[configured.Configured],
 ) -> jobs.SelectionJob:
   """Returns the job that chooses between methods and configs.
 
@@ -54,22 +56,32 @@ def choice(
     ValueError: there are not two that differ.
   """
   assert all(each.method in agents.LEARNERS for each in wanted), (
-      'Only Q-functions can be judged.')
+    'Only Q-functions can be judged.'
+  )
   candidates: dict[Any, configured.Configured] = {}
   for each in wanted:
     candidates.setdefault((each.method, each.config), each)
   if len(candidates) < 2:
     raise ValueError(
-        'auto chooses between methods and settings, but those that are named '
-        'are all the same. Name another beside them.')
-  return jobs.SelectionJob(judge=_JUDGE, candidates=tuple(
+      'auto chooses between methods and settings, but those that are named '
+      'are all the same. Name another beside them.'
+    )
+  return jobs.SelectionJob(
+    judge=_JUDGE,
+    candidates=tuple(
       jobs.Experiment(problem=problem, seed=0, **each._asdict())
-      for each in candidates.values()))
+      for each in candidates.values()
+    ),
+  )
 
 
 def coverage(
-    dataset: pathlib.Path, wanted: Iterable[configured.Configured], *,
-    logs: int, seeds: int, level: float,
+  dataset: pathlib.Path,
+  wanted: Iterable[configured.Configured],
+  *,
+  logs: int,
+  seeds: int,
+  level: float,
 ) -> list[jobs.Experiment]:
   """Returns the runs of methods on new logs, log by log.
 
@@ -81,18 +93,28 @@ def coverage(
   made = []
   for number in range(logs):
     problem = inputs.NewLog(
-        dataset=dataset, log=number, seeds=seeds, level=level,
-        epsilon=getattr(metadata.spec, 'epsilon', 0.))
+      dataset=dataset,
+      log=number,
+      seeds=seeds,
+      level=level,
+      epsilon=getattr(metadata.spec, 'epsilon', 0.0),
+    )
     if not number:
       problem.problem(metadata)  # Refuses an imported log.
-    made += [jobs.Experiment(problem=problem, seed=0, **each._asdict())
-             for each in chosen]
+    made += [
+      jobs.Experiment(problem=problem, seed=0, **each._asdict())
+      for each in chosen
+    ]
   return made
 
 
 def suite(
-    cases: Sequence[str], wanted: Sequence[configured.Configured], *,
-    logs: int, seeds: int, level: float,
+  cases: Sequence[str],
+  wanted: Sequence[configured.Configured],
+  *,
+  logs: int,
+  seeds: int,
+  level: float,
 ) -> list[jobs.Experiment]:
   """Returns the runs of methods on logs of cases, log by log.
 
@@ -100,22 +122,38 @@ def suite(
   ranked, by methods that need no training.
   """
   from dfiv_ope.cases import suite as suite_lib
+
   first = set(suite_lib.first_of_families(cases))
   return [
-      jobs.Experiment(
-          problem=problems.SuiteCase(
-              case=name, log=log, cases=suite_lib.VERSION, seeds=seeds,
-              level=level,
-              ranked=not log and name in first
-              and not agents.ENTRIES[each.method].trained),
-          seed=0, **each._asdict())
-      for log in range(logs) for name in cases for each in wanted]
+    jobs.Experiment(
+      problem=problems.SuiteCase(
+        case=name,
+        log=log,
+        cases=suite_lib.VERSION,
+        seeds=seeds,
+        level=level,
+        ranked=not log
+        and name in first
+        and not agents.ENTRIES[each.method].trained,
+      ),
+      seed=0,
+      **each._asdict(),
+    )
+    for log in range(logs)
+    for name in cases
+    for each in wanted
+  ]
 
 
 def designs(
-    every: Sequence['trials.Design'], methods: Iterable[overrides.Wanted], *,
-    seeds: int, preset: str = 'default', watch: bool = False,
-    first_seed: int = 0, references: Sequence[str] = (),
+  every: Sequence['trials.Design'],
+  methods: Iterable[overrides.Wanted],
+  *,
+  seeds: int,
+  preset: str = 'default',
+  watch: bool = False,
+  first_seed: int = 0,
+  references: Sequence[str] = (),
 ) -> list[jobs.Experiment]:
   """Returns runs of methods on designs, with the baseline of pictures.
 
@@ -134,26 +172,43 @@ def designs(
   """
   each_seed = range(first_seed, first_seed + seeds)
   made: dict[jobs.Experiment, None] = {
-      jobs.Experiment(
-          problem=inputs.OnDesign(design=design), config=None, method=name,
-          seed=seed): None
-      for name in references for design in every for seed in each_seed}
+    jobs.Experiment(
+      problem=inputs.OnDesign(design=design),
+      config=None,
+      method=name,
+      seed=seed,
+    ): None
+    for name in references
+    for design in every
+    for seed in each_seed
+  }
   for method, changes in methods:
     if watch:
       iv_methods.require_watchable(method)
     for design in every:
       problem = inputs.OnDesign(design=design, watch=watch)
-      default = settings.config(
-          design.problem, method, paper=preset == 'paper')
+      default = settings.config(design.problem, method, paper=preset == 'paper')
       config = overrides.apply(default, changes)
       for seed in each_seed:
         if design.problem.name == 'dsprites':
-          made[jobs.Experiment(
-              problem=dataclasses.replace(problem, watch=False), config=None,
-              method=lit_pixels.NAME, seed=seed)] = None
-        made[jobs.Experiment(
-            problem=problem, seed=seed, method=method, config=config,
-            preset=preset, custom=config != default)] = None
+          made[
+            jobs.Experiment(
+              problem=dataclasses.replace(problem, watch=False),
+              config=None,
+              method=lit_pixels.NAME,
+              seed=seed,
+            )
+          ] = None
+        made[
+          jobs.Experiment(
+            problem=problem,
+            seed=seed,
+            method=method,
+            config=config,
+            preset=preset,
+            custom=config != default,
+          )
+        ] = None
   return list(made)
 
 
@@ -166,21 +221,34 @@ def sweep(spec: 'sweep_spec.SweepSpec') -> list[jobs.Experiment]:
   wanted = list(spec.wanted())
   made = []
   for task, noise, seed in itertools.product(
-      spec.tasks, spec.noises, range(spec.dataset_seeds)):
+    spec.tasks, spec.noises, range(spec.dataset_seeds)
+  ):
     dataset = inputs.Making(
-        training=trainers.training(
-            task, noise, seed=seed, settings=spec.policy,
-            continuous=envs.is_continuous(task)),
-        truth_episodes=spec.truth_episodes,
-        spec=spec_lib.Spec(
-            task=task, action_noise=noise, epsilon=spec.epsilon,
-            discount=spec.discount, seed=seed,
-            transitions=(spec.transitions
-                         or spec_lib.usual_transitions(task))))
+      training=trainers.training(
+        task,
+        noise,
+        seed=seed,
+        settings=spec.policy,
+        continuous=envs.is_continuous(task),
+      ),
+      truth_episodes=spec.truth_episodes,
+      spec=spec_lib.Spec(
+        task=task,
+        action_noise=noise,
+        epsilon=spec.epsilon,
+        discount=spec.discount,
+        seed=seed,
+        transitions=(spec.transitions or spec_lib.usual_transitions(task)),
+      ),
+    )
     for target in spec.target_epsilons:
       made += evaluation(
-          inputs.Simulated(
-              dataset=dataset, target_epsilon=target,
-              truth_episodes=spec.truth_episodes),
-          wanted, seeds=spec.seeds)
+        inputs.Simulated(
+          dataset=dataset,
+          target_epsilon=target,
+          truth_episodes=spec.truth_episodes,
+        ),
+        wanted,
+        seeds=spec.seeds,
+      )
   return made

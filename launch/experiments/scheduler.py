@@ -18,7 +18,7 @@ from dfiv_ope.results import rows
 FAILURES = 'failures.jsonl'
 # How the error of a job begins that was not run because of another.
 SKIPPED = 'Skipped, because '
-_WAIT_SECONDS = 1.
+_WAIT_SECONDS = 1.0
 # Running jobs that the progress bar has room for.
 _SHOWN = 2
 
@@ -53,23 +53,24 @@ class Summary:
     wall: seconds that all took; 0 if there was nothing to run.
     untold: the failure that is all that came of the jobs; nobody was told.
   """
+
   done: int = 0
   failed: dict[jobs.Job, str] = dataclasses.field(default_factory=dict)
   diverged: int = 0
-  fit_seconds: float = 0.
-  job_seconds: float = 0.
-  wall: float = 0.
+  fit_seconds: float = 0.0
+  job_seconds: float = 0.0
+  wall: float = 0.0
   untold: list[str] = dataclasses.field(default_factory=list)
 
 
 def run(
-    todo: Sequence[jobs.Job],
-    executor: Executor,
-    have: store.Store,
-    *,
-    title: str,
-    progress: stages.Progress = stages.silent,
-    note: Callable[[str], None] = lambda words: None,
+  todo: Sequence[jobs.Job],
+  executor: Executor,
+  have: store.Store,
+  *,
+  title: str,
+  progress: stages.Progress = stages.silent,
+  note: Callable[[str], None] = lambda words: None,
 ) -> Summary:
   """Runs jobs, each after those that it needs.
 
@@ -90,9 +91,13 @@ def run(
     def show() -> None:
       running = executor.running
       done = queue.seconds + sum(
-          job.seconds * share for job, share, _ in running)
-      update(done, _note(running, queue.settled, len(todo)) + _left(
-          done, total, time.monotonic() - started))
+        job.seconds * share for job, share, _ in running
+      )
+      update(
+        done,
+        _note(running, queue.settled, len(todo))
+        + _left(done, total, time.monotonic() - started),
+      )
 
     executor.on_progress = show
     while queue.ready or executor.running:
@@ -110,14 +115,18 @@ class _Queue:
   """Which jobs are ready or wait for others, and what came of the rest."""
 
   def __init__(
-      self, todo: Sequence[jobs.Job], have: store.Store,
-      note: Callable[[str], None]):
+    self,
+    todo: Sequence[jobs.Job],
+    have: store.Store,
+    note: Callable[[str], None],
+  ):
     self.ready: dict[jobs.Job, None] = {}
     self.settled = 0
-    self.seconds = 0.
+    self.seconds = 0.0
     self.summary = Summary()
-    self._children: dict[jobs.Job, list[jobs.Job]] = (
-        collections.defaultdict(list))
+    self._children: dict[jobs.Job, list[jobs.Job]] = collections.defaultdict(
+      list
+    )
     self._needs: dict[jobs.Job, set[jobs.Job]] = {}
     self._have = have
     self._note = note
@@ -155,8 +164,11 @@ class _Queue:
 
   def _tell_failures(self) -> None:
     """Tells what failed, once it is clear that not all fails alike."""
-    errors = {words for words in self.summary.failed.values()
-              if not words.startswith(SKIPPED)}
+    errors = {
+      words
+      for words in self.summary.failed.values()
+      if not words.startswith(SKIPPED)
+    }
     if self.summary.done or len(errors) > 1:
       for words in self.summary.untold:
         self._note(words)
@@ -168,9 +180,10 @@ class _Queue:
     if all(row.key in expected for row in found):
       return ''
     return (
-        'it was run by another version of dfiv-ope than the one that planned '
-        'it, or on another dataset. Install the same version on all nodes and '
-        'give the command again')
+      'it was run by another version of dfiv-ope than the one that planned '
+      'it, or on another dataset. Install the same version on all nodes and '
+      'give the command again'
+    )
 
   def _end(self, job: jobs.Job) -> None:
     """Counts a job that is done and frees those that waited for it."""
@@ -193,12 +206,14 @@ class _Queue:
     self.summary.failed[job] = error
     out = self._have.places.out
     with (out / FAILURES).open('a', encoding='utf-8') as file:
-      file.write(json.dumps(
-          {'job': job.label, 'error': error, 'trace': trace}) + '\n')
+      file.write(
+        json.dumps({'job': job.label, 'error': error, 'trace': trace}) + '\n'
+      )
     # The row says the error; without a dataset there is no row. Checkpoints
     # stay: the run may go on from them another time.
     if isinstance(job, jobs.Experiment) and (
-        problem := self._have.problem(job.problem)):
+      problem := self._have.problem(job.problem)
+    ):
       self._have.add(job.row(problem, outcome=rows.ERROR, reason=error))
     for child in self._children.pop(job, []):
       if self._needs.pop(child, None) is not None:
@@ -210,20 +225,29 @@ class _Queue:
 
 
 def _note(
-    running: list[tuple[jobs.Job, float, str]], done: int, count: int) -> str:
+  running: list[tuple[jobs.Job, float, str]], done: int, count: int
+) -> str:
   shown = ', '.join(
-      job.label + (f' {100 * share:.0f} %' if share else '')
-      + (f' {words}' if words and len(running) == 1 else '')
-      for job, share, words in running[:_SHOWN])
+    job.label
+    + (f' {100 * share:.0f} %' if share else '')
+    + (f' {words}' if words and len(running) == 1 else '')
+    for job, share, words in running[:_SHOWN]
+  )
   more = f' and {len(running) - _SHOWN} more' if len(running) > _SHOWN else ''
-  return f'{done} of {count} jobs; {shown}{more}' if shown else (
-      f'{done} of {count} jobs')
+  return (
+    f'{done} of {count} jobs; {shown}{more}'
+    if shown
+    else (f'{done} of {count} jobs')
+  )
 
 
 def _left(done: float, total: float, seconds: float) -> str:
   """Says how long it may still take."""
   if not done or done >= total:
     return ''
-  minutes = seconds * (total - done) / done / 60.
-  return (f'; about {minutes:.0f} min left' if minutes >= 1.
-          else '; less than a minute left')
+  minutes = seconds * (total - done) / done / 60.0
+  return (
+    f'; about {minutes:.0f} min left'
+    if minutes >= 1.0
+    else '; less than a minute left'
+  )

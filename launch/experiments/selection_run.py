@@ -13,7 +13,7 @@ from dfiv_ope.results import rows
 
 
 def fit(
-    job: jobs.SelectionFit, places: store.Places, progress: jobs.Progress,
+  job: jobs.SelectionFit, places: store.Places, progress: jobs.Progress
 ) -> None:
   """Fits a candidate on half of the episodes; what it says becomes a file."""
   candidate = job.candidate
@@ -23,12 +23,16 @@ def fit(
   directory = places.checkpoints(f'{key}-half-{job.half}')
   started = time.process_time()
   learner, _ = evaluator.learned(
-      candidate.method, candidate.config, seed=candidate.seed, rows=fitted,
-      saved=ope_run.saved(candidate, directory.name, directory),
-      progress=ope_run.shares(progress))
+    candidate.method,
+    candidate.config,
+    seed=candidate.seed,
+    rows=fitted,
+    saved=ope_run.saved(candidate, directory.name, directory),
+    progress=ope_run.shares(progress),
+  )
   values, errors = selection_fits.values_and_errors(learner, judged)
   selection_fits.Fit(
-      values, errors, learner.divergence, time.process_time() - started,
+    values, errors, learner.divergence, time.process_time() - started
   ).save(places.fit(key, job.half))
   whole_files.remove(directory)
 
@@ -40,13 +44,20 @@ def judge(job: jobs.SelectionJob, places: store.Places) -> list[rows.Row]:
     ValueError: all of them diverged.
   """
   asked, evaluator = _opened(job.candidates[0], places)
-  fits = [[selection_fits.Fit.load(places.fit(each.key(asked), half))
-           for each in job.candidates] for half in (0, 1)]
+  fits = [
+    [
+      selection_fits.Fit.load(places.fit(each.key(asked), half))
+      for each in job.candidates
+    ]
+    for half in (0, 1)
+  ]
   total = selection_fits.judge(evaluator.task, fits, job.judge)
   return [
-      candidate.row(job.problem(asked), inference={}, **outcome)
-      for candidate, outcome in zip(
-          job.candidates, selection_fits.outcomes(fits, total), strict=True)]
+    candidate.row(job.problem(asked), inference={}, **outcome)
+    for candidate, outcome in zip(
+      job.candidates, selection_fits.outcomes(fits, total), strict=True
+    )
+  ]
 
 
 def _opened(candidate: jobs.Experiment, places: store.Places) -> ope_run.Opened:

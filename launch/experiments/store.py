@@ -25,6 +25,7 @@ class Places:
     out: run directory.
     datasets: where datasets are looked for, besides the run directory.
   """
+
   out: pathlib.Path
   datasets: tuple[pathlib.Path, ...] = ()
 
@@ -50,17 +51,22 @@ class Places:
     return self.out / 'selection' / f'{key}-{half}.npz'
 
   def truth(
-      self, problem: inputs.Simulated, metadata: spec_lib.Metadata,
+    self, problem: inputs.Simulated, metadata: spec_lib.Metadata
   ) -> pathlib.Path:
     """Returns the file of a simulated value."""
-    return self.out / 'truths' / (
+    return (
+      self.out
+      / 'truths'
+      / (
         f'{problem.problem(metadata).question}-'
-        f'{problem.truth_episodes}-v{rollout.VERSION}.json')
+        f'{problem.truth_episodes}-v{rollout.VERSION}.json'
+      )
+    )
 
 
 @functools.lru_cache(maxsize=1024)
 def _found(
-    making: inputs.Making, places: tuple[pathlib.Path, ...],
+  making: inputs.Making, places: tuple[pathlib.Path, ...]
 ) -> pathlib.Path | None:
   """Returns a dataset that was made in the same way, whatever its name."""
   return spec_lib.first(places, making.made)
@@ -97,13 +103,19 @@ class Store:
       ValueError: the run directory holds the others.
     """
     kinds = ('off-policy evaluation', 'instrumental-variable designs')
-    designs = any(isinstance(job, jobs.Experiment)
-                  and isinstance(job.problem, inputs.OnDesign) for job in plan)
-    if any(isinstance(row.problem, problems.IVDesign) != designs
-           for row in self._rows.values()):
+    designs = any(
+      isinstance(job, jobs.Experiment)
+      and isinstance(job.problem, inputs.OnDesign)
+      for job in plan
+    )
+    if any(
+      isinstance(row.problem, problems.IVDesign) != designs
+      for row in self._rows.values()
+    ):
       raise ValueError(
-          f'{self.places.out} holds results of {kinds[not designs]}, but these '
-          f'would be of {kinds[designs]}. Choose another --out.')
+        f'{self.places.out} holds results of {kinds[not designs]}, but these '
+        f'would be of {kinds[designs]}. Choose another --out.'
+      )
 
   def problem(self, problem: inputs.Input) -> problems.Problem | None:
     """Returns the problem of an input; None while its dataset is missing."""
@@ -120,7 +132,8 @@ class Store:
       truth = self.truth(problem)
       if truth is not None:
         found = dataclasses.replace(
-            found, truth=truth.mean, truth_standard_error=truth.standard_error)
+          found, truth=truth.mean, truth_standard_error=truth.standard_error
+        )
     return found
 
   def metadata(self, dataset: inputs.Dataset) -> spec_lib.Metadata | None:
@@ -136,7 +149,8 @@ class Store:
     return self._metadata[path]
 
   def truth(
-      self, problem: inputs.Simulated) -> episode_returns.MonteCarlo | None:
+    self, problem: inputs.Simulated
+  ) -> episode_returns.MonteCarlo | None:
     """Returns what was simulated of a policy's value, if it was."""
     metadata = self.metadata(problem.dataset)
     file = metadata and self.places.truth(problem, metadata)
@@ -160,8 +174,11 @@ class Store:
     return [self._rows[key] for key in keys if key in self._rows]
 
   def told(
-      self, plan: Iterable[jobs.Job], asked: Mapping[str, inputs.OnLog],
-      truths: Mapping[str, float]) -> list[rows_lib.Row]:
+    self,
+    plan: Iterable[jobs.Job],
+    asked: Mapping[str, inputs.OnLog],
+    truths: Mapping[str, float],
+  ) -> list[rows_lib.Row]:
     """Returns `rows_of` with what a user says of policies, and keeps it.
 
     Args:
@@ -170,9 +187,10 @@ class Store:
       truths: known values of some of them.
     """
     found = result_rows.told(
-        self.rows_of(plan), {
-            each.target: each.name for each in asked.values() if each.name},
-        {asked[name].target: value for name, value in truths.items()})
+      self.rows_of(plan),
+      {each.target: each.name for each in asked.values() if each.name},
+      {asked[name].target: value for name, value in truths.items()},
+    )
     for row in found:
       self.add(row)
     return found
@@ -207,8 +225,11 @@ class Store:
   def add(self, row: rows_lib.Row) -> None:
     """Writes a row down, unless it is there; its files go."""
     known = self._rows.get(row.key)
-    if known is None or known.retry or (
-        known.problem != row.problem or set(known.curves) != set(row.curves)):
+    if (
+      known is None
+      or known.retry
+      or (known.problem != row.problem or set(known.curves) != set(row.curves))
+    ):
       files.append(self.places.out, row)
       self._rows[row.key] = row
     if not row.retry:
@@ -234,7 +255,8 @@ class Store:
       return True
     problem = self.problem(job.problem)
     if isinstance(problem, problems.SimulatedTask) and isinstance(
-        row.problem, problems.SimulatedTask):
+      row.problem, problems.SimulatedTask
+    ):
       return row.problem.truth == problem.truth
     watched = isinstance(job.problem, inputs.OnDesign) and job.problem.watch
     return not watched or job.config is None or 'watched_mse' in row.curves

@@ -29,16 +29,17 @@ class Outcome:
     trace: where it went wrong.
     cpu_seconds: process time of the job, all of it.
   """
+
   job: jobs.Job
   rows: tuple[rows_lib.Row, ...] = ()
   notes: tuple[str, ...] = ()
   error: str = ''
   trace: str = ''
-  cpu_seconds: float = 0.
+  cpu_seconds: float = 0.0
 
 
 def attempt(
-    job: jobs.Job, places: store.Places, progress: jobs.Progress,
+  job: jobs.Job, places: store.Places, progress: jobs.Progress
 ) -> Outcome:
   """Runs a job; an error is part of what comes of it.
 
@@ -54,40 +55,58 @@ def attempt(
       made = run(job, places, progress)
   except Exception as error:
     return Outcome(
-        job=job, error=f'{type(error).__name__}: {error}',
-        trace=traceback.format_exc(),
-        cpu_seconds=time.process_time() - started)
+      job=job,
+      error=f'{type(error).__name__}: {error}',
+      trace=traceback.format_exc(),
+      cpu_seconds=time.process_time() - started,
+    )
   return Outcome(
-      job=job, rows=tuple(made), cpu_seconds=time.process_time() - started,
-      notes=tuple(dict.fromkeys(
-          str(each.message) for each in caught
-          if type(each.message).__module__.startswith('dfiv_ope'))))
+    job=job,
+    rows=tuple(made),
+    cpu_seconds=time.process_time() - started,
+    notes=tuple(
+      dict.fromkeys(
+        str(each.message)
+        for each in caught
+        if type(each.message).__module__.startswith('dfiv_ope')
+      )
+    ),
+  )
 
 
 def run(
-    job: jobs.Job, places: store.Places, progress: jobs.Progress,
+  job: jobs.Job, places: store.Places, progress: jobs.Progress
 ) -> list[rows_lib.Row]:
   """Runs a job whose parents are done; one that is done is left alone."""
   if isinstance(job, jobs.Experiment):
     if isinstance(job.problem, inputs.OnDesign):
       from dfiv_ope.launch.experiments import design_run
+
       return [design_run.run(job, progress)]
     if isinstance(job.problem, problems.SuiteCase):
       from dfiv_ope.evaluation import suite_run
-      return [job.row(job.problem, **suite_run.run(
-          job.problem, job.method, job.config))]
+
+      return [
+        job.row(
+          job.problem, **suite_run.run(job.problem, job.method, job.config)
+        )
+      ]
     if isinstance(job.problem, inputs.NewLog):
       from dfiv_ope.launch.experiments import coverage_run
+
       return [coverage_run.run(job, places, progress)]
     from dfiv_ope.launch.experiments import ope_run
+
     return [ope_run.run(job, places, progress)]
   if isinstance(job, jobs.SelectionFit | jobs.SelectionJob):
     from dfiv_ope.launch.experiments import selection_run
+
     if isinstance(job, jobs.SelectionJob):
       return selection_run.judge(job, places)
     selection_run.fit(job, places, progress)
     return []
   from dfiv_ope.launch.experiments import making
+
   if isinstance(job, jobs.PolicyJob):
     making.train(job, places)
   elif isinstance(job, jobs.DatasetJob):
@@ -100,6 +119,7 @@ def run(
 def needs_tensorflow(job: jobs.Job) -> bool:
   """Whether a job cannot be run without TensorFlow."""
   return not (
-      isinstance(job, jobs.Experiment)
-      and isinstance(job.problem, inputs.OnDesign)
-      and (job.config is None or job.method in methods.CLOSED_FORMS))
+    isinstance(job, jobs.Experiment)
+    and isinstance(job.problem, inputs.OnDesign)
+    and (job.config is None or job.method in methods.CLOSED_FORMS)
+  )

@@ -18,13 +18,16 @@ _FEW_EPISODES = 50
 # Above this, digits are lost in the solve.
 _CONDITION = 1e8
 
-_CLOSER = ('Collect data with a policy closer to this one, or evaluate a '
-           'policy nearer to the log.')
+_CLOSER = (
+  'Collect data with a policy closer to this one, or evaluate a '
+  'policy nearer to the log.'
+)
 _TELLING = 'Add observations that tell what happens next, or more rows.'
 
 
 class Doubt(enum.IntEnum):
   """What a finding does to the answer."""
+
   NONE = 0  # It is about another method.
   SOME = 1  # The answer is rough.
   GRAVE = 2  # The answer should not be relied on.
@@ -38,6 +41,7 @@ class Advice(NamedTuple):
     finding: what was seen.
     remedy: what to do.
   """
+
   doubt: Doubt
   finding: str
   remedy: str
@@ -45,8 +49,15 @@ class Advice(NamedTuple):
 
 def collect(case: log_results.LogResults) -> list[Advice]:
   """Returns what the rules say of a case, the gravest first."""
-  found = [*_support(case), *_columns(case), *_agreement(case), *_checks(case),
-           *_methods(case), *_first_stage(case), *_size(case)]
+  found = [
+    *_support(case),
+    *_columns(case),
+    *_agreement(case),
+    *_checks(case),
+    *_methods(case),
+    *_first_stage(case),
+    *_size(case),
+  ]
   return sorted(found, key=lambda each: -each.doubt)
 
 
@@ -54,9 +65,14 @@ def next_steps(case: log_results.LogResults) -> list[str]:
   """Returns what to do next, a sentence or two each."""
   steps = [f'{each.finding} {each.remedy}'.strip() for each in collect(case)]
   if _doubt(case) == Doubt.NONE and case.preferred:
-    steps.append(_narrower(case.preferred) if _open(case) else (
+    steps.append(
+      _narrower(case.preferred)
+      if _open(case)
+      else (
         'Nothing that can be seen in the log speaks against the answer. Try '
-        'the policy on a small share of decisions before it takes all.'))
+        'the policy on a small share of decisions before it takes all.'
+      )
+    )
   return steps
 
 
@@ -68,15 +84,18 @@ def headline(case: log_results.LogResults) -> str:
   if not math.isnan(low + high):
     naive += f' ({tables.digits(low)} to {tables.digits(high)})'
   if best is None:
-    return (f'There is no estimate of the value of {policy} with an interval '
-            f'yet, only {naive}.')
+    return (
+      f'There is no estimate of the value of {policy} with an interval '
+      f'yet, only {naive}.'
+    )
   found, order = best.interval, ''
   if best.difference:
     order = (
-        f'The difference is {signed(best.difference.estimate)} '
-        f'({signed(best.difference.low)} to {signed(best.difference.high)}, '
-        'from the same resampled episodes). '
-        + verdict.comparison(best.difference))
+      f'The difference is {signed(best.difference.estimate)} '
+      f'({signed(best.difference.low)} to {signed(best.difference.high)}, '
+      'from the same resampled episodes). '
+      + verdict.comparison(best.difference)
+    )
   doubt = _doubt(case)
   if doubt == Doubt.GRAVE:
     order, trusted = '', f'Do not rely on it. {reasons(case)}'
@@ -84,12 +103,22 @@ def headline(case: log_results.LogResults) -> str:
     trusted = f'Take it with care. {reasons(case)}'
   else:
     trusted = 'Nothing that can be seen in the log speaks against it.'
-  return ' '.join(words for words in (
+  return ' '.join(
+    words
+    for words in (
       f'The value of {policy} is estimated at {tables.digits(best.estimate)} '
-      + (f'(95 % interval {tables.digits(found.low)} to '
-         f'{tables.digits(found.high)}, by {best.variant})' if found else
-         f'(without an interval, by {best.variant})') + f', against {naive}.',
-      order, trusted) if words)
+      + (
+        f'(95 % interval {tables.digits(found.low)} to '
+        f'{tables.digits(found.high)}, by {best.variant})'
+        if found
+        else f'(without an interval, by {best.variant})'
+      )
+      + f', against {naive}.',
+      order,
+      trusted,
+    )
+    if words
+  )
 
 
 def trust(case: log_results.LogResults) -> str:
@@ -100,15 +129,20 @@ def trust(case: log_results.LogResults) -> str:
 def reasons(case: log_results.LogResults) -> str:
   """Returns what speaks against the answer, gravest findings alone."""
   doubt = _doubt(case)
-  return ' '.join(each.finding for each in collect(case)
-                  if each.doubt == doubt) if doubt else ''
+  return (
+    ' '.join(each.finding for each in collect(case) if each.doubt == doubt)
+    if doubt
+    else ''
+  )
 
 
 def _explained(variant: str, share: float, what: str, weak: str) -> str:
   """Returns what share is explained, and why that is weak, if it is."""
-  return (f'{variant}: states and actions explain '
-          f'{tables.percent(max(share, 0.)).text} of {what}'
-          + (f', which is weak: {weak}.' if weak else '.'))
+  return (
+    f'{variant}: states and actions explain '
+    f'{tables.percent(max(share, 0.0)).text} of {what}'
+    + (f', which is weak: {weak}.' if weak else '.')
+  )
 
 
 def first_stage(case: log_results.LogResults) -> list[str]:
@@ -117,38 +151,57 @@ def first_stage(case: log_results.LogResults) -> list[str]:
   for result in case.methods:
     share = result.metrics.get('first_stage_r2')
     if share is not None:
-      words.append(_explained(
-          result.variant, share,
+      words.append(
+        _explained(
+          result.variant,
+          share,
           f'the value that follows on held-out rows{_index_f(result.metrics)}',
-          'what an action leads to is mostly chance, or not in the '
-          'observations' if _weak({'': result.metrics}) else ''))
+          'what an action leads to is mostly chance, or not in the observations'
+          if _weak({'': result.metrics})
+          else '',
+        )
+      )
     share = result.metrics.get('stage1_held_out_r2')
     if share is not None:
-      words.append(_explained(
-          result.variant, share, 'the next features on held-out rows',
+      words.append(
+        _explained(
+          result.variant,
+          share,
+          'the next features on held-out rows',
           'what an action leads to is hardly predicted'
-          if share < messages.WEAK_R2 else ''))
+          if share < messages.WEAK_R2
+          else '',
+        )
+      )
     condition = result.metrics.get('instrument_condition')
     if condition is not None:
       words.append(
-          f'{result.variant}: the condition number of the features of states '
-          f'and actions is {condition:.1e}'
-          + (', so some of them are nearly the same.'
-             if condition > _CONDITION else ', which a solve can take.'))
+        f'{result.variant}: the condition number of the features of states '
+        f'and actions is {condition:.1e}'
+        + (
+          ', so some of them are nearly the same.'
+          if condition > _CONDITION
+          else ', which a solve can take.'
+        )
+      )
   lost = case.lost_share
   if not math.isnan(lost):
     words.append(
-        f'{messages.percent(lost)} of what states and actions tell of the '
-        'reward lies along directions that stage 1 hardly keeps (singular '
-        f'values below {messages.LOW_VALUE:g}).')
+      f'{messages.percent(lost)} of what states and actions tell of the '
+      'reward lies along directions that stage 1 hardly keeps (singular '
+      f'values below {messages.LOW_VALUE:g}).'
+    )
   return words
 
 
 def _weak(named: Mapping[str, Mapping[str, float]]) -> str:
   """Returns `messages.weak_values`, where some may not be known."""
-  return messages.weak_values({
+  return messages.weak_values(
+    {
       name: {'first_stage_r2': math.nan, 'first_stage_f': math.nan, **metrics}
-      for name, metrics in named.items()})
+      for name, metrics in named.items()
+    }
+  )
 
 
 def _index_f(metrics: Mapping[str, float]) -> str:
@@ -160,17 +213,18 @@ def _index_f(metrics: Mapping[str, float]) -> str:
 def _open(case: log_results.LogResults) -> bool:
   """Whether the log does not tell which of policy and log is better."""
   found = case.preferred and case.preferred.difference
-  return not found or found.low <= 0. <= found.high
+  return not found or found.low <= 0.0 <= found.high
 
 
 def _narrower(result: log_results.MethodResult) -> str:
   """Returns what makes an interval narrower."""
   share = result.interval.data_share if result.interval else math.nan
   return 'The interval of the difference of policy and log holds 0. ' + (
-      'Most of the width comes with the training: run more --seeds.'
-      if share < 0.5 else
-      'To tell them apart, log more episodes: four times as many halve the '
-      'interval.')
+    'Most of the width comes with the training: run more --seeds.'
+    if share < 0.5
+    else 'To tell them apart, log more episodes: four times as many halve the '
+    'interval.'
+  )
 
 
 def _doubt(case: log_results.LogResults) -> Doubt:
@@ -184,13 +238,17 @@ def _support(case: log_results.LogResults) -> Iterator[Advice]:
   if share < overlap.THIN_SHARE:
     poor = share < overlap.POOR_SHARE
     yield Advice(
-        Doubt.GRAVE if poor or grade == 'poor' else Doubt.SOME,
-        f'The effective sample size is {tables.percent(share).text} of the '
-        f'rows of the log, which is {"poor" if poor else "thin"}.', _CLOSER)
+      Doubt.GRAVE if poor or grade == 'poor' else Doubt.SOME,
+      f'The effective sample size is {tables.percent(share).text} of the '
+      f'rows of the log, which is {"poor" if poor else "thin"}.',
+      _CLOSER,
+    )
   elif grade in ('thin', 'poor'):
     yield Advice(
-        Doubt.GRAVE if grade == 'poor' else Doubt.SOME,
-        f'Overlap of the log and the policy is {grade}.', _CLOSER)
+      Doubt.GRAVE if grade == 'poor' else Doubt.SOME,
+      f'Overlap of the log and the policy is {grade}.',
+      _CLOSER,
+    )
 
 
 def _columns(case: log_results.LogResults) -> Iterator[Advice]:
@@ -204,15 +262,17 @@ def _columns(case: log_results.LogResults) -> Iterator[Advice]:
 def _agreement(case: log_results.LogResults) -> Iterator[Advice]:
   """Do families of estimators say the same?"""
   medians = details.medians(case.frame)
-  widest = max((each.width for each in case.methods if each.interval),
-               default=math.inf)
+  widest = max(
+    (each.width for each in case.methods if each.interval), default=math.inf
+  )
   gap = medians.max() - medians.min()
   if len(medians) > 1 and gap > widest:
     yield Advice(
-        Doubt.GRAVE,
-        f'Families of estimators differ by {tables.digits(gap)}, more '
-        f'than the widest interval, {tables.digits(widest)}.',
-        'Distrust all of them, and collect more data near the policy.')
+      Doubt.GRAVE,
+      f'Families of estimators differ by {tables.digits(gap)}, more '
+      f'than the widest interval, {tables.digits(widest)}.',
+      'Distrust all of them, and collect more data near the policy.',
+    )
 
 
 def _checks(case: log_results.LogResults) -> Iterator[Advice]:
@@ -220,12 +280,17 @@ def _checks(case: log_results.LogResults) -> Iterator[Advice]:
   best = case.preferred
   if best is not None:
     if best.interval and not inference.checks(best.metrics):
-      yield Advice(Doubt.SOME, 'No unrelated estimator was asked.',
-                   'Evaluate this policy alone.')
+      yield Advice(
+        Doubt.SOME,
+        'No unrelated estimator was asked.',
+        'Evaluate this policy alone.',
+      )
     for each in trust_lib.doubts(best.metrics, best.interval):
       yield Advice(
-          Doubt.GRAVE if each.grade == trust_lib.DO_NOT else Doubt.SOME,
-          each.words, '')
+        Doubt.GRAVE if each.grade == trust_lib.DO_NOT else Doubt.SOME,
+        each.words,
+        '',
+      )
 
 
 def _methods(case: log_results.LogResults) -> Iterator[Advice]:
@@ -233,37 +298,46 @@ def _methods(case: log_results.LogResults) -> Iterator[Advice]:
   for each in case.methods:
     if each.contradicted and each.interval:
       yield Advice(
-          Doubt.GRAVE if each is case.preferred else Doubt.NONE,
-          f'The log says that {tables.digits(each.interval.correction)} is '
-          f'missing from the estimate of {each.variant}, whose standard error '
-          f'is {tables.digits(each.interval.data_error)}.',
-          'Do not trust this method here.')
-    refused = [row.reason for row in each.rows
-               if row.outcome == rows_lib.REFUSED]
+        Doubt.GRAVE if each is case.preferred else Doubt.NONE,
+        f'The log says that {tables.digits(each.interval.correction)} is '
+        f'missing from the estimate of {each.variant}, whose standard error '
+        f'is {tables.digits(each.interval.data_error)}.',
+        'Do not trust this method here.',
+      )
+    refused = [
+      row.reason for row in each.rows if row.outcome == rows_lib.REFUSED
+    ]
     if refused:
       yield Advice(
-          Doubt.NONE, f'{each.variant} cannot answer here.', refused[0])
+        Doubt.NONE, f'{each.variant} cannot answer here.', refused[0]
+      )
     if each.failed > len(refused):
       yield Advice(
-          Doubt.SOME if each is case.preferred else Doubt.NONE,
-          f'{each.failed - len(refused)} of {each.runs} runs of '
-          f'{each.variant} diverged.',
-          'Do not trust its other runs; prefer another method.')
+        Doubt.SOME if each is case.preferred else Doubt.NONE,
+        f'{each.failed - len(refused)} of {each.runs} runs of '
+        f'{each.variant} diverged.',
+        'Do not trust its other runs; prefer another method.',
+      )
     words = verdict.few_effective(each.variant, each.metrics)
     if words and each.interval:
       yield Advice(
-          Doubt.GRAVE if each is case.preferred else Doubt.NONE, words, '')
-    words = verdict.heavy(each.variant, each.metrics.get('heavy_share', 0.))
+        Doubt.GRAVE if each is case.preferred else Doubt.NONE, words, ''
+      )
+    words = verdict.heavy(each.variant, each.metrics.get('heavy_share', 0.0))
     if words:
       yield Advice(
-          Doubt.SOME if each is case.preferred else Doubt.NONE, words,
-          'Evaluate again without these rows to see what they do.')
+        Doubt.SOME if each is case.preferred else Doubt.NONE,
+        words,
+        'Evaluate again without these rows to see what they do.',
+      )
   best = case.preferred
   alone = [each for each in case.methods if each.hidden_randomness]
   if alone:
     yield Advice(
-        Doubt.SOME if best in alone else Doubt.NONE,
-        forest.untold(case), 'Run with --seeds 3.')
+      Doubt.SOME if best in alone else Doubt.NONE,
+      forest.untold(case),
+      'Run with --seeds 3.',
+    )
 
 
 def _first_stage(case: log_results.LogResults) -> Iterator[Advice]:
@@ -276,22 +350,25 @@ def _first_stage(case: log_results.LogResults) -> Iterator[Advice]:
     yield Advice(Doubt.SOME if own else Doubt.NONE, weak, '')
   if case.lost_share > messages.ILL_POSED_SHARE:
     yield Advice(
-        Doubt.SOME,
-        messages.ill_posed(
-            case.lost_share, instruments='states and actions',
-            outcome='the reward'),
-        'Log more episodes, and see if families of estimators agree.')
+      Doubt.SOME,
+      messages.ill_posed(
+        case.lost_share, instruments='states and actions', outcome='the reward'
+      ),
+      'Log more episodes, and see if families of estimators agree.',
+    )
   for each in case.methods:
     if each.metrics.get('stage1_held_out_r2', math.inf) < messages.WEAK_R2:
       yield Advice(
-          Doubt.SOME if each is case.preferred else Doubt.NONE,
-          f'The first stage of {each.variant} is weak.',
-          _TELLING)
-    if each.metrics.get('instrument_condition', 0.) > _CONDITION:
+        Doubt.SOME if each is case.preferred else Doubt.NONE,
+        f'The first stage of {each.variant} is weak.',
+        _TELLING,
+      )
+    if each.metrics.get('instrument_condition', 0.0) > _CONDITION:
       yield Advice(
-          Doubt.SOME if each is case.preferred else Doubt.NONE,
-          f'Features of {each.variant} are nearly the same.',
-          'Leave out observations that repeat others.')
+        Doubt.SOME if each is case.preferred else Doubt.NONE,
+        f'Features of {each.variant} are nearly the same.',
+        'Leave out observations that repeat others.',
+      )
 
 
 def _size(case: log_results.LogResults) -> Iterator[Advice]:
@@ -302,11 +379,12 @@ def _size(case: log_results.LogResults) -> Iterator[Advice]:
     yield Advice(Doubt.GRAVE, best.missing, 'The estimate may be far off.')
   elif episodes is not None and episodes < _FEW_EPISODES:
     yield Advice(
-        Doubt.SOME,
-        f'The log has {episodes:,} episodes, so the interval is rough.',
-        f'Log at least {_FEW_EPISODES}.')
+      Doubt.SOME,
+      f'The log has {episodes:,} episodes, so the interval is rough.',
+      f'Log at least {_FEW_EPISODES}.',
+    )
 
 
 def signed(value: float) -> str:
   """Returns a number with its sign."""
-  return ('+' if value > 0. else '') + tables.digits(value)
+  return ('+' if value > 0.0 else '') + tables.digits(value)

@@ -21,8 +21,10 @@ from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
 Rows = list[rows_lib.Row]
-_FOOTER = ('Made by dfiv-ope report from result rows alone. Tables for papers '
-           'are in tables/, figures in figures/.')
+_FOOTER = (
+  'Made by dfiv-ope report from result rows alone. Tables for papers '
+  'are in tables/, figures in figures/.'
+)
 
 
 @dataclasses.dataclass
@@ -35,11 +37,13 @@ class _Report:
     files: figures, by their path inside the report.
     parts: frames with columns that the page and the CSV show, and their rows.
   """
+
   titles: list[str] = dataclasses.field(default_factory=list)
   sections: list[page.Section] = dataclasses.field(default_factory=list)
   files: dict[str, bytes] = dataclasses.field(default_factory=dict)
   parts: list[tuple[pd.DataFrame, Rows]] = dataclasses.field(
-      default_factory=list)
+    default_factory=list
+  )
 
 
 def files(rows: Rows, source: str, date: str = '') -> dict[str, bytes]:
@@ -56,11 +60,13 @@ def files(rows: Rows, source: str, date: str = '') -> dict[str, bytes]:
   rows = rows_lib.latest(rows)
   coverage = _of(rows, problems.Coverage)
   report = _Report()
-  _add_simulated(
-      report, _of(rows, problems.SimulatedTask), coverage=coverage)
+  _add_simulated(report, _of(rows, problems.SimulatedTask), coverage=coverage)
   _add_logs(
-      report, _of(rows, problems.UserLog, problems.Selection),
-      simulated_rows=_of(rows, problems.SimulatedTask), coverage=coverage)
+    report,
+    _of(rows, problems.UserLog, problems.Selection),
+    simulated_rows=_of(rows, problems.SimulatedTask),
+    coverage=coverage,
+  )
   _add_designs(report, _of(rows, problems.IVDesign), source)
   _add_coverage(report, coverage)
   _add_suite(report, _of(rows, problems.SuiteCase))
@@ -72,10 +78,13 @@ def files(rows: Rows, source: str, date: str = '') -> dict[str, bytes]:
       content[f'{stem}.tex'] = tables.latex(table).encode()
   content['results.csv'] = spreadsheet.csv(report.parts)
   content['index.html'] = page.render(
-      title=report.titles[0] if report.titles else 'Result rows',
-      facts=facts.shown(rows, date), provenance=facts.provenance(rows, source),
-      sections=sorted(report.sections, key=lambda each: not each.lead),
-      rows=page.data(report.parts), footer=_FOOTER).encode()
+    title=report.titles[0] if report.titles else 'Result rows',
+    facts=facts.shown(rows, date),
+    provenance=facts.provenance(rows, source),
+    sections=sorted(report.sections, key=lambda each: not each.lead),
+    rows=page.data(report.parts),
+    footer=_FOOTER,
+  ).encode()
   return content
 
 
@@ -95,14 +104,20 @@ def _add_simulated(report: _Report, rows: Rows, *, coverage: Rows) -> None:
   ends, asked = [], []
   # Errors at two discounts are those of two problems: nothing averages them.
   for number, (label, part) in enumerate(
-      frame.groupby(frames.discounts(frame)), start=1):
+    frame.groupby(frames.discounts(frame)), start=1
+  ):
     lines = part.reset_index(drop=True)
     ours = [rows[index] for index in part.index]
     found = log_results.collect(lines, ours)
     ends.append(log_results.ends(found, lines.index).set_axis(part.index))
     made, drawn = simulated.sections(
-        lines, ours, found, coverage=coverage, label=label,
-        mark=f'-at-{number}' if label else '')
+      lines,
+      ours,
+      found,
+      coverage=coverage,
+      label=label,
+      mark=f'-at-{number}' if label else '',
+    )
     report.sections += made
     report.files.update(drawn)
     asked += found
@@ -111,7 +126,7 @@ def _add_simulated(report: _Report, rows: Rows, *, coverage: Rows) -> None:
 
 
 def _add_logs(
-    report: _Report, rows: Rows, *, simulated_rows: Rows, coverage: Rows,
+  report: _Report, rows: Rows, *, simulated_rows: Rows, coverage: Rows
 ) -> None:
   """Adds users' logs, and selections on any dataset."""
   if not rows:
@@ -120,12 +135,14 @@ def _add_logs(
   found = log_results.collect(frame, rows)
   made = log.sections(found, coverage)
   report.sections += made + selection_table.sections(
-      frame, rows, found, simulated_rows)
+    frame, rows, found, simulated_rows
+  )
   if made:
     report.files.update(chart_figure.files('log', made[0].charts))
   report.titles.append('What a policy is worth')
-  report.parts.append((log.lines(frame).join(
-      log_results.ends(found, frame.index)), rows))
+  report.parts.append(
+    (log.lines(frame).join(log_results.ends(found, frame.index)), rows)
+  )
 
 
 def _add_designs(report: _Report, rows: Rows, source: str) -> None:
@@ -133,13 +150,15 @@ def _add_designs(report: _Report, rows: Rows, source: str) -> None:
   if not rows:
     return
   from dfiv_ope.launch.reporting import benchmarks, designs
+
   by_name: dict[str, Rows] = {name: [] for name in designs.DESIGNS}
   for row in rows:
     assert isinstance(row.problem, problems.IVDesign)
     if row.problem.name not in by_name:
       raise ValueError(
-          f'{source} holds rows of the design {row.problem.name!r}, which no '
-          f'report knows. Known are {", ".join(by_name)}.')
+        f'{source} holds rows of the design {row.problem.name!r}, which no '
+        f'report knows. Known are {", ".join(by_name)}.'
+      )
     by_name[row.problem.name].append(row)
   present = {name: part for name, part in by_name.items() if part}
   for name, part in present.items():
@@ -156,6 +175,7 @@ def _add_coverage(report: _Report, rows: Rows) -> None:
   if not rows:
     return
   from dfiv_ope.launch.reporting import coverage, coverage_page
+
   studies = coverage.studies(rows)
   made, drawn = coverage_page.sections(studies)
   report.sections += made
@@ -170,6 +190,7 @@ def _add_suite(report: _Report, rows: Rows) -> None:
   if not rows:
     return
   from dfiv_ope.launch.reporting import suite_page
+
   found = suite_tables.answers(rows)
   lines = suite_tables.summary(found)
   report.sections += suite_page.sections(lines)

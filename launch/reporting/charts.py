@@ -35,10 +35,11 @@ class Reference(NamedTuple):
     kind: TRUTH, LOG or LIMIT.
     error: half the width of the band around it.
   """
+
   value: float
   label: str
   kind: str
-  error: float = 0.
+  error: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,7 @@ class Track:
     points: single runs.
     text: the same in words.
   """
+
   middle: float = math.nan
   low: float = math.nan
   high: float = math.nan
@@ -61,8 +63,11 @@ class Track:
   @property
   def numbers(self) -> list[float]:
     """All finite numbers that are drawn."""
-    return [each for each in (self.middle, self.low, self.high, *self.points)
-            if math.isfinite(each)]
+    return [
+      each
+      for each in (self.middle, self.low, self.high, *self.points)
+      if math.isfinite(each)
+    ]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,6 +82,7 @@ class Lane:
     strong: whether it stands out, as the answer does.
     hollow: whether its marks are open, as those of a method's variants.
   """
+
   label: str
   tracks: tuple[Track, ...]
   color: str = NEUTRAL
@@ -87,6 +93,7 @@ class Lane:
 
 class Tick(NamedTuple):
   """A number of the axis."""
+
   place: float
   text: str
 
@@ -107,6 +114,7 @@ class Chart:
     logarithmic: whether the scale is.
     percent: whether numbers are shares, shown in per cent.
   """
+
   name: str
   caption: str
   axis: str
@@ -123,54 +131,57 @@ class Chart:
     """The ends of the axis."""
     if self.limits is not None:
       return self.limits
-    every = [number for lane in self.lanes for track in lane.tracks
-             for number in track.numbers] + [
-                 each.value for each in self.references
-                 if math.isfinite(each.value)]
+    every = [
+      number
+      for lane in self.lanes
+      for track in lane.tracks
+      for number in track.numbers
+    ] + [each.value for each in self.references if math.isfinite(each.value)]
     if self.logarithmic:
-      every = [math.log10(each) for each in every if each > 0.] or [0.]
-    low, high = (min(every), max(every)) if every else (0., 1.)
+      every = [math.log10(each) for each in every if each > 0.0] or [0.0]
+    low, high = (min(every), max(every)) if every else (0.0, 1.0)
     margin = _MARGIN * (high - low) or 0.1 * abs(low) or 0.5
     if self.logarithmic:
-      return 10. ** (low - margin), 10. ** (high + margin)
+      return 10.0 ** (low - margin), 10.0 ** (high + margin)
     return low - margin, high + margin
 
   def place(self, value: float) -> float:
     """Returns where a number stands, from 0 (left) to 1; beyond if outside."""
     low, high = self.ends
     if self.logarithmic:
-      if value <= 0.:
+      if value <= 0.0:
         return -math.inf
       low, high, value = map(math.log10, (low, high, value))
     return (value - low) / (high - low)
 
   def inside(self, value: float) -> bool:
     """Whether a number stands between the ends."""
-    return math.isfinite(value) and -1e-9 <= self.place(value) <= 1. + 1e-9
+    return math.isfinite(value) and -1e-9 <= self.place(value) <= 1.0 + 1e-9
 
   def ticks(self) -> list[Tick]:
     """Returns a few round numbers of the axis."""
     low, high = self.ends
     many = max(2, _TICKS if len(self.columns) < 3 else _TICKS // 2)
-    locator: ticker.Locator = ticker.MaxNLocator(
-        many, steps=[1, 2, 2.5, 5, 10])
-    if self.logarithmic and high > 4. * low:
+    locator: ticker.Locator = ticker.MaxNLocator(many, steps=[1, 2, 2.5, 5, 10])
+    if self.logarithmic and high > 4.0 * low:
       locator = ticker.LogLocator(
-          subs=(1.,) if high > 50. * low else (1., 3.), numticks=many)
-    values = [each for each in locator.tick_values(low, high)
-              if self.inside(each)]
+        subs=(1.0,) if high > 50.0 * low else (1.0, 3.0), numticks=many
+      )
+    values = [
+      each for each in locator.tick_values(low, high) if self.inside(each)
+    ]
     return [Tick(self.place(each), self.shown(each)) for each in values]
 
   def shown(self, value: float) -> str:
     """Returns a number of the axis as text."""
-    value = 0. if abs(value) < 1e-12 else value
-    return f'{100. * value:g} %' if self.percent else f'{value:,.6g}'
+    value = 0.0 if abs(value) < 1e-12 else value
+    return f'{100.0 * value:g} %' if self.percent else f'{value:,.6g}'
 
   def clipped(self, low: float, high: float) -> tuple[float, float] | None:
     """Returns the part of a range that is seen, in places; None if none."""
     if math.isnan(low) or math.isnan(high):
       return None
-    start, end = max(self.place(low), 0.), min(self.place(high), 1.)
+    start, end = max(self.place(low), 0.0), min(self.place(high), 1.0)
     return (start, end) if start <= end else None
 
   def points(self, track: Track) -> list[float]:
@@ -181,23 +192,29 @@ class Chart:
 
   def arrows(self, track: Track) -> list[bool]:
     """Returns on which sides, left and right, something goes on unseen."""
-    numbers = [each for each in (
-        track.middle, track.low, track.high, *track.points)
-               if not math.isnan(each)]
-    return [any(self.place(each) < -1e-9 for each in numbers),
-            any(self.place(each) > 1. + 1e-9 for each in numbers)]
+    numbers = [
+      each
+      for each in (track.middle, track.low, track.high, *track.points)
+      if not math.isnan(each)
+    ]
+    return [
+      any(self.place(each) < -1e-9 for each in numbers),
+      any(self.place(each) > 1.0 + 1e-9 for each in numbers),
+    ]
 
   @property
   def cut(self) -> bool:
     """Whether something goes on beyond the ends."""
-    return any(any(self.arrows(track))
-               for lane in self.lanes for track in lane.tracks)
+    return any(
+      any(self.arrows(track)) for lane in self.lanes for track in lane.tracks
+    )
 
 
 def anchor(place: float) -> str:
   """Returns where a text at a place begins: start, middle or end."""
-  return ('start' if place < _EDGE else 'end' if place > 1. - _EDGE
-          else 'middle')
+  return (
+    'start' if place < _EDGE else 'end' if place > 1.0 - _EDGE else 'middle'
+  )
 
 
 def interval_text(value: float, low: float, high: float) -> str:

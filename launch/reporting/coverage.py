@@ -27,8 +27,16 @@ _EXTRA = ('target', 'truth', 'seeds', 'discount', 'version')
 
 # Of columns on a terminal, so that none of their numbers is folded; with one
 # more column of 8 they fit 80.
-_WIDTHS = {'method': 6, 'log': 5, 'level': 5, 'logs': 4, 'held': 5,
-           'paired held': 6, 'mean error': 6, 'mean half width': 6}
+_WIDTHS = {
+  'method': 6,
+  'log': 5,
+  'level': 5,
+  'logs': 4,
+  'held': 5,
+  'paired held': 6,
+  'mean error': 6,
+  'mean half width': 6,
+}
 
 Rows = Sequence[rows_lib.Row]
 
@@ -41,6 +49,7 @@ class Study:
     variant: label of the method.
     rows: one for each log, in the order of the logs.
   """
+
   variant: str
   rows: Rows
 
@@ -88,45 +97,53 @@ class Study:
   def narrow(self) -> bool:
     """Whether the intervals that there are hold the truth too seldom."""
     return bool(self.sound) and (
-        _exact(self.held, len(self.sound))[1] < self.level)
+      _exact(self.held, len(self.sound))[1] < self.level
+    )
 
   @property
   def paired(self) -> float:
     """The share for value less the log's own; nan if it was not measured."""
     if not any('paired_covered' in row.metrics for row in self.rows):
       return math.nan
-    return sum(
-        row.metrics.get('paired_covered', 0.) for row in self.rows) / self.logs
+    return (
+      sum(row.metrics.get('paired_covered', 0.0) for row in self.rows)
+      / self.logs
+    )
 
   @property
   def error(self) -> float:
     """Mean distance of estimates from the truth; nan if there is none."""
     return _mean(
-        abs(row.metrics['estimate'] - self.problem.truth)
-        for row in self.sound)
+      abs(row.metrics['estimate'] - self.problem.truth) for row in self.sound
+    )
 
   @property
   def half_width(self) -> float:
     """Mean half width of the intervals; nan if there is none."""
     return _mean(
-        (row.metrics['high'] - row.metrics['low']) / 2. for row in self.sound)
+      (row.metrics['high'] - row.metrics['low']) / 2.0 for row in self.sound
+    )
 
   @property
   def diverged(self) -> int:
     """Number of runs that diverged, of all seeds and logs."""
-    return round(sum(row.metrics.get('diverged', 0.) for row in self.rows))
+    return round(sum(row.metrics.get('diverged', 0.0) for row in self.rows))
 
   def extra(self, name: str) -> str:
     """Returns what may tell it from another study, for a table."""
-    value = (self.rows[0].version if name == 'version'
-             else getattr(self.problem, name))
+    value = (
+      self.rows[0].version if name == 'version' else getattr(self.problem, name)
+    )
     return value[:_DIGITS] if isinstance(value, str) else f'{value:.6g}'
 
 
 def studies(rows: Iterable[rows_lib.Row]) -> list[Study]:
   """Returns the studies of rows; other problems and errors are left out."""
-  ours = [row for row in rows if isinstance(row.problem, problems.Coverage)
-          and not row.retry]
+  ours = [
+    row
+    for row in rows
+    if isinstance(row.problem, problems.Coverage) and not row.retry
+  ]
   labels: dict[object, str] = {}
   groups: dict[object, list[rows_lib.Row]] = collections.defaultdict(list)
   for row, variant in zip(ours, frames.variants(ours), strict=True):
@@ -134,9 +151,12 @@ def studies(rows: Iterable[rows_lib.Row]) -> list[Study]:
     groups[name].append(row)
     labels[name] = variant
   return [
-      Study(variant=labels[name], rows=sorted(
-          group, key=lambda row: problem_of(row).log))
-      for name, group in groups.items()]
+    Study(
+      variant=labels[name],
+      rows=sorted(group, key=lambda row: problem_of(row).log),
+    )
+    for name, group in groups.items()
+  ]
 
 
 def measured(rows: Iterable[rows_lib.Row], row: rows_lib.Row) -> list[Study]:
@@ -156,24 +176,42 @@ def told_by(found: Sequence[Study]) -> list[str]:
   """Returns what the names of datasets and methods do not tell apart."""
 
   def names(*extra: str) -> int:
-    return len({(each.variant, each.problem.dataset, each.level,
-                 *map(each.extra, extra)) for each in found})
+    return len(
+      {
+        (
+          each.variant,
+          each.problem.dataset,
+          each.level,
+          *map(each.extra, extra),
+        )
+        for each in found
+      }
+    )
 
   return [name for name in _EXTRA if names(name) > names()]
 
 
 def place(study: Study, beside: Sequence[Study]) -> str:
   """Returns what logs are of: the shortest words that tell them apart."""
-  datasets = {each.problem.dataset for each in beside
-              if each.task == study.task}
-  noisy = {each.problem.dataset for each in beside
-           if each.task == study.task
-           and each.problem.action_noise == study.problem.action_noise}
-  name = (study.task if len(datasets) == 1 else
-          f'{study.task} with noise {study.problem.action_noise:g}'
-          if len(noisy) == 1 else study.problem.dataset)
-  return ', '.join([name, *(
-      f'{extra} {study.extra(extra)}' for extra in told_by(beside))])
+  datasets = {
+    each.problem.dataset for each in beside if each.task == study.task
+  }
+  noisy = {
+    each.problem.dataset
+    for each in beside
+    if each.task == study.task
+    and each.problem.action_noise == study.problem.action_noise
+  }
+  name = (
+    study.task
+    if len(datasets) == 1
+    else f'{study.task} with noise {study.problem.action_noise:g}'
+    if len(noisy) == 1
+    else study.problem.dataset
+  )
+  return ', '.join(
+    [name, *(f'{extra} {study.extra(extra)}' for extra in told_by(beside))]
+  )
 
 
 def problem_of(row: rows_lib.Row) -> problems.Coverage:
@@ -184,19 +222,35 @@ def problem_of(row: rows_lib.Row) -> problems.Coverage:
 
 def data(rows: Iterable[rows_lib.Row]) -> list[dict[str, Any]]:
   """Returns the studies as JSON data; what is not known is None."""
-  return [{
-      'method': study.rows[0].method, 'label': str(study.variant),
-      'config': study.rows[0].config, 'version': study.rows[0].version,
-      'dataset': study.problem.dataset, 'task': study.task,
+  return [
+    {
+      'method': study.rows[0].method,
+      'label': str(study.variant),
+      'config': study.rows[0].config,
+      'version': study.rows[0].version,
+      'dataset': study.problem.dataset,
+      'task': study.task,
       'action_noise': study.problem.action_noise,
-      'target': study.problem.target, 'truth': study.problem.truth,
-      'seeds': study.problem.seeds, 'level': study.level, 'logs': study.logs,
-      'held': study.held, 'share': study.share,
-      'range': list(study.range), **{
-          name: None if math.isnan(value) else value for name, value in (
-              ('paired_share', study.paired), ('mean_error', study.error),
-              ('mean_half_width', study.half_width))},
-      'diverged': study.diverged} for study in studies(rows)]
+      'target': study.problem.target,
+      'truth': study.problem.truth,
+      'seeds': study.problem.seeds,
+      'level': study.level,
+      'logs': study.logs,
+      'held': study.held,
+      'share': study.share,
+      'range': list(study.range),
+      **{
+        name: None if math.isnan(value) else value
+        for name, value in (
+          ('paired_share', study.paired),
+          ('mean_error', study.error),
+          ('mean_half_width', study.half_width),
+        )
+      },
+      'diverged': study.diverged,
+    }
+    for study in studies(rows)
+  ]
 
 
 def show(rows: Iterable[rows_lib.Row]) -> None:
@@ -206,22 +260,39 @@ def show(rows: Iterable[rows_lib.Row]) -> None:
   settings = {(each.rows[0].method, each.rows[0].setting) for each in found}
   methods = [method for method, _ in settings]
   printed = console.Table('Intervals that hold the true value', boxed=False)
-  for column in ('method', 'log', *extra, 'level', 'logs', 'held',
-                 'paired held', 'mean error', 'mean half width', 'diverged'):
+  for column in (
+    'method',
+    'log',
+    *extra,
+    'level',
+    'logs',
+    'held',
+    'paired held',
+    'mean error',
+    'mean half width',
+    'diverged',
+  ):
     printed.add_column(
-        column, min_width=None if len(extra) > 1 else _WIDTHS.get(
-            column, _DIGITS),
-        justify='left' if column in ('method', 'log') else 'right')
+      column,
+      min_width=None if len(extra) > 1 else _WIDTHS.get(column, _DIGITS),
+      justify='left' if column in ('method', 'log') else 'right',
+    )
   for study in found:
     method = study.rows[0].method
     printed.add_row(
-        method if methods.count(method) == 1 else study.variant,
-        study.problem.dataset, *map(study.extra, extra),
-        f'{100. * study.level:g} %', str(study.logs),
-        f'{100. * study.share:.0f} %',
-        '' if math.isnan(study.paired) else f'{100. * study.paired:.0f} %',
-        *('-' if math.isnan(each) else f'{each:.3g}'
-          for each in (study.error, study.half_width)), str(study.diverged))
+      method if methods.count(method) == 1 else study.variant,
+      study.problem.dataset,
+      *map(study.extra, extra),
+      f'{100.0 * study.level:g} %',
+      str(study.logs),
+      f'{100.0 * study.share:.0f} %',
+      '' if math.isnan(study.paired) else f'{100.0 * study.paired:.0f} %',
+      *(
+        '-' if math.isnan(each) else f'{each:.3g}'
+        for each in (study.error, study.half_width)
+      ),
+      str(study.diverged),
+    )
   printed.show()
 
 

@@ -18,7 +18,7 @@ _MOST_CURVES = 6
 
 
 def figure(
-    frame: pd.DataFrame, rows: list[rows_lib.Row], styles: Styles,
+  frame: pd.DataFrame, rows: list[rows_lib.Row], styles: Styles
 ) -> figures.Figure | None:
   """Returns learning curves, one dataset for each panel and noise.
 
@@ -28,9 +28,12 @@ def figure(
   main = details.paper_policy(frame[frame.panel.isin(frame.panel[has])])
   count = main.groupby(['panel', 'action_noise']).ngroups
   if count > _MOST_CURVES:
-    main = main[main.action_noise == main.groupby('panel').action_noise
-                .transform(lambda noises: sorted(set(noises))[
-                    noises.nunique() // 2])]
+    main = main[
+      main.action_noise
+      == main.groupby('panel').action_noise.transform(
+        lambda noises: sorted(set(noises))[noises.nunique() // 2]
+      )
+    ]
   panels = []
   for (panel, noise), part in main.groupby(['panel', 'action_noise']):
     counts = has[part.index].groupby(part.question).sum()
@@ -38,27 +41,40 @@ def figure(
       continue
     part = part[part.question == counts.idxmax()]
     dataset = part.dataset.iloc[0]
-    panels.append(figures.Panel(
+    panels.append(
+      figures.Panel(
         f'{panel}, noise {noise:g}',
         _curves_panel(part, [rows[index] for index in part.index], styles),
         f'Estimates over training on {dataset}; the true value is '
-        f'{part.truth.iloc[0]:.4g}.'))
+        f'{part.truth.iloc[0]:.4g}.',
+      )
+    )
   if not panels:
     return None
   shown = panels[:_MOST_CURVES]
-  cut = (f' {len(shown)} of {count} problems are shown.'
-         if count > len(shown) else '')
+  cut = (
+    f' {len(shown)} of {count} problems are shown.'
+    if count > len(shown)
+    else ''
+  )
   noises = main.action_noise.nunique()
   return figures.Figure(
-      name='curves',
-      caption=(
-          'Estimates over training'
-          + ('' if details.single_runs(main) else
-             ': median over seeds, band from the least to the largest')
-          + '. The black line is the truth with two standard errors, the '
-          'dotted line the return of the log; closed forms are marks at the '
-          f'right edge.{cut}'),
-      panels=shown, styles=_used(main, styles), columns=min(noises, 6))
+    name='curves',
+    caption=(
+      'Estimates over training'
+      + (
+        ''
+        if details.single_runs(main)
+        else ': median over seeds, band from the least to the largest'
+      )
+      + '. The black line is the truth with two standard errors, the '
+      'dotted line the return of the log; closed forms are marks at the '
+      f'right edge.{cut}'
+    ),
+    panels=shown,
+    styles=_used(main, styles),
+    columns=min(noises, 6),
+  )
 
 
 def _used(frame: pd.DataFrame, styles: Styles) -> list[figures.Style]:
@@ -73,38 +89,57 @@ def _curve(row: rows_lib.Row) -> tuple[Any, Any]:
   if steps.ndim != 1 or len(steps) < 2 or steps.shape != values.shape:
     return np.zeros(0), np.zeros(0)
   kept = np.isfinite(values) & np.isfinite(steps)
-  last = steps[kept].max() if kept.any() else 0.
-  if last <= 0.:
+  last = steps[kept].max() if kept.any() else 0.0
+  if last <= 0.0:
     return np.zeros(0), np.zeros(0)
-  return 100. * steps[kept] / last, values[kept]
+  return 100.0 * steps[kept] / last, values[kept]
 
 
 def _curves_panel(
-    part: pd.DataFrame, rows: list[rows_lib.Row], styles: Styles,
+  part: pd.DataFrame, rows: list[rows_lib.Row], styles: Styles
 ) -> Callable[[Any], None]:
-  grid = np.linspace(0., 100., _POINTS)
+  grid = np.linspace(0.0, 100.0, _POINTS)
 
   def draw(axes: Any) -> None:
     variants = part.variant.tolist()
     for variant in dict.fromkeys(variants):
       style = styles[variant]
-      ours = [row for row, name in zip(rows, variants, strict=True)
-              if name == variant]
+      ours = [
+        row for row, name in zip(rows, variants, strict=True) if name == variant
+      ]
       drawn = [curve for row in ours if (curve := _curve(row))[0].size]
       if drawn:
-        values = np.array([np.interp(
-            grid, *curve, left=np.nan) for curve in drawn])
+        values = np.array(
+          [np.interp(grid, *curve, left=np.nan) for curve in drawn]
+        )
         values = values[:, ~np.isnan(values).any(axis=0)]
-        steps = grid[-values.shape[1]:]
-        axes.plot(steps, np.median(values, axis=0), color=style.color,
-                  linestyle=style.dash, linewidth=1.3)
+        steps = grid[-values.shape[1] :]
+        axes.plot(
+          steps,
+          np.median(values, axis=0),
+          color=style.color,
+          linestyle=style.dash,
+          linewidth=1.3,
+        )
         if len(values) > 1:
-          axes.fill_between(steps, values.min(axis=0), values.max(axis=0),
-                            color=style.color, alpha=0.12, linewidth=0.)
+          axes.fill_between(
+            steps,
+            values.min(axis=0),
+            values.max(axis=0),
+            color=style.color,
+            alpha=0.12,
+            linewidth=0.0,
+          )
       elif style.marker != 'x':  # The log has a line of its own.
         sound = part[(part.variant == variant) & ~part.failed].estimate
-        axes.plot([100.] * len(sound), sound, color=style.color,
-                  marker=style.marker, linestyle='none', clip_on=False)
+        axes.plot(
+          [100.0] * len(sound),
+          sound,
+          color=style.color,
+          marker=style.marker,
+          linestyle='none',
+          clip_on=False,
+        )
     _reference_lines(axes, part)
 
   return draw
@@ -116,15 +151,24 @@ def _reference_lines(axes: Any, part: pd.DataFrame) -> None:
   seen = [*part.estimate[~part.failed], first.truth, first.log_return]
   seen = [value for value in seen if np.isfinite(value)]
   if np.isfinite(first.truth):
-    error = 2. * np.nan_to_num(first.truth_standard_error)
+    error = 2.0 * np.nan_to_num(first.truth_standard_error)
     axes.axhline(first.truth, color='#000000', linewidth=1.2)
-    axes.axhspan(first.truth - error, first.truth + error, color='#888888',
-                 alpha=0.3, linewidth=0.)
+    axes.axhspan(
+      first.truth - error,
+      first.truth + error,
+      color='#888888',
+      alpha=0.3,
+      linewidth=0.0,
+    )
   if np.isfinite(first.log_return):
     axes.axhline(first.log_return, color='#808080', linestyle=':')
   if seen:
-    margin = 0.3 * (max(seen) - min(seen)) or 0.1 * abs(seen[0]) or 1.
+    margin = 0.3 * (max(seen) - min(seen)) or 0.1 * abs(seen[0]) or 1.0
     axes.set_ylim(min(seen) - margin, max(seen) + margin)
-  axes.set(xlabel='updates (% of the run)', ylabel='estimate', xlim=(0., 100.),
-           xticks=(0., 50., 100.))
+  axes.set(
+    xlabel='updates (% of the run)',
+    ylabel='estimate',
+    xlim=(0.0, 100.0),
+    xticks=(0.0, 50.0, 100.0),
+  )
   axes.locator_params(axis='y', nbins=5)

@@ -12,7 +12,8 @@ _FEW = 2
 
 
 def shown(
-    rows: Sequence[rows_lib.Row], date: str = '') -> list[tuple[str, str]]:
+  rows: Sequence[rows_lib.Row], date: str = ''
+) -> list[tuple[str, str]]:
   """Returns what an answer is about: log, policy, discount, budget, date.
 
   Args:
@@ -20,26 +21,52 @@ def shown(
     date: when it is made; empty to leave it out.
   """
   about = [each for row in rows if (each := frames.on_dataset(row.problem))]
-  policies = [each.policy for each in about
-              if isinstance(each, problems.UserLog)]
-  sizes = {(each.transitions, each.episodes) for each in about
-           if each.transitions is not None and each.episodes is not None}
+  policies = [
+    each.policy for each in about if isinstance(each, problems.UserLog)
+  ]
+  sizes = {
+    (each.transitions, each.episodes)
+    for each in about
+    if each.transitions is not None and each.episodes is not None
+  }
   runs = [row for row in rows if frames.family(row.method) != frames.NAIVE]
   budgets = frames.budgets(runs)
-  return [(name, value) for name, value in (
+  return [
+    (name, value)
+    for name, value in (
       ('log', _named([each.dataset for each in about if each.dataset], 'logs')),
       ('policy', _named(policies, 'policies')),
-      ('discount', ', '.join(f'{each:.10g}' for each in sorted(
-          {each.discount for each in about}))),
-      ('size', ' transitions in '.join(f'{each:,}' for each in next(
-          iter(sizes))) + ' episodes' if len(sizes) == 1 else ''),
+      (
+        'discount',
+        ', '.join(
+          f'{each:.10g}' for each in sorted({each.discount for each in about})
+        ),
+      ),
+      (
+        'size',
+        ' transitions in '.join(f'{each:,}' for each in next(iter(sizes)))
+        + ' episodes'
+        if len(sizes) == 1
+        else '',
+      ),
       ('seeds', str(len({row.seed for row in runs})) if runs else ''),
-      ('budget', '; '.join(
+      (
+        'budget',
+        '; '.join(
           f'{budget} for {", ".join(names)}'
-          for budget, names in budgets.items())),
-      ('failed', str(sum(row.failed for row in rows)) if any(
-          row.failed for row in rows) else ''),
-      ('date', date)) if value]
+          for budget, names in budgets.items()
+        ),
+      ),
+      (
+        'failed',
+        str(sum(row.failed for row in rows))
+        if any(row.failed for row in rows)
+        else '',
+      ),
+      ('date', date),
+    )
+    if value
+  ]
 
 
 def today() -> str:
@@ -48,14 +75,21 @@ def today() -> str:
 
 
 def provenance(
-    rows: Sequence[rows_lib.Row], source: str) -> list[tuple[str, str]]:
+  rows: Sequence[rows_lib.Row], source: str
+) -> list[tuple[str, str]]:
   """Returns what the report was made of."""
   versions = sorted({row.versions.get('dfiv-ope', '?') for row in rows})
-  return [('rows', f'{len(rows):,}'), ('dfiv-ope', ', '.join(versions)),
-          ('from', source)]
+  return [
+    ('rows', f'{len(rows):,}'),
+    ('dfiv-ope', ', '.join(versions)),
+    ('from', source),
+  ]
 
 
 def _named(names: Sequence[str], several: str) -> str:
   different = list(dict.fromkeys(names))
-  return (', '.join(different) if len(different) <= _FEW
-          else f'{len(different):,} {several}')
+  return (
+    ', '.join(different)
+    if len(different) <= _FEW
+    else f'{len(different):,} {several}'
+  )

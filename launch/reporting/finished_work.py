@@ -22,6 +22,7 @@ class Summary(Protocol):
     wall: seconds that went by.
     job_seconds: CPU seconds of all jobs.
   """
+
   done: int
   diverged: int
   wall: float
@@ -30,19 +31,25 @@ class Summary(Protocol):
 
 def cpu_time(job_seconds: float, fit_seconds: float) -> str:
   """Says where the CPU time of the command went, fits and all else."""
-  used = [resource.getrusage(who) for who in (
-      resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+  used = [
+    resource.getrusage(who)
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+  ]
   total = sum(each.ru_utime + each.ru_stime for each in used)
-  around = max(0., job_seconds - fit_seconds)
+  around = max(0.0, job_seconds - fit_seconds)
   return (
-      f'CPU time {total:.1f} s: fits {fit_seconds:.1f}, opening the '
-      f'data, intervals and diagnostics {around:.1f}, start-up and the rest '
-      f'{max(0., total - job_seconds):.1f}.')
+    f'CPU time {total:.1f} s: fits {fit_seconds:.1f}, opening the '
+    f'data, intervals and diagnostics {around:.1f}, start-up and the rest '
+    f'{max(0.0, total - job_seconds):.1f}.'
+  )
 
 
 def show_sweep(
-    rows: Sequence[rows_lib.Row], summary: Summary, failures: str,
-    out: pathlib.Path) -> None:
+  rows: Sequence[rows_lib.Row],
+  summary: Summary,
+  failures: str,
+  out: pathlib.Path,
+) -> None:
   """Prints the tables of few problems, what was run, and what to do next.
 
   Args:
@@ -55,8 +62,10 @@ def show_sweep(
     summary_table.print_table(rows)
   if summary.wall:
     console.say(
-        f'{summary.done} jobs done in {summary.wall:.1f} s'
-        + (f', {summary.diverged} of them diverged' if summary.diverged else '')
-        + f' ({summary.job_seconds:.1f} CPU s of work).')
+      f'{summary.done} jobs done in {summary.wall:.1f} s'
+      + (f', {summary.diverged} of them diverged' if summary.diverged else '')
+      + f' ({summary.job_seconds:.1f} CPU s of work).'
+    )
   console.say(
-      failures or f'Look at it with: dfiv-ope report {out} --out REPORT')
+    failures or f'Look at it with: dfiv-ope report {out} --out REPORT'
+  )

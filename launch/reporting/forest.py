@@ -13,16 +13,16 @@ from dfiv_ope.results import problems
 
 # The axis shows the log, the truth and the answer with so much of their width
 # on either side, where all intervals are wider than several times theirs.
-_MARGIN, _WIDER = 1., 6.
+_MARGIN, _WIDER = 1.0, 6.0
 # Standard errors of the truth on either side of its line.
-TRUTH_ERRORS = 2.
+TRUTH_ERRORS = 2.0
 # Letters of a title.
 _LONGEST = 44
 LOG_LABEL = 'Log (average return)'
 
 
 def chart(
-    name: str, found: log_results.LogResults, title: str = '',
+  name: str, found: log_results.LogResults, title: str = ''
 ) -> charts.Chart:
   """Returns estimates with their intervals, the answer first, the log last.
 
@@ -34,29 +34,43 @@ def chart(
     title: of the chart, if it stands with others.
   """
   styles = figures.styles(
-      [each.variant for each in found.methods],
-      {each.variant: each.method for each in found.methods})
+    [each.variant for each in found.methods],
+    {each.variant: each.method for each in found.methods},
+  )
   best = found.preferred
   ordered = sorted(found.methods, key=lambda each: each is not best)
   return charts.Chart(
-      name=name, title=title, caption=_caption(found),
-      axis='value: discounted return', limits=_limits(found),
-      references=references(found), lanes=[
-          *(_lane(each, found, styles[each.variant]) for each in ordered),
-          charts.Lane(label=LOG_LABEL, tracks=(_track(*found.log),))])
+    name=name,
+    title=title,
+    caption=_caption(found),
+    axis='value: discounted return',
+    limits=_limits(found),
+    references=references(found),
+    lanes=[
+      *(_lane(each, found, styles[each.variant]) for each in ordered),
+      charts.Lane(label=LOG_LABEL, tracks=(_track(*found.log),)),
+    ],
+  )
 
 
 def references(found: log_results.LogResults) -> list[charts.Reference]:
   """Returns the true value and the log's average, where they are known."""
   truth, mean = frames.number(found.problem.truth), found.log[0]
-  return [each for each in (
+  return [
+    each
+    for each in (
       charts.Reference(
-          truth, f'true value {tables.digits(truth)}', charts.TRUTH,
-          TRUTH_ERRORS * frames.number(
-              found.problem.truth_standard_error or 0.)),
+        truth,
+        f'true value {tables.digits(truth)}',
+        charts.TRUTH,
+        TRUTH_ERRORS * frames.number(found.problem.truth_standard_error or 0.0),
+      ),
       charts.Reference(
-          mean, f'log’s average {tables.digits(mean)}', charts.LOG))
-          if not math.isnan(each.value)]
+        mean, f'log’s average {tables.digits(mean)}', charts.LOG
+      ),
+    )
+    if not math.isnan(each.value)
+  ]
 
 
 def heading(found: log_results.LogResults) -> str:
@@ -72,8 +86,9 @@ def heading(found: log_results.LogResults) -> str:
 def title(found: log_results.LogResults) -> str:
   """Returns what a question of a simulated task is called."""
   line = found.frame.iloc[0]
-  target = (f', target epsilon {line.target_epsilon:g}'
-            if line.target_epsilon else '')
+  target = (
+    f', target epsilon {line.target_epsilon:g}' if line.target_epsilon else ''
+  )
   return f'{line.panel}, noise {line.action_noise:g}{target}{found.note}'
 
 
@@ -84,50 +99,78 @@ def untold(found: log_results.LogResults) -> str:
     if each.hidden_randomness:
       hidden.setdefault(each.hidden_randomness, []).append(each.variant)
   return ' '.join(
-      f'One run: the interval{"s" * (len(names) > 1)} of {_listed(names)} '
-      f'leave{"s" * (len(names) == 1)} out {what}.'
-      for what, names in hidden.items())
+    f'One run: the interval{"s" * (len(names) > 1)} of {_listed(names)} '
+    f'leave{"s" * (len(names) == 1)} out {what}.'
+    for what, names in hidden.items()
+  )
 
 
 def _caption(found: log_results.LogResults) -> str:
-  return ' '.join(filter(None, (
-      'Estimates with 95 % confidence intervals'
-      + (f'; the band of the true value is {TRUTH_ERRORS:g} standard errors.'
-         if found.problem.truth is not None else '.'), untold(found))))
+  return ' '.join(
+    filter(
+      None,
+      (
+        'Estimates with 95 % confidence intervals'
+        + (
+          f'; the band of the true value is {TRUTH_ERRORS:g} standard errors.'
+          if found.problem.truth is not None
+          else '.'
+        ),
+        untold(found),
+      ),
+    )
+  )
 
 
 def _lane(
-    method: log_results.MethodResult, found: log_results.LogResults,
-    style: figures.Style,
+  method: log_results.MethodResult,
+  found: log_results.LogResults,
+  style: figures.Style,
 ) -> charts.Lane:
   known = math.isfinite(method.estimate)
   return charts.Lane(
-      label=method.variant, color=style.color, hollow=style.dash != '-',
-      strong=method is found.preferred, tracks=(
-          _track(method.estimate, *method.ends),),
-      note=found.trust(method).grade if known else '')
+    label=method.variant,
+    color=style.color,
+    hollow=style.dash != '-',
+    strong=method is found.preferred,
+    tracks=(_track(method.estimate, *method.ends),),
+    note=found.trust(method).grade if known else '',
+  )
 
 
 def _track(estimate: float, low: float, high: float) -> charts.Track:
   return charts.Track(
-      middle=estimate, low=low, high=high,
-      text=charts.interval_text(estimate, low, high))
+    middle=estimate,
+    low=low,
+    high=high,
+    text=charts.interval_text(estimate, low, high),
+  )
 
 
 def _limits(found: log_results.LogResults) -> tuple[float, float]:
   """Returns the ends of the axis."""
   best = found.preferred
-  core = [each for each in (
-      *found.log, frames.number(found.problem.truth),
-      *((best.estimate, *best.ends) if best else ()))
-          if math.isfinite(each)] or [0.]
+  core = [
+    each
+    for each in (
+      *found.log,
+      frames.number(found.problem.truth),
+      *((best.estimate, *best.ends) if best else ()),
+    )
+    if math.isfinite(each)
+  ] or [0.0]
   every = core + [
-      end for each in found.methods for end in (each.estimate, *each.ends)
-      if math.isfinite(end)]
-  width = max(core) - min(core) or 0.1 * abs(core[0]) or 1.
+    end
+    for each in found.methods
+    for end in (each.estimate, *each.ends)
+    if math.isfinite(end)
+  ]
+  width = max(core) - min(core) or 0.1 * abs(core[0]) or 1.0
   if max(every) - min(every) > width * _WIDER:
-    every = [max(min(every), min(core) - _MARGIN * width),
-             min(max(every), max(core) + _MARGIN * width)]
+    every = [
+      max(min(every), min(core) - _MARGIN * width),
+      min(max(every), max(core) + _MARGIN * width),
+    ]
   margin = 0.04 * (max(every) - min(every)) or 0.1 * width
   return min(every) - margin, max(every) + margin
 

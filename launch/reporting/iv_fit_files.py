@@ -6,8 +6,17 @@ import io
 from typing import Any
 
 COLUMNS = (
-    'treatment', 'quantile', 'value', 'base', 'average_outcome', 'effect',
-    'effect_low', 'effect_high', 'plain_average_outcome', 'plain_effect')
+  'treatment',
+  'quantile',
+  'value',
+  'base',
+  'average_outcome',
+  'effect',
+  'effect_low',
+  'effect_high',
+  'plain_average_outcome',
+  'plain_effect',
+)
 
 
 def effects_csv(summary: Mapping[str, Any]) -> bytes:
@@ -17,11 +26,20 @@ def effects_csv(summary: Mapping[str, Any]) -> bytes:
   writer.writerow(COLUMNS)
   for each in summary['effects']:
     for level in each['levels']:
-      writer.writerow([
+      writer.writerow(
+        [
           each['treatment'],
           '' if level['quantile'] is None else level['quantile'],
-          level['value'], each['base'], level['outcome'], level['effect'],
-          *('' if level[name] is None else level[name]
-            for name in ('low', 'high')),
-          level['plain_outcome'], level['plain_effect']])
+          level['value'],
+          each['base'],
+          level['outcome'],
+          level['effect'],
+          *(
+            '' if level[name] is None else level[name]
+            for name in ('low', 'high')
+          ),
+          level['plain_outcome'],
+          level['plain_effect'],
+        ]
+      )
   return text.getvalue().encode()

@@ -11,16 +11,30 @@ from dfiv_ope.launch.reporting import iv_fit_tables, tables
 def show(summary: Mapping[str, Any]) -> None:
   """Prints a fit, from the summary of `fit_summary`."""
   others = ', '.join(
-      name for name in methods.NAMES if name != summary['method'])
+    name for name in methods.NAMES if name != summary['method']
+  )
   columns = summary['columns']
-  console.card(f'{summary["label"]} fitted to {summary["rows"]:,} rows', [
+  console.card(
+    f'{summary["label"]} fitted to {summary["rows"]:,} rows',
+    [
       ('outcome (Y)', columns['outcome']),
-      *((f'{role} ({letter})', ', '.join(columns[role]) or 'none')
+      *(
+        (f'{role} ({letter})', ', '.join(columns[role]) or 'none')
         for role, letter in (
-            ('treatment', 'T'), ('instrument', 'Z'), ('covariate', 'X'))),
-      ('method', f'{summary["method"]} (--method has also {others})')])
-  made = [*iv_fit_tables.effects(summary), iv_fit_tables.coefficients(summary),
-          iv_fit_tables.first_stage(summary), *iv_fit_tables.tests(summary)]
+          ('treatment', 'T'),
+          ('instrument', 'Z'),
+          ('covariate', 'X'),
+        )
+      ),
+      ('method', f'{summary["method"]} (--method has also {others})'),
+    ],
+  )
+  made = [
+    *iv_fit_tables.effects(summary),
+    iv_fit_tables.coefficients(summary),
+    iv_fit_tables.first_stage(summary),
+    *iv_fit_tables.tests(summary),
+  ]
   for table in made:
     if table is not None:
       _show_table(table)

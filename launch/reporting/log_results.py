@@ -39,6 +39,7 @@ class MethodResult:
     missing: why there is too little data for an interval, if there is.
     place: of its first run among all.
   """
+
   variant: str
   method: str
   family: str
@@ -80,7 +81,8 @@ class MethodResult:
       return 'the training'
     # Intervals reach to LSTD-Q with other random features, where it was run.
     if self.family == registry.IMPORTANCE_SAMPLING or (
-        f'{inference.CHECK}draw' in self.metrics):
+      f'{inference.CHECK}draw' in self.metrics
+    ):
       return ''
     return 'the draw of random features'
 
@@ -100,6 +102,7 @@ class LogResults:
     methods: what each says, without the naive answer.
     selection: of `scores`, the last choice between methods; may be empty.
   """
+
   problem: problems.OnDataset
   frame: pd.DataFrame
   methods: list[MethodResult]
@@ -141,14 +144,17 @@ class LogResults:
     """Returns how far to trust what a method says."""
     found = self.problem.overlap
     return trust_lib.judge(
-        verdict.Answer(
-            method.metrics, missing=method.missing, interval=method.interval),
-        None if found is None else verdict.support(found))
+      verdict.Answer(
+        method.metrics, missing=method.missing, interval=method.interval
+      ),
+      None if found is None else verdict.support(found),
+    )
 
   def median(self, name: str) -> float:
     """Returns a metric of the log, which all methods share; nan if unknown."""
-    known = [result.metrics[name] for result in self.methods
-             if name in result.metrics]
+    known = [
+      result.metrics[name] for result in self.methods if name in result.metrics
+    ]
     return statistics.median(known) if known else math.nan
 
   @property
@@ -161,18 +167,25 @@ class LogResults:
     reason: of several, the narrowest is the likeliest to be too narrow.
     """
     known = [each for each in self.methods if each.interval] or [
-        each for each in self.methods if math.isfinite(each.estimate)]
+      each for each in self.methods if math.isfinite(each.estimate)
+    ]
     if len(self.selection):
       chosen = self.selection.chosen.idxmax()
       known = [each for each in known if each.variant == chosen] or known
-    return min(known, default=None, key=lambda each: (
-        bool(each.failed), each.contradicted,
-        bool(verdict.few_effective('', each.metrics)), each.runs == 1,
-        each.place))
+    return min(
+      known,
+      default=None,
+      key=lambda each: (
+        bool(each.failed),
+        each.contradicted,
+        bool(verdict.few_effective('', each.metrics)),
+        each.runs == 1,
+        each.place,
+      ),
+    )
 
 
-def collect(
-    frame: pd.DataFrame, rows: list[rows_lib.Row]) -> list[LogResults]:
+def collect(frame: pd.DataFrame, rows: list[rows_lib.Row]) -> list[LogResults]:
   """Returns what was found on each question; selections alone are none.
 
   Args:
@@ -181,34 +194,45 @@ def collect(
   """
   made = []
   for _, lines in frame.groupby('question', sort=False):
-    selections = [index for index in lines.index if isinstance(
-        rows[index].problem, problems.Selection)]
+    selections = [
+      index
+      for index in lines.index
+      if isinstance(rows[index].problem, problems.Selection)
+    ]
     runs = lines.drop(selections)
     if runs.empty:
       continue
     chosen = lines.loc[selections]
     if selections:  # Only the last choice counts.
       chosen = chosen[chosen.choice == chosen.choice.iloc[-1]]
-    naive = [rows[index] for index in runs.index
-             if runs.family[index] == frames.NAIVE]
+    naive = [
+      rows[index] for index in runs.index if runs.family[index] == frames.NAIVE
+    ]
     # A run that failed may not have opened the log.
     sound = runs.index[~runs.failed]
     problem = rows[sound[0] if len(sound) else runs.index[0]].problem
     assert isinstance(problem, problems.OnDataset)
-    made.append(LogResults(
-        problem=problem, frame=runs,
+    made.append(
+      LogResults(
+        problem=problem,
+        frame=runs,
         methods=[
-            _result(part, [rows[index] for index in part.index],
-                    naive[-1] if naive else None)
-            for name in frames.order(runs.variant)
-            for part in [runs[runs.variant == name]]
-            if part.family.iloc[0] != frames.NAIVE],
-        selection=scores(chosen, [rows[index] for index in chosen.index])))
+          _result(
+            part,
+            [rows[index] for index in part.index],
+            naive[-1] if naive else None,
+          )
+          for name in frames.order(runs.variant)
+          for part in [runs[runs.variant == name]]
+          if part.family.iloc[0] != frames.NAIVE
+        ],
+        selection=scores(chosen, [rows[index] for index in chosen.index]),
+      )
+    )
   return made
 
 
-def scores(
-    lines: pd.DataFrame, rows: list[rows_lib.Row]) -> pd.DataFrame:
+def scores(lines: pd.DataFrame, rows: list[rows_lib.Row]) -> pd.DataFrame:
   """Returns the scores of the candidates of a selection, the best first.
 
   Args:
@@ -216,9 +240,14 @@ def scores(
     rows: those they were made of.
   """
   found = pd.DataFrame(
-      [[frames.number(row.metrics.get(name)) for name in _SCORES]
-       for row in rows], index=lines.variant, columns=_SCORES, dtype=float)
-  return found.fillna({'chosen': 0.}).sort_values('tournament')
+    [
+      [frames.number(row.metrics.get(name)) for name in _SCORES] for row in rows
+    ],
+    index=lines.variant,
+    columns=_SCORES,
+    dtype=float,
+  )
+  return found.fillna({'chosen': 0.0}).sort_values('tournament')
 
 
 def ends(results: list[LogResults], index: pd.Index) -> pd.DataFrame:
@@ -241,19 +270,27 @@ def ends(results: list[LogResults], index: pd.Index) -> pd.DataFrame:
 
 
 def _result(
-    part: pd.DataFrame, rows: list[rows_lib.Row], log: rows_lib.Row | None,
+  part: pd.DataFrame, rows: list[rows_lib.Row], log: rows_lib.Row | None
 ) -> MethodResult:
-  sound = [row for row, failed in zip(rows, part.failed, strict=True)
-           if not failed]
+  sound = [
+    row for row, failed in zip(rows, part.failed, strict=True) if not failed
+  ]
   first = part.iloc[0]
   return MethodResult(
-      variant=first.variant, method=first.method, family=first.family,
-      rows=rows, failed=int(part.failed.sum()),
-      cpu_seconds=part.cpu_seconds.mean(),
-      metrics=pd.DataFrame([
-          frames.diagnostics(row.metrics) for row in sound]).median().to_dict(),
-      estimate=statistics.fmean(row.metrics['estimate'] for row in sound)
-      if sound else math.nan,
-      interval=row_intervals.of(sound, level=LEVEL),
-      difference=row_intervals.difference(sound, log, level=LEVEL),
-      missing=row_intervals.missing(sound), place=int(part.index[0]))
+    variant=first.variant,
+    method=first.method,
+    family=first.family,
+    rows=rows,
+    failed=int(part.failed.sum()),
+    cpu_seconds=part.cpu_seconds.mean(),
+    metrics=pd.DataFrame([frames.diagnostics(row.metrics) for row in sound])
+    .median()
+    .to_dict(),
+    estimate=statistics.fmean(row.metrics['estimate'] for row in sound)
+    if sound
+    else math.nan,
+    interval=row_intervals.of(sound, level=LEVEL),
+    difference=row_intervals.difference(sound, log, level=LEVEL),
+    missing=row_intervals.missing(sound),
+    place=int(part.index[0]),
+  )

@@ -8,8 +8,7 @@ from dfiv_ope.results import rows as rows_lib
 
 
 def sentences(
-    methods: Iterable[log_results.MethodResult],
-    coverage: Sequence[rows_lib.Row],
+  methods: Iterable[log_results.MethodResult], coverage: Sequence[rows_lib.Row]
 ) -> list[str]:
   """Returns how often intervals as a method's held the true value.
 
@@ -19,9 +18,10 @@ def sentences(
       are made as a method's own intervals (`coverage.measured`).
   """
   return [
-      f'On {study.logs:,} simulated logs of {study.task} (noise '
-      f'{study.problem.action_noise:g}, number of seeds '
-      f'{study.problem.seeds}), the {100 * study.level:g} % interval of '
-      f'{each.variant} held the truth in {tables.percent(study.share).text}.'
-      for each in methods
-      for study in coverage_lib.measured(coverage, each.rows[-1])]
+    f'On {study.logs:,} simulated logs of {study.task} (noise '
+    f'{study.problem.action_noise:g}, number of seeds '
+    f'{study.problem.seeds}), the {100 * study.level:g} % interval of '
+    f'{each.variant} held the truth in {tables.percent(study.share).text}.'
+    for each in methods
+    for study in coverage_lib.measured(coverage, each.rows[-1])
+  ]

@@ -25,14 +25,22 @@ Facts = Sequence[tuple[str, str]]
 GRADES = ('trust', 'care', 'distrust')
 # Columns of the table of rows: name in a frame, heading, kind.
 _COLUMNS = (
-    ('method', 'method', 'text'), ('task', 'task', 'text'),
-    ('noise', 'noise', 'number'), ('discount', 'discount', 'number'),
-    ('n', 'n', 'number'),
-    ('rho', 'rho', 'number'), ('seed', 'seed', 'number'),
-    ('estimate', 'estimate', 'number'), ('truth', 'truth', 'number'),
-    ('error', 'error', 'number'), ('relative', 'relative error', 'percent'),
-    ('mse', 'MSE', 'number'), ('cpu', 'CPU s', 'number'),
-    ('outcome', 'outcome', 'text'), ('problem', 'problem', 'text'))
+  ('method', 'method', 'text'),
+  ('task', 'task', 'text'),
+  ('noise', 'noise', 'number'),
+  ('discount', 'discount', 'number'),
+  ('n', 'n', 'number'),
+  ('rho', 'rho', 'number'),
+  ('seed', 'seed', 'number'),
+  ('estimate', 'estimate', 'number'),
+  ('truth', 'truth', 'number'),
+  ('error', 'error', 'number'),
+  ('relative', 'relative error', 'percent'),
+  ('mse', 'MSE', 'number'),
+  ('cpu', 'CPU s', 'number'),
+  ('outcome', 'outcome', 'text'),
+  ('problem', 'problem', 'text'),
+)
 
 
 class Number(NamedTuple):
@@ -44,6 +52,7 @@ class Number(NamedTuple):
     note: what belongs to it, such as its interval.
     grade: how far to trust it, of `GRADES`; empty if that is not its point.
   """
+
   name: str
   value: str
   note: str = ''
@@ -62,6 +71,7 @@ class Picture:
     narrow: what takes their place on a narrow screen; then the drawings are as
       wide as the page.
   """
+
   caption: str
   drawings: list[markupsafe.Markup]
   styles: list[figures.Style] = dataclasses.field(default_factory=list)
@@ -85,6 +95,7 @@ class Section:
     lead: whether it is the answer, which the page begins with.
     folded: whether a reader has to open it.
   """
+
   name: str
   title: str
   text: str = ''
@@ -98,7 +109,8 @@ class Section:
 
 
 def picture(
-    figure: figures.Figure, narrow: figures.Figure | None = None) -> Picture:
+  figure: figures.Figure, narrow: figures.Figure | None = None
+) -> Picture:
   """Returns a figure for the page.
 
   Args:
@@ -106,14 +118,17 @@ def picture(
     narrow: what takes its place on a narrow screen, under another name.
   """
   return Picture(
-      caption=figure.caption, styles=figure.styles,
-      drawings=[markupsafe.Markup(each) for each in figure.inline()],
-      narrow=[markupsafe.Markup(each) for each in (
-          narrow.inline() if narrow else ())])
+    caption=figure.caption,
+    styles=figure.styles,
+    drawings=[markupsafe.Markup(each) for each in figure.inline()],
+    narrow=[
+      markupsafe.Markup(each) for each in (narrow.inline() if narrow else ())
+    ],
+  )
 
 
 def data(
-    parts: list[tuple[pd.DataFrame, list[rows_lib.Row]]],
+  parts: list[tuple[pd.DataFrame, list[rows_lib.Row]]],
 ) -> dict[str, Any]:
   """Returns all rows as compact JSON data: what repeats is stored once.
 
@@ -121,41 +136,69 @@ def data(
     parts: frames with the columns of `_COLUMNS` they have, and their rows.
   """
   pools: dict[str, dict[str, int]] = {
-      'problems': {}, 'configs': {}, 'versions': {}}
+    'problems': {},
+    'configs': {},
+    'versions': {},
+  }
 
   def place(pool: str, value: Any) -> int:
     text = json.dumps(_clean(value), sort_keys=True)
     return pools[pool].setdefault(text, len(pools[pool]))
 
-  discounts = {value for frame, _ in parts if 'discount' in frame
-               for value in frame.discount.dropna()}
+  discounts = {
+    value
+    for frame, _ in parts
+    if 'discount' in frame
+    for value in frame.discount.dropna()
+  }
   present = [
-      column for column in _COLUMNS
-      if any(column[0] in frame and frame[column[0]].notna().any()
-             for frame, _ in parts)
-      and (column[0] != 'discount' or len(discounts) > 1)]
+    column
+    for column in _COLUMNS
+    if any(
+      column[0] in frame and frame[column[0]].notna().any()
+      for frame, _ in parts
+    )
+    and (column[0] != 'discount' or len(discounts) > 1)
+  ]
   lines = []
   for frame, rows in parts:
     values = {
-        name: frame[name].tolist() if name in frame else [None] * len(frame)
-        for name, _, _ in present}
+      name: frame[name].tolist() if name in frame else [None] * len(frame)
+      for name, _, _ in present
+    }
     panels = frame['panel'].tolist() if 'panel' in frame else [''] * len(frame)
     for index, row in enumerate(rows):
-      lines.append([
+      lines.append(
+        [
           *(_clean(values[name][index]) for name, _, _ in present),
-          panels[index], place('problems', problems.encode(row.problem)),
+          panels[index],
+          place('problems', problems.encode(row.problem)),
           place('configs', dict(row.config)),
-          place('versions', dict(row.versions)), row.key, frames.preset(row),
-          row.command, row.reason, _clean(frames.diagnostics(row.metrics))])
+          place('versions', dict(row.versions)),
+          row.key,
+          frames.preset(row),
+          row.command,
+          row.reason,
+          _clean(frames.diagnostics(row.metrics)),
+        ]
+      )
   return {
-      'columns': [list(column) for column in present], 'rows': lines,
-      **{name: [json.loads(text) for text in pool]
-         for name, pool in pools.items()}}
+    'columns': [list(column) for column in present],
+    'rows': lines,
+    **{
+      name: [json.loads(text) for text in pool] for name, pool in pools.items()
+    },
+  }
 
 
 def render(
-    *, title: str, facts: Facts, sections: list[Section],
-    rows: dict[str, Any] | None, footer: str, provenance: Facts = (),
+  *,
+  title: str,
+  facts: Facts,
+  sections: list[Section],
+  rows: dict[str, Any] | None,
+  footer: str,
+  provenance: Facts = (),
 ) -> str:
   """Returns the page.
 
@@ -168,9 +211,12 @@ def render(
     provenance: names and values of where it is from, above that line.
   """
   environment = jinja2.Environment(
-      loader=jinja2.PackageLoader('dfiv_ope.launch.reporting'),
-      autoescape=True, trim_blocks=True, lstrip_blocks=True,
-      undefined=jinja2.StrictUndefined)
+    loader=jinja2.PackageLoader('dfiv_ope.launch.reporting'),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+  )
 
   def source(name: str) -> markupsafe.Markup:
     assert environment.loader is not None
@@ -178,11 +224,20 @@ def render(
     return markupsafe.Markup(text)
 
   environment.policies['json.dumps_kwargs'] = {
-      'separators': (',', ':'), 'allow_nan': False}
+    'separators': (',', ':'),
+    'allow_nan': False,
+  }
   template = environment.get_template('report.html.j2')
   return template.render(
-      title=title, facts=facts, sections=sections, rows=rows, footer=footer,
-      provenance=provenance, source=source, anchor=charts_lib.anchor)
+    title=title,
+    facts=facts,
+    sections=sections,
+    rows=rows,
+    footer=footer,
+    provenance=provenance,
+    source=source,
+    anchor=charts_lib.anchor,
+  )
 
 
 def _clean(value: Any) -> Any:

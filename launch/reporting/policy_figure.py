@@ -25,26 +25,41 @@ def write(found: dict[str, Any], out: pathlib.Path) -> list[pathlib.Path]:
   style = frames.style(found['method'])
   color = style.color if style else charts.NEUTRAL
   with figures.settings():
-    figure = mpl_figure.Figure(figsize=(7., _REST + _LINE * len(lines)))
+    figure = mpl_figure.Figure(figsize=(7.0, _REST + _LINE * len(lines)))
     axes = figure.add_subplot()
     for place, line in zip(places, lines, strict=True):
       if line['interval'] is not None:
         axes.plot(line['interval'], [place] * 2, color=color, linewidth=1.4)
-    axes.plot([line['estimate'] for line in lines], places, 'o', color=color,
-              markersize=4, label='estimate')
-    known = [(line['truth'], place) for place, line in zip(
-        places, lines, strict=True) if line['truth'] is not None]
+    axes.plot(
+      [line['estimate'] for line in lines],
+      places,
+      'o',
+      color=color,
+      markersize=4,
+      label='estimate',
+    )
+    known = [
+      (line['truth'], place)
+      for place, line in zip(places, lines, strict=True)
+      if line['truth'] is not None
+    ]
     if known:
-      axes.plot(*zip(*known, strict=True), 'x', color=_TRUTH, markersize=5,
-                label='true value')
+      axes.plot(
+        *zip(*known, strict=True),
+        'x',
+        color=_TRUTH,
+        markersize=5,
+        label='true value',
+      )
       axes.legend(frameon=False, loc='lower right')
     axes.set_yticks(places, [_short(line['policy']) for line in lines])
     axes.set_ylim(-0.6, len(lines) - 0.4)
     axes.set_xlabel(
-        f'value by {found["method"]}, {100 * found["level"]:g} % confidence '
-        'interval')
+      f'value by {found["method"]}, {100 * found["level"]:g} % confidence '
+      'interval'
+    )
     return figures.write(figure, f'policies-{found["method"]}', out)
 
 
 def _short(name: str) -> str:
-  return name if len(name) <= _LONGEST else f'{name[:_LONGEST - 1]}…'
+  return name if len(name) <= _LONGEST else f'{name[: _LONGEST - 1]}…'

@@ -18,7 +18,7 @@ _PICTURE = '.png'
 
 
 def publish(
-    rows: list[rows_lib.Row], source: str, out: pathlib.Path,
+  rows: list[rows_lib.Row], source: str, out: pathlib.Path
 ) -> pathlib.Path:
   """Makes the report of result rows.
 
@@ -34,15 +34,26 @@ def publish(
     FileExistsError: the directory holds something else.
   """
   old = claimed(out)
-  rows = [dataclasses.replace(row, **{
-      name: _encodable(getattr(row, name)) for name in (
-          'problem', 'config', 'reason', 'command', 'versions')})
-          for row in rows]
-  _write(out, {
-      name: content if name.endswith(_PICTURE) else
-      visible_text.lines(content.decode()).encode()
-      for name, content in build.files(
-          rows, source, facts.today()).items()}, old)
+  rows = [
+    dataclasses.replace(
+      row,
+      **{
+        name: _encodable(getattr(row, name))
+        for name in ('problem', 'config', 'reason', 'command', 'versions')
+      },
+    )
+    for row in rows
+  ]
+  _write(
+    out,
+    {
+      name: content
+      if name.endswith(_PICTURE)
+      else visible_text.lines(content.decode()).encode()
+      for name, content in build.files(rows, source, facts.today()).items()
+    },
+    old,
+  )
   return out / 'index.html'
 
 
@@ -51,14 +62,17 @@ def _encodable(value: Any) -> Any:
   if isinstance(value, str):
     return value.encode('utf-8', 'backslashreplace').decode()
   if isinstance(value, Mapping):
-    return {_encodable(name): _encodable(each)
-            for name, each in value.items()}
+    return {_encodable(name): _encodable(each) for name, each in value.items()}
   if isinstance(value, list | tuple):
     return type(value)(map(_encodable, value))
   if dataclasses.is_dataclass(value) and not isinstance(value, type):
-    return dataclasses.replace(value, **{
+    return dataclasses.replace(
+      value,
+      **{
         field.name: _encodable(getattr(value, field.name))
-        for field in dataclasses.fields(value)})
+        for field in dataclasses.fields(value)
+      },
+    )
   return value
 
 
@@ -78,12 +92,14 @@ def claimed(out: pathlib.Path) -> list[str]:
   except (KeyError, TypeError, ValueError):
     pass
   raise FileExistsError(
-      f'{out} holds something that is not a report, and nothing else is ever '
-      'overwritten. Choose another --out or empty it.')
+    f'{out} holds something that is not a report, and nothing else is ever '
+    'overwritten. Choose another --out or empty it.'
+  )
 
 
 def _write(
-    out: pathlib.Path, content: Mapping[str, bytes], old: list[str]) -> None:
+  out: pathlib.Path, content: Mapping[str, bytes], old: list[str]
+) -> None:
   """Writes the files, each whole or not at all, and removes older ones.
 
   The record comes first and names old and new files, so that a report that

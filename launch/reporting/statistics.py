@@ -20,14 +20,13 @@ _REPLICATES = 2000
 
 class Score(NamedTuple):
   """A summary of errors and its 95 % bootstrap interval."""
+
   value: float
   low: float
   high: float
 
 
-def interquartile_mean(
-    cells: Sequence[npt.ArrayLike], *, seed: int,
-) -> Score:
+def interquartile_mean(cells: Sequence[npt.ArrayLike], *, seed: int) -> Score:
   """Returns the mean of the middle half of all errors, over cells and runs.
 
   A run that failed has the error inf: it is among the worst quarter or it
@@ -39,17 +38,15 @@ def interquartile_mean(
   """
   arrays = _cells(cells)
   generator = np.random.default_rng(seed)
-  draws = np.concatenate([
-      generator.choice(cell, (_REPLICATES, len(cell))) for cell in arrays],
-      axis=1)
+  draws = np.concatenate(
+    [generator.choice(cell, (_REPLICATES, len(cell))) for cell in arrays],
+    axis=1,
+  )
   return _interval(_trimmed(np.concatenate(arrays)), _trimmed(draws))
 
 
 def probability_of_improvement(
-    first: Sequence[npt.ArrayLike],
-    second: Sequence[npt.ArrayLike],
-    *,
-    seed: int,
+  first: Sequence[npt.ArrayLike], second: Sequence[npt.ArrayLike], *, seed: int
 ) -> Score:
   """Returns how often a run of the first has the smaller error of the two.
 
@@ -62,12 +59,12 @@ def probability_of_improvement(
   """
   if len(first) != len(second):
     raise ValueError(
-        f'Both methods need the same cells, got {len(first)} and '
-        f'{len(second)}.')
+      f'Both methods need the same cells, got {len(first)} and {len(second)}.'
+    )
   generator = np.random.default_rng(seed)
   values, draws = [], []
   for ours, theirs in zip(_cells(first), _cells(second), strict=True):
-    wins = ((ours[:, None] < theirs) + 0.5 * (ours[:, None] == theirs))
+    wins = (ours[:, None] < theirs) + 0.5 * (ours[:, None] == theirs)
     values.append(wins.mean())
     drawn = [_resample(size, generator) for size in wins.shape]
     draws.append(((drawn[0] @ wins) * drawn[1]).sum(axis=1))
@@ -84,7 +81,8 @@ def _cells(cells: Sequence[npt.ArrayLike]) -> list[npt.NDArray[np.float64]]:
 
 
 def _resample(
-    size: int, generator: np.random.Generator) -> npt.NDArray[np.float64]:
+  size: int, generator: np.random.Generator
+) -> npt.NDArray[np.float64]:
   """Returns the share of each run in each resample, [replicates, runs]."""
   drawn = generator.integers(size, size=(_REPLICATES, size))
   places = drawn + size * np.arange(_REPLICATES)[:, None]
@@ -95,14 +93,15 @@ def _resample(
 def _trimmed(errors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
   """Returns the interquartile mean along the last axis."""
   cut = int(_CUT * errors.shape[-1])
-  kept = np.sort(errors, axis=-1)[..., cut:errors.shape[-1] - cut]
+  kept = np.sort(errors, axis=-1)[..., cut : errors.shape[-1] - cut]
   return np.mean(kept, axis=-1)
 
 
 def _interval(value: npt.ArrayLike, draws: npt.NDArray[np.float64]) -> Score:
   # Quantiles are draws, not means of two: one of them may be inf.
-  low, high = (1. - _LEVEL) / 2., (1. + _LEVEL) / 2.
+  low, high = (1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0
   return Score(
-      float(value),  # type: ignore[arg-type]
-      float(np.quantile(draws, low, method='lower')),
-      float(np.quantile(draws, high, method='higher')))
+    float(value),  # type: ignore[arg-type]
+    float(np.quantile(draws, low, method='lower')),
+    float(np.quantile(draws, high, method='higher')),
+  )

@@ -5,11 +5,14 @@ import re
 
 # In this order: what is left out, then what is made shorter.
 _LEFT_OUT = (
-    r'^.*?(?=<svg)', r'<metadata>.*?</metadata>', r'<!--.*?-->',
-    r'\sxmlns(:\w+)?="[^"]*"', r'<style type="text/css">.*?</style>',
-    r' (clip-path="[^"]*"\s*)?id="(figure|axes|patch|text|line2d|xtick|ytick|'
-    r'matplotlib\.axis|legend|PathCollection|FillBetweenPolyCollection|'
-    r'LineCollection|PolyCollection)_\d+"',
+  r'^.*?(?=<svg)',
+  r'<metadata>.*?</metadata>',
+  r'<!--.*?-->',
+  r'\sxmlns(:\w+)?="[^"]*"',
+  r'<style type="text/css">.*?</style>',
+  r' (clip-path="[^"]*"\s*)?id="(figure|axes|patch|text|line2d|xtick|ytick|'
+  r'matplotlib\.axis|legend|PathCollection|FillBetweenPolyCollection|'
+  r'LineCollection|PolyCollection)_\d+"',
 )
 
 
@@ -39,12 +42,16 @@ def inline(text: str, prefix: str, alternative: str) -> str:
   # The size is the page's; the viewBox keeps the proportions.
   start, end, rest = tail.partition('>')
   start = re.sub(r'\s(width|height|version)="[^"]*"', '', start)
-  return (f'{head}{tag}{start} role="img" '
-          f'aria-label="{html.escape(alternative)}"{end}{rest}'.strip())
+  return (
+    f'{head}{tag}{start} role="img" '
+    f'aria-label="{html.escape(alternative)}"{end}{rest}'.strip()
+  )
 
 
 def _rounded(attribute: re.Match[str]) -> str:
   """Rounds the coordinates of an attribute to a tenth of a point."""
   return re.sub(
-      r'\d+\.\d{2,}',
-      lambda found: f'{float(found[0]):.1f}'.removesuffix('.0'), attribute[0])
+    r'\d+\.\d{2,}',
+    lambda found: f'{float(found[0]):.1f}'.removesuffix('.0'),
+    attribute[0],
+  )

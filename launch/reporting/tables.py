@@ -18,10 +18,23 @@ _DIGITS = 12
 _SHORT = 20
 
 _LATEX = {
-    '\\': r'\textbackslash{}', '&': r'\&', '%': r'\%', '$': r'\$', '#': r'\#',
-    '_': r'\_', '{': r'\{', '}': r'\}', '~': r'\textasciitilde{}',
-    '^': r'\textasciicircum{}', '<': r'\textless{}', '>': r'\textgreater{}',
-    '±': r'$\pm$', '∞': r'$\infty$', '–': '--', '²': '$^2$', '\n': ' ',
+  '\\': r'\textbackslash{}',
+  '&': r'\&',
+  '%': r'\%',
+  '$': r'\$',
+  '#': r'\#',
+  '_': r'\_',
+  '{': r'\{',
+  '}': r'\}',
+  '~': r'\textasciitilde{}',
+  '^': r'\textasciicircum{}',
+  '<': r'\textless{}',
+  '>': r'\textgreater{}',
+  '±': r'$\pm$',
+  '∞': r'$\infty$',
+  '–': '--',
+  '²': '$^2$',
+  '\n': ' ',
 }
 
 
@@ -38,6 +51,7 @@ class Cell:
     value: what it is sorted by.
     best: whether it stands out.
   """
+
   text: str
   value: float | str | None = None
   best: bool = False
@@ -56,6 +70,7 @@ class Table:
     notes: what columns mean, a sentence each.
     cards: whether a narrow screen shows each row as a card of its own.
   """
+
   name: str
   caption: str
   columns: list[str]
@@ -67,7 +82,8 @@ class Table:
   def is_number(self, column: int) -> bool:
     """Whether a column is set flush right."""
     return column > 0 and any(
-        isinstance(row[column].value, int | float) for row in self.rows)
+      isinstance(row[column].value, int | float) for row in self.rows
+    )
 
   @property
   def short_keys(self) -> bool:
@@ -78,8 +94,9 @@ class Table:
     """Returns the filter of the rows behind a line; its digest is cut."""
     found = self.links[row] if self.links else None
     return found and {
-        name: value[:_DIGITS] if name == 'digest' else value
-        for name, value in found.items()}
+      name: value[:_DIGITS] if name == 'digest' else value
+      for name, value in found.items()
+    }
 
 
 def text(value: Any) -> Cell:
@@ -102,13 +119,17 @@ def count(value: Any) -> Cell:
 def percent(value: Any, *, best: bool = False) -> Cell:
   """Returns a cell of a share as a percentage."""
   value = _float(value)
-  shown = digits(100. * value)
+  shown = digits(100.0 * value)
   return Cell(f'{shown} %' if math.isfinite(value) else shown, value, best)
 
 
 def interval(
-    value: float, low: float, high: float, *, share: bool = False,
-    best: bool = False,
+  value: float,
+  low: float,
+  high: float,
+  *,
+  share: bool = False,
+  best: bool = False,
 ) -> Cell:
   """Returns a cell of a number and its interval, perhaps in per cent.
 
@@ -116,7 +137,7 @@ def interval(
   """
   if math.isnan(value):
     return Cell(_NOTHING, value)
-  scale = 100. if share else 1.
+  scale = 100.0 if share else 1.0
   places = _places(scale * value)
   shown = [digits(scale * each, places) for each in (value, low, high)]
   words = f'{shown[0]} %' if share else shown[0]
@@ -130,15 +151,16 @@ def probability(value: float, low: float, high: float) -> Cell:
   if math.isnan(value):
     return Cell(_NOTHING, value)
   words = f'{value:.2f}'
-  return Cell(words + (
-      f' [{low:.2f}, {high:.2f}]' if low < high else ''), value)
+  return Cell(
+    words + (f' [{low:.2f}, {high:.2f}]' if low < high else ''), value
+  )
 
 
 def spread(value: float, deviation: float, *, share: bool = False) -> Cell:
   """Returns a cell of a mean and its standard deviation or error."""
   if math.isnan(value):
     return Cell(_NOTHING, value)
-  scale = 100. if share else 1.
+  scale = 100.0 if share else 1.0
   places = _places(scale * value)
   shown = digits(scale * value, places)
   if not math.isnan(deviation):
@@ -171,32 +193,52 @@ def _places(value: float) -> int:
 def markdown(table: Table) -> str:
   """Returns a table in GitHub's Markdown, its caption above it."""
   lines = [
-      _markdown_line(table.columns),
-      '|' + '|'.join(
-          '---:' if table.is_number(index) else '---'
-          for index in range(len(table.columns))) + '|']
+    _markdown_line(table.columns),
+    '|'
+    + '|'.join(
+      '---:' if table.is_number(index) else '---'
+      for index in range(len(table.columns))
+    )
+    + '|',
+  ]
   for row in table.rows:
-    lines.append(_markdown_line([cell.text for cell in row], [
-        cell.best for cell in row]))
-  return '\n'.join([
-      _markdown_escape(table.caption), '', *lines, '',
+    lines.append(
+      _markdown_line([cell.text for cell in row], [cell.best for cell in row])
+    )
+  return '\n'.join(
+    [
+      _markdown_escape(table.caption),
+      '',
+      *lines,
+      '',
       *(f'- {_markdown_escape(note)}' for note in table.notes),
-      *([''] if table.notes else [])])
+      *([''] if table.notes else []),
+    ]
+  )
 
 
 def latex(table: Table) -> str:
   """Returns a table in LaTeX for the booktabs package."""
   layout = ''.join(
-      'r' if table.is_number(index) else 'l'
-      for index in range(len(table.columns)))
+    'r' if table.is_number(index) else 'l'
+    for index in range(len(table.columns))
+  )
   lines = [
-      *(f'% {_one_line(each)}' for each in (table.caption, *table.notes)),
-      r'\begin{tabular}{' + layout + '}',
-      r'\toprule', _latex_line(map(_latex_escape, table.columns)), r'\midrule']
+    *(f'% {_one_line(each)}' for each in (table.caption, *table.notes)),
+    r'\begin{tabular}{' + layout + '}',
+    r'\toprule',
+    _latex_line(map(_latex_escape, table.columns)),
+    r'\midrule',
+  ]
   for row in table.rows:
-    lines.append(_latex_line(
-        r'\textbf{' + _latex_escape(cell.text) + '}' if cell.best
-        else _latex_escape(cell.text) for cell in row))
+    lines.append(
+      _latex_line(
+        r'\textbf{' + _latex_escape(cell.text) + '}'
+        if cell.best
+        else _latex_escape(cell.text)
+        for cell in row
+      )
+    )
   return '\n'.join([*lines, r'\bottomrule', r'\end{tabular}', ''])
 
 
@@ -210,8 +252,9 @@ def _one_line(words: str) -> str:
 
 def _markdown_line(cells: list[str], best: list[bool] | None = None) -> str:
   marked = [
-      f'**{_markdown_escape(cell)}**' if flag else _markdown_escape(cell)
-      for cell, flag in zip(cells, best or [False] * len(cells), strict=True)]
+    f'**{_markdown_escape(cell)}**' if flag else _markdown_escape(cell)
+    for cell, flag in zip(cells, best or [False] * len(cells), strict=True)
+  ]
   return '| ' + ' | '.join(marked) + ' |'
 
 

@@ -21,8 +21,11 @@ _LINEAR = (layers.Dense(5, None),)
 
 # Fields of the default config that a test of a few seconds needs changed.
 _TRAINED = {'updates': 6, 'checks': 3, 'batch_size': 64}
-QUICK = {name: {**entry.tiny, **(_TRAINED if entry.trained else {})}
-         for name, entry in agents.ENTRIES.items() if not entry.direct}
+QUICK = {
+  name: {**entry.tiny, **(_TRAINED if entry.trained else {})}
+  for name, entry in agents.ENTRIES.items()
+  if not entry.direct
+}
 QUICK['dfiv'].update(treatment_net=_LINEAR, instrument_net=_LINEAR)
 
 _TWO_LAYERS = (layers.Dense(32, 'silu'), layers.Dense(32, 'silu'))
@@ -30,30 +33,55 @@ _TWO_LAYERS = (layers.Dense(32, 'silu'), layers.Dense(32, 'silu'))
 # What finds the Q-function of `curve` within seconds. psi of DFIV is narrow:
 # random features are not enough, and the closed form cannot mend that. Others
 # have their default config, closed forms with few features.
-LEARNING = collections.defaultdict(dict, {
-    **{name: {'random_features': 20} for name, entry in agents.ENTRIES.items()
-       if not entry.trained and not entry.direct},
+LEARNING = collections.defaultdict(
+  dict,
+  {
+    **{
+      name: {'random_features': 20}
+      for name, entry in agents.ENTRIES.items()
+      if not entry.trained and not entry.direct
+    },
     'dfiv': {
-        'updates': 1000, 'checks': 4, 'batch_size': 256,
-        'treatment_net': (*_TWO_LAYERS, layers.Dense(3, None)),
-        'instrument_net': (layers.Dense(32, 'silu'), layers.Dense(8, None)),
-        'treatment_learning_rate': 5e-3},
+      'updates': 1000,
+      'checks': 4,
+      'batch_size': 256,
+      'treatment_net': (*_TWO_LAYERS, layers.Dense(3, None)),
+      'instrument_net': (layers.Dense(32, 'silu'), layers.Dense(8, None)),
+      'treatment_learning_rate': 5e-3,
+    },
     'fqe': {
-        'updates': 1500, 'checks': 5, 'batch_size': 128, 'hidden': (32, 32),
-        'activation': 'silu', 'learning_rate': 5e-3},
+      'updates': 1500,
+      'checks': 5,
+      'batch_size': 128,
+      'hidden': (32, 32),
+      'activation': 'silu',
+      'learning_rate': 5e-3,
+    },
     'deepgmm': {
-        'updates': 2500, 'checks': 5, 'batch_size': 128,
-        'treatment_net': _TWO_LAYERS, 'instrument_net': _TWO_LAYERS,
-        'treatment_rate': 5e-3, 'average_rate': 0.02},
+      'updates': 2500,
+      'checks': 5,
+      'batch_size': 128,
+      'treatment_net': _TWO_LAYERS,
+      'instrument_net': _TWO_LAYERS,
+      'treatment_rate': 5e-3,
+      'average_rate': 0.02,
+    },
     'deepiv': {
-        'updates': 2000, 'checks': 5, 'batch_size': 128, 'components': 3,
-        'density_net': (layers.Dense(32, 'silu'),),
-        'value_net': _TWO_LAYERS, 'response_rate': 5e-3},
-})
+      'updates': 2000,
+      'checks': 5,
+      'batch_size': 128,
+      'components': 3,
+      'density_net': (layers.Dense(32, 'silu'),),
+      'value_net': _TWO_LAYERS,
+      'response_rate': 5e-3,
+    },
+  },
+)
 
 
 class Case(NamedTuple):
   """A problem, its rows and its exact answer at some observations."""
+
   problem: bellman.Problem
   transitions: types.Transition
   rows: types.IVBatch
@@ -65,10 +93,12 @@ class Case(NamedTuple):
     module = agents.load(name)
     config = dataclasses.replace(module.CONFIGS['default'], **changes)
     return base.OPELearner(
-        module.make(config, self.problem, seed=seed), self.problem,
-        data or memory.InMemory(
-            self.rows, batch_size=config.batch_size, seed=seed),
-        initial_observations=self.observations)
+      module.make(config, self.problem, seed=seed),
+      self.problem,
+      data
+      or memory.InMemory(self.rows, batch_size=config.batch_size, seed=seed),
+      initial_observations=self.observations,
+    )
 
 
 @pytest.fixture(scope='session')
@@ -76,10 +106,15 @@ def case():
   process = testing.TabularMDP(seed=3)
   transitions = process.transitions(20_000)
   problem = bellman.pose(
-      transitions, testing.Mixed(POLICY), discount=DISCOUNT, num_actions=2)
+    transitions, testing.Mixed(POLICY), discount=DISCOUNT, num_actions=2
+  )
   return Case(
-      problem, transitions, problem.rows(transitions),
-      process.q_values(np.tile(POLICY, (5, 1)), DISCOUNT), tf.eye(5))
+    problem,
+    transitions,
+    problem.rows(transitions),
+    process.q_values(np.tile(POLICY, (5, 1)), DISCOUNT),
+    tf.eye(5),
+  )
 
 
 def make_curve(seed):
@@ -88,26 +123,41 @@ def make_curve(seed):
   rows, discount = 8000, 0.8
 
   def q_values(state):
-    wave = np.sin(5. * state)
-    return np.cos(4. * state)[:, None] + np.stack([-wave, wave], axis=1)
+    wave = np.sin(5.0 * state)
+    return np.cos(4.0 * state)[:, None] + np.stack([-wave, wave], axis=1)
 
-  state = generator.uniform(-1., 1., rows)
+  state = generator.uniform(-1.0, 1.0, rows)
   action = generator.integers(2, size=rows)
-  later = 0.5 * state + 0.5 * generator.uniform(-1., 1., rows)
+  later = 0.5 * state + 0.5 * generator.uniform(-1.0, 1.0, rows)
   # The reward that makes these the values, wherever a step leads.
-  reward = (q_values(state)[np.arange(rows), action]
-            - discount * q_values(later) @ POLICY
-            + 0.1 * generator.normal(size=rows))
-  transitions = types.Transition(*map(tf.constant, (
-      state[:, None].astype(np.float32), action.astype(np.int32),
-      reward.astype(np.float32), np.ones(rows, np.float32),
-      later[:, None].astype(np.float32))))
+  reward = (
+    q_values(state)[np.arange(rows), action]
+    - discount * q_values(later) @ POLICY
+    + 0.1 * generator.normal(size=rows)
+  )
+  transitions = types.Transition(
+    *map(
+      tf.constant,
+      (
+        state[:, None].astype(np.float32),
+        action.astype(np.int32),
+        reward.astype(np.float32),
+        np.ones(rows, np.float32),
+        later[:, None].astype(np.float32),
+      ),
+    )
+  )
   problem = bellman.pose(
-      transitions, testing.Mixed(POLICY), discount=discount, num_actions=2)
+    transitions, testing.Mixed(POLICY), discount=discount, num_actions=2
+  )
   grid = np.linspace(-0.95, 0.95, 60)
   return Case(
-      problem, transitions, problem.rows(transitions), q_values(grid),
-      tf.constant(grid[:, None], tf.float32))
+    problem,
+    transitions,
+    problem.rows(transitions),
+    q_values(grid),
+    tf.constant(grid[:, None], tf.float32),
+  )
 
 
 @pytest.fixture(scope='session')

@@ -21,13 +21,18 @@ def _rows(count=200, seed=0):
   generator = np.random.default_rng(seed)
   phi = generator.normal(size=(count, 4))
   known, later = (
-      np.concatenate([generator.normal(size=(count, 3)), np.ones((count, 1))],
-                     axis=1) for _ in range(2))
+    np.concatenate(
+      [generator.normal(size=(count, 3)), np.ones((count, 1))], axis=1
+    )
+    for _ in range(2)
+  )
   later[:, :3] += 0.5 * known[:, :3] + phi[:, :3]
   outcome = known[:, :1] + generator.normal(size=(count, 1))
   return types.IVBatch(
-      treatment=dfiv.Psi(tf.constant(known), tf.constant(-0.9 * later)),
-      instrument=tf.constant(phi), outcome=tf.constant(outcome))
+    treatment=dfiv.Psi(tf.constant(known), tf.constant(-0.9 * later)),
+    instrument=tf.constant(phi),
+    outcome=tf.constant(outcome),
+  )
 
 
 def _arrays(rows):
@@ -38,24 +43,29 @@ def _arrays(rows):
 
 def _sums(rows):
   phi, known, actual, outcome = _arrays(rows)
-  return ridge.sums(np.concatenate([phi, known], axis=1),
-                    np.concatenate([actual, outcome], axis=1))
+  return ridge.sums(
+    np.concatenate([phi, known], axis=1),
+    np.concatenate([actual, outcome], axis=1),
+  )
 
 
 def _config(**changes):
   return dataclasses.replace(
-      dfiv.Config(), stage1_penalty=PENALTY, solve_penalty=PENALTY, **changes)
+    dfiv.Config(), stage1_penalty=PENALTY, solve_penalty=PENALTY, **changes
+  )
 
 
 def _free_last(design):
   """Returns the penalty of a design whose last column is free of it."""
-  return PENALTY * len(design) * np.diag(
-      np.r_[np.ones(design.shape[1] - 1), 0.])
+  return (
+    PENALTY * len(design) * np.diag(np.r_[np.ones(design.shape[1] - 1), 0.0])
+  )
 
 
 def _ridge(design, target):
   return np.linalg.solve(
-      design.T @ design + _free_last(design), design.T @ target)
+    design.T @ design + _free_last(design), design.T @ target
+  )
 
 
 def _predicted(rows, *, included, others=None):
@@ -72,8 +82,10 @@ def _predicted(rows, *, included, others=None):
 @pytest.fixture(scope='module')
 def agent(case):
   return case.learner(
-      'dfiv', treatment_net=(layers.Dense(5, None),),
-      instrument_net=(layers.Dense(5, None),)).agent
+    'dfiv',
+    treatment_net=(layers.Dense(5, None),),
+    instrument_net=(layers.Dense(5, None),),
+  ).agent
 
 
 @pytest.mark.parametrize('included', [False, True])
@@ -84,8 +96,8 @@ def test_stage_one_predicts_the_change_or_the_whole(agent, included):
   weights = dfiv_algorithm.stage1_weights(agent, agent.config, rows)
   given = dfiv_algorithm.designs(agent, rows, weights)
   np.testing.assert_allclose(
-      given.predicted, _predicted(rows, included=included), rtol=1e-6,
-      atol=1e-9)
+    given.predicted, _predicted(rows, included=included), rtol=1e-6, atol=1e-9
+  )
   np.testing.assert_allclose(given.actual, actual)
 
 
@@ -94,10 +106,14 @@ def test_sums_of_a_log_give_the_stage_one_of_its_rows(included):
   rows = _rows()
   phi, known, _, _ = _arrays(rows)
   weights = dfiv.stage1_weights(
-      _config(included_instruments=included), _sums(rows))
+    _config(included_instruments=included), _sums(rows)
+  )
   np.testing.assert_allclose(
-      np.concatenate([phi, known], axis=1) @ weights,
-      _predicted(rows, included=included), rtol=1e-6, atol=1e-9)
+    np.concatenate([phi, known], axis=1) @ weights,
+    _predicted(rows, included=included),
+    rtol=1e-6,
+    atol=1e-9,
+  )
 
 
 @pytest.mark.parametrize('included', [False, True])
@@ -105,9 +121,12 @@ def test_the_plug_in_solve_is_equation_9(included):
   rows = _rows()
   predicted = _predicted(rows, included=included)
   np.testing.assert_allclose(
-      dfiv.stage2_weights(_config(
-          solve='plug-in', included_instruments=included), _sums(rows)),
-      _ridge(predicted, rows.outcome.numpy()), rtol=1e-6)
+    dfiv.stage2_weights(
+      _config(solve='plug-in', included_instruments=included), _sums(rows)
+    ),
+    _ridge(predicted, rows.outcome.numpy()),
+    rtol=1e-6,
+  )
 
 
 @pytest.mark.parametrize('included', [False, True])
@@ -116,27 +135,32 @@ def test_the_moment_solve_has_predictions_for_instruments_only(included):
   _, _, actual, outcome = _arrays(rows)
   predicted = _predicted(rows, included=included)
   np.testing.assert_allclose(
-      dfiv.stage2_weights(_config(
-          solve='moment', included_instruments=included), _sums(rows)),
-      np.linalg.solve(predicted.T @ actual + _free_last(predicted),
-                      predicted.T @ outcome), rtol=1e-6)
+    dfiv.stage2_weights(
+      _config(solve='moment', included_instruments=included), _sums(rows)
+    ),
+    np.linalg.solve(
+      predicted.T @ actual + _free_last(predicted), predicted.T @ outcome
+    ),
+    rtol=1e-6,
+  )
 
 
 def test_the_lstd_solve_has_psi_for_its_own_instruments():
   rows = _rows()
   _, known, actual, outcome = _arrays(rows)
   np.testing.assert_allclose(
-      dfiv.stage2_weights(_config(solve='lstd'), _sums(rows)),
-      np.linalg.solve(known.T @ actual + _free_last(known),
-                      known.T @ outcome), rtol=1e-6)
+    dfiv.stage2_weights(_config(solve='lstd'), _sums(rows)),
+    np.linalg.solve(known.T @ actual + _free_last(known), known.T @ outcome),
+    rtol=1e-6,
+  )
 
 
 def test_the_three_solves_are_three():
   total = _sums(_rows())
   answers = [
-      dfiv.stage2_weights(
-          _config(solve=solve, included_instruments=False), total)
-      for solve in dfiv.SOLVES]
+    dfiv.stage2_weights(_config(solve=solve, included_instruments=False), total)
+    for solve in dfiv.SOLVES
+  ]
   for one, other in ((0, 1), (0, 2), (1, 2)):
     assert np.abs(answers[one] - answers[other]).max() > 0.01
 
@@ -146,11 +170,11 @@ def test_other_rows_judge_both_stages(solve):
   config = _config(solve=solve)
   fitted, judge = _rows(), _rows(seed=1)
   error = judge.outcome.numpy() - _predicted(
-      judge, included=True, others=fitted) @ dfiv.stage2_weights(
-          config, _sums(fitted))
+    judge, included=True, others=fitted
+  ) @ dfiv.stage2_weights(config, _sums(fitted))
   assert dfiv.held_out_loss(
-      config, _sums(fitted), _sums(judge)) == pytest.approx(
-          np.mean(error ** 2), rel=1e-8)
+    config, _sums(fitted), _sums(judge)
+  ) == pytest.approx(np.mean(error**2), rel=1e-8)
 
 
 def test_the_solves_agree_on_a_table(case):
@@ -158,18 +182,22 @@ def test_the_solves_agree_on_a_table(case):
   # Bellman equation in every cell of the table.
   linear = (layers.Dense(5, None),)
   config = dataclasses.replace(
-      dfiv.Config(), treatment_net=linear, instrument_net=linear)
+    dfiv.Config(), treatment_net=linear, instrument_net=linear
+  )
   found = []
   for solve in dfiv.SOLVES:
     agent = dfiv.make(
-        dataclasses.replace(config, solve=solve), case.problem, seed=0)
+      dataclasses.replace(config, solve=solve), case.problem, seed=0
+    )
     agent.solve(memory.InMemory(case.rows, batch_size=1, seed=0).parts)
-    found.append(values.QFunction(
-        case.problem, agent.predict).values(case.observations).numpy())
+    found.append(
+      values.QFunction(case.problem, agent.predict)
+      .values(case.observations)
+      .numpy()
+    )
   assert np.std(found[0]) == pytest.approx(case.q_values.std(), rel=0.2)
   for other in found[1:]:
-    np.testing.assert_allclose(
-        other, found[0], atol=1e-3 * case.q_values.std())
+    np.testing.assert_allclose(other, found[0], atol=1e-3 * case.q_values.std())
 
 
 def test_the_paper_has_its_own_form():
@@ -179,12 +207,18 @@ def test_the_paper_has_its_own_form():
   assert paper.refinements == 0
 
 
-@pytest.mark.parametrize('change, message', [
-    ({'solve': 'two-stage'},
-     "no solve 'two-stage'. Choose from plug-in, moment, lstd."),
-    ({'solve_penalty': 0.}, 'solve_penalty must be positive, got 0.0.'),
+@pytest.mark.parametrize(
+  'change, message',
+  [
+    (
+      {'solve': 'two-stage'},
+      "no solve 'two-stage'. Choose from plug-in, moment, lstd.",
+    ),
+    ({'solve_penalty': 0.0}, 'solve_penalty must be positive, got 0.0.'),
     ({'treatment_steps': 0}, 'treatment_steps must be at least 1, got 0.'),
-    ({'refinements': -1}, 'refinements must be at least 0, got -1.')])
+    ({'refinements': -1}, 'refinements must be at least 0, got -1.'),
+  ],
+)
 def test_bad_configs_are_refused(change, message):
   with pytest.raises(ValueError, match=message):
     dataclasses.replace(dfiv.Config(), **change)

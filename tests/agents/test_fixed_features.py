@@ -16,8 +16,11 @@ from dfiv_ope.ope import bellman, decisions
 
 def _settings(size, kind='auto'):
   return random_features.Config(
-      random_features=size, joint_features=size, bandwidth_scale=1.,
-      features=kind).settings
+    random_features=size,
+    joint_features=size,
+    bandwidth_scale=1.0,
+    features=kind,
+  ).settings
 
 
 @pytest.mark.parametrize('kind', ['per_action', 'together'])
@@ -26,74 +29,95 @@ def test_sums_by_action_are_the_sums_of_the_features(case, kind):
   data = memory.InMemory(case.rows, batch_size=1, seed=0)
   total = ridge.merge(*fixed_features.half_sums(psi, data.parts))
   rows = case.rows
-  plain = ridge.sums(psi(rows.instrument), np.concatenate(
-      [bellman.difference(psi, rows.treatment), rows.outcome], axis=1))
+  plain = ridge.sums(
+    psi(rows.instrument),
+    np.concatenate(
+      [bellman.difference(psi, rows.treatment), rows.outcome], axis=1
+    ),
+  )
   for name, value in plain._asdict().items():
     np.testing.assert_allclose(
-        getattr(total, name), value, rtol=1e-9, atol=1e-7, err_msg=name)
+      getattr(total, name), value, rtol=1e-9, atol=1e-7, err_msg=name
+    )
 
 
 def test_waves_in_a_graph_are_the_fourier_features_of_numpy():
-  fourier = features.FourierFeatures(np.array([0.5, 2.]), size=6, seed=0)
+  fourier = features.FourierFeatures(np.array([0.5, 2.0]), size=6, seed=0)
   x = np.random.default_rng(0).normal(size=(9, 2))
-  waves = wave_features.Waves(
-      fourier, decisions.Spaces.of_numbers(2, 1).states)
+  waves = wave_features.Waves(fourier, decisions.Spaces.of_numbers(2, 1).states)
   np.testing.assert_allclose(
-      tf.function(waves)(tf.constant(x)), fourier(x), rtol=1e-10, atol=1e-12)
+    tf.function(waves)(tf.constant(x)), fourier(x), rtol=1e-10, atol=1e-12
+  )
 
 
 def test_waves_of_categories_need_no_indicators():
-  raw = np.array([[1., 0.5], [4., 2.], [9., -1.], [4., 0.]])
+  raw = np.array([[1.0, 0.5], [4.0, 2.0], [9.0, -1.0], [4.0, 0.0]])
   states = encoding.fit(raw, categorical=[0])
   fourier = features.FourierFeatures(np.full(4, 0.7), size=6, seed=0)
-  raw = np.append(raw, [[5., 1.]], axis=0)  # 5 is no category.
+  raw = np.append(raw, [[5.0, 1.0]], axis=0)  # 5 is no category.
   np.testing.assert_allclose(
-      wave_features.Waves(fourier, states)(states.compact(raw)),
-      fourier(states.apply(raw)), rtol=1e-6)
+    wave_features.Waves(fourier, states)(states.compact(raw)),
+    fourier(states.apply(raw)),
+    rtol=1e-6,
+  )
 
 
 def _waves(problem, decision, seed=0, size=2_000):
   psi = wave_features.Together(
-      problem, size=size, bandwidth_scale=1., seed=seed)
+    problem, size=size, bandwidth_scale=1.0, seed=seed
+  )
   return psi(decision).numpy()
 
 
 def _kernel(problem, distance):
   """Returns the mean of Gaussian kernels of all bandwidths."""
   widths = np.geomspace(problem.distance, problem.typical_distance, 1_000)
-  return np.mean(np.exp(-distance / 2. / widths ** 2))
+  return np.mean(np.exp(-distance / 2.0 / widths**2))
 
 
 def test_features_together_are_those_of_the_kernel_of_both(case):
   problem = dataclasses.replace(
-      case.problem, typical_distance=3. * case.problem.distance)
+    case.problem, typical_distance=3.0 * case.problem.distance
+  )
   observation = problem.observations.compact(case.observations[:2])
-  now = [_waves(problem, decisions.taken(observation, tf.fill([2], each)))
-         for each in (0, 1)]
+  now = [
+    _waves(problem, decisions.taken(observation, tf.fill([2], each)))
+    for each in (0, 1)
+  ]
   expected = _kernel(
-      problem, np.sum(np.square(observation[0] - observation[1])))
-  assert expected > 1.1 * np.exp(-np.sum(np.square(
-      observation[0] - observation[1])) / 2. / problem.distance ** 2)
+    problem, np.sum(np.square(observation[0] - observation[1]))
+  )
+  assert expected > 1.1 * np.exp(
+    -np.sum(np.square(observation[0] - observation[1]))
+    / 2.0
+    / problem.distance**2
+  )
   waves = [each[:, :2_000] for each in now]
   inner = waves[0] @ waves[0].T
   np.testing.assert_allclose(
-      inner, [[1., expected], [expected, 1.]], atol=0.05)
+    inner, [[1.0, expected], [expected, 1.0]], atol=0.05
+  )
   # Indicators of two actions are sqrt(2) apart; 60 % of the waves do not see
   # the action.
   np.testing.assert_allclose(
-      np.diag(waves[0] @ waves[1].T), 0.6 + 0.4 * np.exp(-1.), atol=0.05)
+    np.diag(waves[0] @ waves[1].T), 0.6 + 0.4 * np.exp(-1.0), atol=0.05
+  )
   # Beside them the numbers of the state, the action, and a constant.
   np.testing.assert_allclose(
-      now[1][:, 2_000:], np.concatenate([
-          0.3 * observation, np.tile([0., 0.3, 1.], (2, 1))], axis=1),
-      rtol=1e-6)
+    now[1][:, 2_000:],
+    np.concatenate(
+      [0.3 * observation, np.tile([0.0, 0.3, 1.0], (2, 1))], axis=1
+    ),
+    rtol=1e-6,
+  )
 
 
 def test_many_actions_share_indicators(case):
   problem = dataclasses.replace(case.problem, num_actions=1_200)
   observation = problem.observations.compact(case.observations[:3])
-  found = _waves(problem, decisions.taken(
-      observation, tf.constant([7, 507, 1_199])), size=4)
+  found = _waves(
+    problem, decisions.taken(observation, tf.constant([7, 507, 1_199])), size=4
+  )
   assert found.shape == (3, 4 + 5 + 500 + 1)
   indicators = found[:, 9:-1]
   np.testing.assert_array_equal(np.argmax(indicators, axis=1), [7, 7, 199])
@@ -108,25 +132,38 @@ def test_an_expectation_of_features_is_the_sum_over_actions(case, choices):
   generator = np.random.default_rng(0)
   actions = np.stack([generator.permutation(12)[:choices] for _ in range(5)])
   probabilities = generator.dirichlet(np.ones(choices), size=5)
-  found = _waves(problem, decisions.Decision(
-      observation, tf.constant(actions, tf.int32),
-      tf.constant(probabilities, tf.float32)), size=8)
+  found = _waves(
+    problem,
+    decisions.Decision(
+      observation,
+      tf.constant(actions, tf.int32),
+      tf.constant(probabilities, tf.float32),
+    ),
+    size=8,
+  )
   expected = sum(
-      probabilities[:, each, None] * _waves(problem, decisions.taken(
-          observation, actions[:, each]), size=8) for each in range(choices))
+    probabilities[:, each, None]
+    * _waves(problem, decisions.taken(observation, actions[:, each]), size=8)
+    for each in range(choices)
+  )
   np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize('actions, cells, kind, dense', [
-    (3, None, 'per_action', 'per_action'), (5, None, 'per_action',
-                                            'per_action'),
-    (6, None, 'together', 'together'), (1_000, None, 'together', 'together'),
-    (0, None, 'together', 'together'), (4, 64, 'table', 'table'),
-    (25, 716, 'table', 'together')])
+@pytest.mark.parametrize(
+  'actions, cells, kind, dense',
+  [
+    (3, None, 'per_action', 'per_action'),
+    (5, None, 'per_action', 'per_action'),
+    (6, None, 'together', 'together'),
+    (1_000, None, 'together', 'together'),
+    (0, None, 'together', 'together'),
+    (4, 64, 'table', 'table'),
+    (25, 716, 'table', 'together'),
+  ],
+)
 def test_the_kind_follows_from_the_size(actions, cells, kind, dense):
   settings = random_features.Config().settings
-  assert settings.kind(
-      num_actions=actions, tabular=cells is not None) == kind
+  assert settings.kind(num_actions=actions, tabular=cells is not None) == kind
   assert settings.dense(num_actions=actions, cells=cells) == dense
 
 
@@ -138,21 +175,25 @@ def test_stage1_r2_is_that_of_a_regression_on_other_rows(case):
   # The same in numpy, from rows.
   sides = [], []
   for index, rows in enumerate(data.parts()):
-    sides[index % 2].append(tuple(
-        np.asarray(each, np.float64) for each in (
-            psi(rows.instrument), bellman.change(psi, rows.treatment))))
+    sides[index % 2].append(
+      tuple(
+        np.asarray(each, np.float64)
+        for each in (psi(rows.instrument), bellman.change(psi, rows.treatment))
+      )
+    )
   first, second = (
-      [np.concatenate(each) for each in zip(*side, strict=True)]
-      for side in sides)
-  error = 0.
+    [np.concatenate(each) for each in zip(*side, strict=True)] for side in sides
+  )
+  error = 0.0
   for (phi, later), (other, target) in ((first, second), (second, first)):
     weights = np.linalg.lstsq(phi, later, rcond=1e-12)[0]
-    error += np.mean(np.sum((target - other @ weights) ** 2, axis=1)) / 2.
+    error += np.mean(np.sum((target - other @ weights) ** 2, axis=1)) / 2.0
   later = np.concatenate([first[1], second[1]])
   assert found['stage1_held_out_r2'] == pytest.approx(
-      1. - error / np.sum(later.var(axis=0)), abs=1e-4)
-  assert found['stage1_rank'] > 0.
-  assert found['instrument_condition'] >= 1.
+    1.0 - error / np.sum(later.var(axis=0)), abs=1e-4
+  )
+  assert found['stage1_rank'] > 0.0
+  assert found['instrument_condition'] >= 1.0
 
 
 def test_features_that_do_not_fit_the_memory_are_refused_before_work(case):
@@ -161,9 +202,10 @@ def test_features_that_do_not_fit_the_memory_are_refused_before_work(case):
   with pytest.raises(ValueError) as refused:
     lstd.make(lstd.Config(features='per_action'), many, seed=0)
   assert str(refused.value) == (
-      '25 actions x 301 features = 7,525 columns: about 10.0 GB to solve for '
-      'as many weights, more than the 2 GB allowed. Set random_features=132 '
-      'or fewer (--set random_features=132).')
+    '25 actions x 301 features = 7,525 columns: about 10.0 GB to solve for '
+    'as many weights, more than the 2 GB allowed. Set random_features=132 '
+    'or fewer (--set random_features=132).'
+  )
   with pytest.raises(ValueError, match='Set random_features=88 or fewer'):
     kiv.make(kiv.Config(features='per_action'), many, seed=0)
   with pytest.raises(ValueError, match='Say features=together'):
@@ -173,7 +215,8 @@ def test_features_that_do_not_fit_the_memory_are_refused_before_work(case):
   with pytest.raises(ValueError, match='needs observations that are all'):
     lstd.make(lstd.Config(features='table'), many, seed=0)
   lstd.make(
-      lstd.Config(features='per_action', random_features=132), many, seed=0)
+    lstd.Config(features='per_action', random_features=132), many, seed=0
+  )
   for module in (lstd, kiv):
     module.make(module.Config(), many, seed=0)
     module.Config().require(100_000)

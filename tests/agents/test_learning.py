@@ -13,8 +13,11 @@ import tensorflow as tf
 
 from dfiv_ope import agents
 
-TRAINED = [name for name in agents.LEARNERS
-           if agents.load(name).CONFIGS['default'].updates]
+TRAINED = [
+  name
+  for name in agents.LEARNERS
+  if agents.load(name).CONFIGS['default'].updates
+]
 # Parts of an update without which it must not learn either.
 _PARTS = [('deepiv', 'density_step'), ('deepiv', 'value_step')]
 
@@ -30,8 +33,11 @@ def _values(curve, name, **config):
 @pytest.fixture(scope='module')
 def untrained(curve, learning):
   """Returns a function that gives the Q-values without any update."""
-  return functools.cache(lambda name: _values(
-      curve, name, **{**learning[name], 'updates': 0, 'checks': 1}))
+  return functools.cache(
+    lambda name: _values(
+      curve, name, **{**learning[name], 'updates': 0, 'checks': 1}
+    )
+  )
 
 
 def test_no_agent_is_missing(learning):
@@ -42,16 +48,22 @@ def test_no_agent_is_missing(learning):
 @pytest.mark.parametrize('name', TRAINED)
 def test_updates_find_q(curve, learning, untrained, require_learned, name):
   require_learned(
-      curve.q_values, _values(curve, name, **learning[name]), untrained(name))
+    curve.q_values, _values(curve, name, **learning[name]), untrained(name)
+  )
 
 
 @pytest.mark.parametrize(
-    'name, method', [*((name, 'update') for name in TRAINED), *_PARTS])
+  'name, method', [*((name, 'update') for name in TRAINED), *_PARTS]
+)
 def test_without_an_update_the_oracle_fails(
-    curve, learning, untrained, require_learned, monkeypatch, name, method):
+  curve, learning, untrained, require_learned, monkeypatch, name, method
+):
   start = untrained(name)
-  agent = type(agents.load(name).make(
-      agents.load(name).CONFIGS['default'], curve.problem, seed=0))
+  agent = type(
+    agents.load(name).make(
+      agents.load(name).CONFIGS['default'], curve.problem, seed=0
+    )
+  )
 
   def idle(*batches):
     del batches

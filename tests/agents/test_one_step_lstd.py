@@ -39,13 +39,15 @@ class _Bandit:
     self.average = np.mean(means)
     self.truth = np.mean(np.sum(self.policy(states) * means, axis=1))
     self.log = dfiv_ope.Log.bandit(
-        states, taken,
-        means[np.arange(rows), taken] + generator.normal(size=rows),
-        num_actions=actions, **known)
+      states,
+      taken,
+      means[np.arange(rows), taken] + generator.normal(size=rows),
+      num_actions=actions,
+      **known,
+    )
 
   def policy(self, states):
-    return _softmax(
-        states @ self._slopes + self._levels).astype(np.float32)
+    return _softmax(states @ self._slopes + self._levels).astype(np.float32)
 
   @property
   def task(self):
@@ -62,9 +64,11 @@ def bandit():
 def learner(bandit):
   task = bandit.task
   found = base.OPELearner(
-      lstd.make(lstd.Config(random_features=60), task.problem, seed=0),
-      task.problem, memory.InMemory(task.rows, batch_size=1, seed=0),
-      initial_observations=task.initial_observations)
+    lstd.make(lstd.Config(random_features=60), task.problem, seed=0),
+    task.problem,
+    memory.InMemory(task.rows, batch_size=1, seed=0),
+    initial_observations=task.initial_observations,
+  )
   found.run()
   return found
 
@@ -78,85 +82,116 @@ def test_the_value_of_a_known_bandit_is_found(bandit, learner):
 
 def test_the_closed_form_is_the_mean_over_states_and_actions(learner):
   assert learner.problem.value_scale * learner.agent.fitted.value == (
-      pytest.approx(learner.evaluate(), rel=1e-5))
+    pytest.approx(learner.evaluate(), rel=1e-5)
+  )
 
 
 def test_weights_times_rewards_are_the_value_and_the_correction(
-    bandit, learner):
+  bandit, learner
+):
   found = runs.Evaluator(bandit.task).influence(
-      learner.agent.config, learner.agent)
+    learner.agent.config, learner.agent
+  )
   effect = found.measure(learner.agent, learner.initial_values)
   rewards = bandit.log.transitions.reward
   # The value of q by the weights, and the correction for what q leaves out.
   fitted = learner.q_function.value(
-      bandit.log.transitions.observation, bandit.log.transitions.action)
+    bandit.log.transitions.observation, bandit.log.transitions.action
+  )
   assert effect.correction == pytest.approx(
-      found.weights @ (rewards - fitted.numpy()), abs=1e-4)
+    found.weights @ (rewards - fitted.numpy()), abs=1e-4
+  )
   assert found.weights @ rewards == pytest.approx(bandit.truth, abs=0.1)
 
 
 def test_an_expectation_is_the_sum_over_actions(learner):
   observation = learner.problem.observations.compact(
-      np.random.default_rng(1).normal(size=(4, 3)))
-  each = np.concatenate([
-      learner.agent.predict(decisions.taken(
-          observation, tf.fill([4], action))).numpy()
-      for action in range(40)], axis=1)
+    np.random.default_rng(1).normal(size=(4, 3))
+  )
+  each = np.concatenate(
+    [
+      learner.agent.predict(
+        decisions.taken(observation, tf.fill([4], action))
+      ).numpy()
+      for action in range(40)
+    ],
+    axis=1,
+  )
   generator = np.random.default_rng(2)
-  for actions in (np.tile(np.arange(40), (4, 1)),
-                  generator.integers(40, size=(4, 40)),
-                  generator.integers(40, size=(4, 3))):
+  for actions in (
+    np.tile(np.arange(40), (4, 1)),
+    generator.integers(40, size=(4, 40)),
+    generator.integers(40, size=(4, 3)),
+  ):
     probabilities = generator.dirichlet(np.ones(actions.shape[1]), size=4)
-    found = learner.agent.predict(decisions.Decision(
-        observation, tf.constant(actions, tf.int32),
-        tf.constant(probabilities, tf.float32)))
+    found = learner.agent.predict(
+      decisions.Decision(
+        observation,
+        tf.constant(actions, tf.int32),
+        tf.constant(probabilities, tf.float32),
+      )
+    )
     np.testing.assert_allclose(
-        found[:, 0], np.sum(probabilities * np.take_along_axis(
-            each, actions, axis=1), axis=1), rtol=1e-5)
+      found[:, 0],
+      np.sum(probabilities * np.take_along_axis(each, actions, axis=1), axis=1),
+      rtol=1e-5,
+    )
 
 
 def test_the_interval_holds_and_no_first_stage_is_measured(bandit):
   found = dfiv_ope.evaluate(
-      bandit.log, bandit.policy, methods='lstd', seeds=1,
-      configs={'lstd': {'random_features': 60}})
+    bandit.log,
+    bandit.policy,
+    methods='lstd',
+    seeds=1,
+    configs={'lstd': {'random_features': 60}},
+  )
   low, high = found.interval(0.95)
   assert low < bandit.truth < high
   assert 0.05 < high - low < 0.5
   metrics = found.estimates['lstd'].metrics
-  assert metrics['overlap_one_step'] == 1.
+  assert metrics['overlap_one_step'] == 1.0
   assert not [name for name in metrics if name.startswith('first_stage')]
-  assert any('a ridge regression for each action beside 40 random features '
-             'of the state' in words for words in found.warnings)
+  assert any(
+    'a ridge regression for each action beside 40 random features '
+    'of the state' in words
+    for words in found.warnings
+  )
 
 
-def test_an_influence_of_its_own_has_the_weights_of_the_agent(
-    bandit, learner):
+def test_an_influence_of_its_own_has_the_weights_of_the_agent(bandit, learner):
   evaluator = runs.Evaluator(bandit.task)
   own = evaluator.influence(learner.agent.config)
   np.testing.assert_allclose(
-      own.weights, learner.agent.fitted.weights, atol=1e-8)
+    own.weights, learner.agent.fitted.weights, atol=1e-8
+  )
   assert own.extrapolation == pytest.approx(
-      learner.problem.value_scale * learner.agent.fitted.extrapolation)
+    learner.problem.value_scale * learner.agent.fitted.extrapolation
+  )
 
 
 def test_actions_that_the_log_never_shows_widen_the_interval(bandit):
   seen = np.flatnonzero(bandit.log.transitions.action < 20)
-  log = dfiv_ope.Log.bandit(*(
-      np.asarray(each)[seen] for each in bandit.log.transitions[:3]),
-      num_actions=40)
+  log = dfiv_ope.Log.bandit(
+    *(np.asarray(each)[seen] for each in bandit.log.transitions[:3]),
+    num_actions=40,
+  )
   errors = []
   for each in (bandit.log, log):
     task = task_lib.EvaluationTask(
-        each, task_lib.find_policy(bandit.policy, each).policy)
-    errors.append(runs.Evaluator(task).influence(
-        lstd.Config(random_features=60)).extrapolation)
-  assert errors[1] > 3. * errors[0] > 0.
+      each, task_lib.find_policy(bandit.policy, each).policy
+    )
+    errors.append(
+      runs.Evaluator(task)
+      .influence(lstd.Config(random_features=60))
+      .extrapolation
+    )
+  assert errors[1] > 3.0 * errors[0] > 0.0
 
 
 def test_thousand_actions_of_few_rows():
   bandit = _Bandit(rows=4_000, actions=1_000, columns=2)
-  found = dfiv_ope.evaluate(
-      bandit.log, bandit.policy, methods='lstd', seeds=1)
+  found = dfiv_ope.evaluate(bandit.log, bandit.policy, methods='lstd', seeds=1)
   low, high = found.interval(0.95)
   assert low < bandit.truth < high
   assert found.value == pytest.approx(bandit.truth, abs=0.3)
@@ -166,19 +201,25 @@ def test_features_overrule_what_is_taken_by_itself(bandit):
   problem = bandit.task.problem
   assert problem.one_step
   together = lstd.make(
-      lstd.Config(features='together', joint_features=10), problem, seed=0)
+    lstd.Config(features='together', joint_features=10), problem, seed=0
+  )
   assert isinstance(together, fixed_features.Linear)
-  assert isinstance(kiv.make(
-      kiv.Config(joint_features=10), problem, seed=0), fixed_features.Linear)
+  assert isinstance(
+    kiv.make(kiv.Config(joint_features=10), problem, seed=0),
+    fixed_features.Linear,
+  )
   few = dataclasses.replace(problem, num_actions=5)
   assert isinstance(lstd.make(lstd.Config(), few, seed=0), lstd.LSTD)
-  assert isinstance(lstd.make(
-      lstd.Config(features='one_step'), few, seed=0),
-      one_step_lstd.OneStepLSTD)
+  assert isinstance(
+    lstd.make(lstd.Config(features='one_step'), few, seed=0),
+    one_step_lstd.OneStepLSTD,
+  )
   with pytest.raises(ValueError, match='features=one_step needs a log whose'):
     lstd.make(
-        lstd.Config(features='one_step'),
-        dataclasses.replace(problem, one_step=False), seed=0)
+      lstd.Config(features='one_step'),
+      dataclasses.replace(problem, one_step=False),
+      seed=0,
+    )
 
 
 def test_many_columns_leave_each_action_its_level():
@@ -186,9 +227,11 @@ def test_many_columns_leave_each_action_its_level():
   settings = lstd.Config().settings
 
   def own(actions):
-    return len(one_step_columns.Columns(
-        dataclasses.replace(problem, num_actions=actions), settings,
-        seed=0).groups.own)
+    return len(
+      one_step_columns.Columns(
+        dataclasses.replace(problem, num_actions=actions), settings, seed=0
+      ).groups.own
+    )
 
   assert own(8) == 104  # Waves, three numbers, a constant.
   assert own(1_000) == 4
@@ -200,9 +243,17 @@ def test_categories_have_slopes_of_each_action():
   states = np.array(bandit.log.transitions.observation)
   states[:, 0] = np.abs(np.round(states[:, 0]))
   log = dfiv_ope.Log.bandit(
-      states, bandit.log.transitions.action, bandit.log.transitions.reward,
-      num_actions=8, categorical=[0])
+    states,
+    bandit.log.transitions.action,
+    bandit.log.transitions.reward,
+    num_actions=8,
+    categorical=[0],
+  )
   found = dfiv_ope.evaluate(
-      log, bandit.policy, methods='lstd', seeds=1,
-      configs={'lstd': {'random_features': 20}})
+    log,
+    bandit.policy,
+    methods='lstd',
+    seeds=1,
+    configs={'lstd': {'random_features': 20}},
+  )
   assert found.value == pytest.approx(bandit.truth, abs=0.5)

@@ -8,62 +8,70 @@ from dfiv_ope.agents import replay
 from dfiv_ope.policies import rollout
 
 
-def _episode(last_discount=0.):
+def _episode(last_discount=0.0):
   return rollout.Episode(
-      observations=np.arange(5, dtype=np.float32)[:, None],
-      actions=np.array([0, 1, 2, 0], np.int32),
-      rewards=np.array([1., 2., 4., 8.], np.float32),
-      discounts=np.array([1., 1., 1., last_discount], np.float32))
+    observations=np.arange(5, dtype=np.float32)[:, None],
+    actions=np.array([0, 1, 2, 0], np.int32),
+    rewards=np.array([1.0, 2.0, 4.0, 8.0], np.float32),
+    discounts=np.array([1.0, 1.0, 1.0, last_discount], np.float32),
+  )
 
 
 def test_one_step_is_the_plain_transition():
   rows = replay.n_step(_episode(), steps=1, discount=0.5)
-  np.testing.assert_array_equal(rows.reward, [1., 2., 4., 8.])
-  np.testing.assert_array_equal(rows.discount, [0.5, 0.5, 0.5, 0.])
+  np.testing.assert_array_equal(rows.reward, [1.0, 2.0, 4.0, 8.0])
+  np.testing.assert_array_equal(rows.discount, [0.5, 0.5, 0.5, 0.0])
   np.testing.assert_array_equal(rows.next_observation[:, 0], [1, 2, 3, 4])
 
 
 def test_two_steps_by_hand():
   rows = replay.n_step(_episode(), steps=2, discount=0.5)
-  np.testing.assert_array_equal(rows.reward, [2., 4., 8., 8.])
-  np.testing.assert_array_equal(rows.discount, [0.25, 0.25, 0., 0.])
+  np.testing.assert_array_equal(rows.reward, [2.0, 4.0, 8.0, 8.0])
+  np.testing.assert_array_equal(rows.discount, [0.25, 0.25, 0.0, 0.0])
   np.testing.assert_array_equal(rows.next_observation[:, 0], [2, 3, 4, 4])
 
 
 def test_a_truncated_episode_bootstraps_at_its_end():
-  rows = replay.n_step(_episode(last_discount=1.), steps=3, discount=0.5)
-  np.testing.assert_array_equal(
-      rows.discount, [0.125, 0.125, 0.25, 0.5])
+  rows = replay.n_step(_episode(last_discount=1.0), steps=3, discount=0.5)
+  np.testing.assert_array_equal(rows.discount, [0.125, 0.125, 0.25, 0.5])
   np.testing.assert_array_equal(rows.next_observation[:, 0], [3, 4, 4, 4])
 
 
 def test_more_steps_than_the_episode_has_give_its_whole_return():
   rows = replay.n_step(_episode(), steps=10, discount=0.5)
-  np.testing.assert_array_equal(rows.reward[0], 1. + 1. + 1. + 1.)
+  np.testing.assert_array_equal(rows.reward[0], 1.0 + 1.0 + 1.0 + 1.0)
   np.testing.assert_array_equal(rows.discount, np.zeros(4))
 
 
 def _rows(start, count):
   numbers = np.arange(start, start + count)
   return types.Transition(
-      observation=numbers[:, None].astype(np.float32),
-      action=numbers.astype(np.int32),
-      reward=numbers.astype(np.float32),
-      discount=np.ones(count, np.float32),
-      next_observation=numbers[:, None].astype(np.float32))
+    observation=numbers[:, None].astype(np.float32),
+    action=numbers.astype(np.int32),
+    reward=numbers.astype(np.float32),
+    discount=np.ones(count, np.float32),
+    next_observation=numbers[:, None].astype(np.float32),
+  )
 
 
 def _replay(tmp_path, name, **kwargs):
   return replay.Replay(
-      num_observations=1, block=4, uses=3, window=2.,
-      directory=tmp_path / name, **kwargs)
+    num_observations=1,
+    block=4,
+    uses=3,
+    window=2.0,
+    directory=tmp_path / name,
+    **kwargs,
+  )
 
 
 def _fill(buffer):
   for time in range(3):
     scheduled = buffer.add(
-        _rows(100 * time, 18), time=float(time),
-        generator=np.random.default_rng(time))
+      _rows(100 * time, 18),
+      time=float(time),
+      generator=np.random.default_rng(time),
+    )
     assert scheduled == 4 * 3  # four blocks; two rows are left over
 
 
@@ -115,6 +123,7 @@ def test_a_replay_is_reached_from_this_machine_only(tmp_path, monkeypatch):
   confined = []
   confine = loopback.confine
   monkeypatch.setattr(
-      loopback, 'confine', lambda port: confined.append(confine(port)))
+    loopback, 'confine', lambda port: confined.append(confine(port))
+  )
   _replay(tmp_path, 'one').close()
   assert len(confined) == 1

@@ -9,10 +9,19 @@ from dfiv_ope.agents import dqn, training
 from dfiv_ope.policies import rollout, simulation
 
 _CONFIG = dqn.Config(
-    hidden=(16,), learning_rate=1e-2, n_step=1, transitions=1_500,
-    episodes_per_round=8, warmup_rounds=2,
-    block=8, blocks_per_batch=2, uses=4, window=5., target_period=20,
-    trial_episodes=8)
+  hidden=(16,),
+  learning_rate=1e-2,
+  n_step=1,
+  transitions=1_500,
+  episodes_per_round=8,
+  warmup_rounds=2,
+  block=8,
+  blocks_per_batch=2,
+  uses=4,
+  window=5.0,
+  target_period=20,
+  trial_episodes=8,
+)
 
 
 def _make(seed):
@@ -20,21 +29,21 @@ def _make(seed):
 
 
 def _values(policy):
-  grid = tf.constant([[step, 9.] for step in range(9)], tf.float32)
+  grid = tf.constant([[step, 9.0] for step in range(9)], tf.float32)
   return policy.q_network(grid).numpy()
 
 
 def _train(directory, **kwargs):
-  return training.train(
-      _make, _CONFIG, seed=3, directory=directory, **kwargs)
+  return training.train(_make, _CONFIG, seed=3, directory=directory, **kwargs)
 
 
 def test_the_trained_policy_takes_the_paying_action(tmp_path):
   policy = _train(tmp_path)
   value = simulation.monte_carlo(
-      _make, policy, discount=1., seed=0, min_episodes=100, max_episodes=100)
+    _make, policy, discount=1.0, seed=0, min_episodes=100, max_episodes=100
+  )
   # The best return is twice the length, on average 10; uniform gets half.
-  np.testing.assert_allclose(value.mean, 2. * value.mean_length)
+  np.testing.assert_allclose(value.mean, 2.0 * value.mean_length)
 
 
 def test_a_stopped_run_goes_on_to_the_same_network(tmp_path):
@@ -64,12 +73,12 @@ def test_what_another_seed_left_is_not_taken_up(tmp_path):
 
 def test_exploratory_actions_are_held():
   config = dqn.Config(hidden=(4,), episodes_per_round=1, hold=0.9)
-  learner = dqn.DQNLearner(
-      config, None, sizes=rollout.Sizes(2, 3), seed=0)
+  learner = dqn.DQNLearner(config, None, sizes=rollout.Sizes(2, 3), seed=0)
   actor = dqn.ExploringActor(learner, config)
   actor.begin(0, seed=1)
-  actions = np.array([
-      actor.act(np.zeros((1, 2), np.float32), [0])[0] for _ in range(3_000)])
+  actions = np.array(
+    [actor.act(np.zeros((1, 2), np.float32), [0])[0] for _ in range(3_000)]
+  )
   changes = np.mean(actions[1:] != actions[:-1])
   # A new action in one of ten steps, another one in two thirds of these.
   np.testing.assert_allclose(changes, 0.1 * 2 / 3, atol=0.02)

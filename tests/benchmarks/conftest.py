@@ -10,7 +10,8 @@ def _pool(first, copies):
   """Pictures filled with a number; the digit is the number modulo ten."""
   numbers = np.arange(first, first + 10 * copies, dtype=np.uint8)
   images = np.broadcast_to(
-      numbers[:, np.newaxis, np.newaxis], (len(numbers), 28, 28))
+    numbers[:, np.newaxis, np.newaxis], (len(numbers), 28, 28)
+  )
   return mnist.Pool(images, numbers % 10)
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures('numbered_digits')
 
 def _numbers(images):
   assert np.all(images == images[:, :1, :1])
-  return np.round(images[:, 0, 0] * 255.).astype(int)
+  return np.round(images[:, 0, 0] * 255.0).astype(int)
 
 
 def test_sample_is_that_of_demand_with_pictures_of_the_group():
@@ -48,7 +48,8 @@ def test_grid_is_that_of_demand_and_the_same_each_time():
   np.testing.assert_array_equal(time, low_covariate[:, :1])
   np.testing.assert_array_equal(_numbers(images) % 10, low_covariate[:, 1])
   np.testing.assert_array_equal(
-      truth, demand.structural(low_treatment, low_covariate))
+    truth, demand.structural(low_treatment, low_covariate)
+  )
   again = demand_mnist.DemandMNIST(n=20, rho=0.9).grid()
   np.testing.assert_array_equal(images, again[1][1])
 
@@ -70,31 +71,37 @@ def test_who_reads_the_digit_has_no_error_and_a_constant_its_own():
     low = np.concatenate([time, group], axis=1)
     return demand.structural(treatment, low)[:, 0]
 
-  assert design.metrics(oracle) == {'mse': 0.}
+  assert design.metrics(oracle) == {'mse': 0.0}
   truth = design.grid()[2]
-  assert design.metrics(
-      lambda t, x: np.full((2800, 1), truth.mean()))['mse'] == pytest.approx(
-          truth.var())
+  assert design.metrics(lambda t, x: np.full((2800, 1), truth.mean()))[
+    'mse'
+  ] == pytest.approx(truth.var())
   assert design.curves(oracle) == {}
 
 
 def test_a_row_names_the_design_without_its_directory():
   design = demand_mnist.DemandMNIST(n=10, rho=0.1, mnist='/some/where')
   assert design.problem == problems.IVDesign(
-      name='demand_mnist', parameters={'n': 10, 'rho': 0.1})
+    name='demand_mnist', parameters={'n': 10, 'rho': 0.1}
+  )
 
 
-@pytest.mark.parametrize('values, message', [
+@pytest.mark.parametrize(
+  'values, message',
+  [
     ({'n': 0}, 'n must be at least 1, got 0'),
     ({'rho': 1.5}, r'rho must lie in \[0, 1\], got 1.5'),
-    ({'rho': -0.1}, 'rho must lie in')])
+    ({'rho': -0.1}, 'rho must lie in'),
+  ],
+)
 def test_bad_designs_are_refused(values, message):
   with pytest.raises(ValueError, match=message):
     demand_mnist.DemandMNIST(**values)
 
 
 @pytest.mark.skipif(
-    not _REAL.is_dir(), reason='the MNIST files are not on this machine')
+  not _REAL.is_dir(), reason='the MNIST files are not on this machine'
+)
 def test_real_pictures_show_the_group(monkeypatch):
   monkeypatch.undo()
   design = demand_mnist.DemandMNIST(n=300, mnist=str(_REAL))
@@ -102,11 +109,12 @@ def test_real_pictures_show_the_group(monkeypatch):
   _, images = design.sample(0).covariate
   groups = demand.sample(300, rho=0.5, seed=0).covariate[:, 1]
   digit_of = lambda pool: dict(  # noqa: E731
-      zip(map(bytes, pool.images), pool.labels, strict=True))
+    zip(map(bytes, pool.images), pool.labels, strict=True)
+  )
   known, unseen = digit_of(train), digit_of(test)
-  raw = np.round(images * 255.).astype(np.uint8)
+  raw = np.round(images * 255.0).astype(np.uint8)
   assert [known[bytes(image)] for image in raw] == groups.tolist()
-  raw = np.round(design.grid()[1][1] * 255.).astype(np.uint8)
+  raw = np.round(design.grid()[1][1] * 255.0).astype(np.uint8)
   groups = demand.grid()[1][:, 1]
   assert [unseen[bytes(image)] for image in raw] == groups.tolist()
   assert not any(bytes(image) in known for image in raw)

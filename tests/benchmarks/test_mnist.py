@@ -16,28 +16,37 @@ _REAL = pathlib.Path(__file__).parents[3] / 'shared/data/mnist'
 _IMAGES, _LABELS = 'train-images-idx3-ubyte', 'train-labels-idx1-ubyte'
 
 real_files = pytest.mark.skipif(
-    not _REAL.is_dir(), reason='the MNIST files are not on this machine')
+  not _REAL.is_dir(), reason='the MNIST files are not on this machine'
+)
 
 
 def _idx(array):
-  return struct.pack(f'>{1 + array.ndim}I', 0x0800 + array.ndim,
-                     *array.shape) + array.tobytes()
+  return (
+    struct.pack(f'>{1 + array.ndim}I', 0x0800 + array.ndim, *array.shape)
+    + array.tobytes()
+  )
 
 
 def _arrays():
   """Two pictures a digit to train on, one to test on."""
   generator = np.random.default_rng(0)
   draw = lambda n: generator.integers(  # noqa: E731
-      256, size=(n, 28, 28), dtype=np.uint8)
+    256, size=(n, 28, 28), dtype=np.uint8
+  )
   labels = np.arange(10, dtype=np.uint8)
   return {
-      _IMAGES: draw(20), _LABELS: np.tile(labels, 2),
-      't10k-images-idx3-ubyte': draw(10), 't10k-labels-idx1-ubyte': labels}
+    _IMAGES: draw(20),
+    _LABELS: np.tile(labels, 2),
+    't10k-images-idx3-ubyte': draw(10),
+    't10k-labels-idx1-ubyte': labels,
+  }
 
 
 def _checksums():
-  return {name: hashlib.md5(_idx(array)).hexdigest()
-          for name, array in _arrays().items()}
+  return {
+    name: hashlib.md5(_idx(array)).hexdigest()
+    for name, array in _arrays().items()
+  }
 
 
 @pytest.fixture(name='folder')
@@ -101,13 +110,18 @@ def test_a_missing_file_is_named(folder):
 def test_swapped_files_are_told_by_their_first_bytes(folder):
   (folder / _LABELS).write_bytes((folder / _IMAGES).read_bytes()[:100])
   with pytest.raises(
-      ValueError, match='begins with 0x00000803.*begins with 0x00000801'):
+    ValueError, match='begins with 0x00000803.*begins with 0x00000801'
+  ):
     mnist.read(str(folder), _checksums())
 
 
-@pytest.mark.parametrize('size, message', [
+@pytest.mark.parametrize(
+  'size, message',
+  [
     (5, 'ends after 5 bytes, within its header'),
-    (100, r'has 84 bytes for an array of shape \(20, 28, 28\)')])
+    (100, r'has 84 bytes for an array of shape \(20, 28, 28\)'),
+  ],
+)
 def test_a_shortened_file_is_refused(folder, size, message):
   path = folder / _IMAGES
   path.write_bytes(path.read_bytes()[:size])
@@ -115,11 +129,15 @@ def test_a_shortened_file_is_refused(folder, size, message):
     mnist.read(str(folder), _checksums())
 
 
-@pytest.mark.parametrize('damage', [
-    lambda content: content[:len(content) // 2],
+@pytest.mark.parametrize(
+  'damage',
+  [
+    lambda content: content[: len(content) // 2],
     lambda content: content[:-8] + b'\0' * 8,
     lambda content: content[:50] + b'\xff' * 50 + content[100:],
-    lambda content: content + b'more'])
+    lambda content: content + b'more',
+  ],
+)
 def test_a_damaged_gzip_file_is_refused(folder, damage):
   path = folder / _IMAGES
   path.write_bytes(damage(gzip.compress(path.read_bytes())))
@@ -138,7 +156,8 @@ def test_no_more_is_read_than_the_real_file_has(folder, compress):
 def _fake_keras(monkeypatch, get_file):
   keras = types.SimpleNamespace(utils=types.SimpleNamespace(get_file=get_file))
   monkeypatch.setitem(
-      sys.modules, 'tensorflow', types.SimpleNamespace(keras=keras))
+    sys.modules, 'tensorflow', types.SimpleNamespace(keras=keras)
+  )
 
 
 def _archive(arrays):
@@ -149,8 +168,12 @@ def _archive(arrays):
     print('Downloading', origin)
     folders.append(pathlib.Path(cache_dir))
     path = pathlib.Path(cache_dir) / cache_subdir / name
-    np.savez(path, **dict(zip(
-        ('x_train', 'y_train', 'x_test', 'y_test'), arrays, strict=True)))
+    np.savez(
+      path,
+      **dict(
+        zip(('x_train', 'y_train', 'x_test', 'y_test'), arrays, strict=True)
+      ),
+    )
     return str(path)
 
   return get_file, folders
@@ -179,7 +202,8 @@ def test_without_a_network_the_directory_is_asked_for(monkeypatch):
   _fake_keras(monkeypatch, get_file)
   mnist.load.cache_clear()
   with pytest.raises(
-      ConnectionError, match=r'no route to host.*Pass --mnist DIR'):
+    ConnectionError, match=r'no route to host.*Pass --mnist DIR'
+  ):
     mnist.load(None)
 
 
@@ -189,20 +213,23 @@ def test_random_images_show_their_digits_uniformly():
   images = np.full((28, 28, 5), np.arange(5), np.uint8).transpose(2, 0, 1)
   asked = np.tile([3, 0, 1], 3000)
   drawn = mnist.random_images(
-      np.random.default_rng(0), asked, mnist.Pool(images, labels))
+    np.random.default_rng(0), asked, mnist.Pool(images, labels)
+  )
   assert drawn.shape == (9000, 28, 28)
   number = drawn[:, 0, 0]
   np.testing.assert_array_equal(labels[number], asked)
   np.testing.assert_allclose(
-      np.bincount(number)[[0, 2, 4]], 1000, atol=4 * np.sqrt(1000 * 2 / 3))
+    np.bincount(number)[[0, 2, 4]], 1000, atol=4 * np.sqrt(1000 * 2 / 3)
+  )
 
 
 def test_random_images_are_decided_by_their_generator():
   pool = mnist.Pool(*list(_arrays().values())[:2])
   asked = np.arange(10)
   first, same, other = (
-      mnist.random_images(np.random.default_rng(seed), asked, pool)
-      for seed in (0, 0, 1))
+    mnist.random_images(np.random.default_rng(seed), asked, pool)
+    for seed in (0, 0, 1)
+  )
   np.testing.assert_array_equal(first, same)
   assert np.any(first != other)
 
@@ -211,15 +238,15 @@ def test_random_images_are_decided_by_their_generator():
 def test_a_digit_without_pictures_is_refused(digit):
   pool = mnist.Pool(np.zeros((2, 28, 28), np.uint8), np.array([0, 1], np.uint8))
   with pytest.raises(
-      ValueError, match=f'no picture of {digit}; .* pictures of 0, 1'):
-    mnist.random_images(
-        np.random.default_rng(0), np.array([0, digit]), pool)
+    ValueError, match=f'no picture of {digit}; .* pictures of 0, 1'
+  ):
+    mnist.random_images(np.random.default_rng(0), np.array([0, digit]), pool)
 
 
 def test_pixels_lie_between_zero_and_one():
   values = mnist.pixels(np.array([0, 51, 255], np.uint8))
   assert values.dtype == np.float32
-  np.testing.assert_allclose(values, [0., 0.2, 1.])
+  np.testing.assert_allclose(values, [0.0, 0.2, 1.0])
 
 
 @real_files
@@ -233,6 +260,7 @@ def test_the_real_files_are_read_once_and_cannot_be_written():
   assert digits.test.labels[:5].tolist() == [7, 2, 1, 0, 4]
   # The mean brightness that everyone normalises MNIST with.
   assert mnist.pixels(digits.train.images).mean() == pytest.approx(
-      0.1307, abs=1e-4)
+    0.1307, abs=1e-4
+  )
   with pytest.raises(ValueError, match='read-only'):
     digits.train.images[0] = 0

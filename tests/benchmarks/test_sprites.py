@@ -11,64 +11,66 @@ import pytest
 
 from dfiv_ope.benchmarks import sprites
 
-_REAL = (pathlib.Path(__file__).parents[2].parent
-         / 'shared/data/dsprites/real_frames.npz')
+_REAL = (
+  pathlib.Path(__file__).parents[2].parent
+  / 'shared/data/dsprites/real_frames.npz'
+)
 
 # (latent classes, top row, left column) -> the lit part of the real picture.
 _PICTURES = {
-    ((sprites.HEART, 0, 0, 0, 0), 11, 11): (
-        '..#....#..',
-        '.########.',
-        '##########',
-        '##########',
-        '.########.',
-        '.########.',
-        '..######..',
-        '...####...',
-        '....##....',
-    ),
-    ((sprites.HEART, 5, 10, 0, 0), 7, 6): (
-        '...######..........',
-        '..#########........',
-        '.###########.......',
-        '.############......',
-        '##############.....',
-        '.##############....',
-        '.###############...',
-        '..###############..',
-        '...################',
-        '....##############.',
-        '..###############..',
-        '..##############...',
-        '.##############....',
-        '.#############.....',
-        '.############......',
-        '.###########.......',
-        '..#########........',
-        '...#######.........',
-        '....####...........',
-    ),
-    ((sprites.ELLIPSE, 5, 3, 0, 0), 7, 4): (
-        '...............####.....',
-        '...........###########..',
-        '.........##############.',
-        '.......################.',
-        '......##################',
-        '....####################',
-        '...#####################',
-        '..#####################.',
-        '..#####################.',
-        '.#####################..',
-        '.#####################..',
-        '#####################...',
-        '####################....',
-        '##################......',
-        '.################.......',
-        '.##############.........',
-        '..###########...........',
-        '.....####...............',
-    ),
-    ((sprites.SQUARE, 0, 0, 0, 0), 11, 11): ('#' * 10,) * 10,
+  ((sprites.HEART, 0, 0, 0, 0), 11, 11): (
+    '..#....#..',
+    '.########.',
+    '##########',
+    '##########',
+    '.########.',
+    '.########.',
+    '..######..',
+    '...####...',
+    '....##....',
+  ),
+  ((sprites.HEART, 5, 10, 0, 0), 7, 6): (
+    '...######..........',
+    '..#########........',
+    '.###########.......',
+    '.############......',
+    '##############.....',
+    '.##############....',
+    '.###############...',
+    '..###############..',
+    '...################',
+    '....##############.',
+    '..###############..',
+    '..##############...',
+    '.##############....',
+    '.#############.....',
+    '.############......',
+    '.###########.......',
+    '..#########........',
+    '...#######.........',
+    '....####...........',
+  ),
+  ((sprites.ELLIPSE, 5, 3, 0, 0), 7, 4): (
+    '...............####.....',
+    '...........###########..',
+    '.........##############.',
+    '.......################.',
+    '......##################',
+    '....####################',
+    '...#####################',
+    '..#####################.',
+    '..#####################.',
+    '.#####################..',
+    '.#####################..',
+    '#####################...',
+    '####################....',
+    '##################......',
+    '.################.......',
+    '.##############.........',
+    '..###########...........',
+    '.....####...............',
+  ),
+  ((sprites.SQUARE, 0, 0, 0, 0), 11, 11): ('#' * 10,) * 10,
 }
 
 # A small archive: 3 shapes, 2 scales, 3 orientations, 2 x 2 positions.
@@ -88,9 +90,17 @@ def _inside_heart(scale, orientation, pos_x, pos_y):
   cosine = np.sqrt(np.maximum(1 - np.cbrt(u / 9.5941) ** 2, 0))
 
   def branch(c):
-    return -10.595 / 16 * (
-        13 * c - 5 * (2 * c ** 2 - 1) - 2 * (4 * c ** 3 - 3 * c)
-        - (8 * c ** 4 - 8 * c ** 2 + 1)) - 1.43666
+    return (
+      -10.595
+      / 16
+      * (
+        13 * c
+        - 5 * (2 * c**2 - 1)
+        - 2 * (4 * c**3 - 3 * c)
+        - (8 * c**4 - 8 * c**2 + 1)
+      )
+      - 1.43666
+    )
 
   return (u < 9.5941) & (v > branch(cosine)) & (v < branch(-cosine))
 
@@ -106,15 +116,17 @@ def test_drawn_pictures_are_the_real_ones(place):
   lines = _PICTURES[place]
   lit = np.array([[pixel == '#' for pixel in line] for line in lines])
   expected = np.zeros((64, 64), np.uint8)
-  expected[top:top + lit.shape[0], left:left + lit.shape[1]] = lit
+  expected[top : top + lit.shape[0], left : left + lit.shape[1]] = lit
   drawn = sprites.Rendered().images(*classes)
   assert (drawn.shape, drawn.dtype) == ((1, 64, 64), np.uint8)
   np.testing.assert_array_equal(drawn[0], expected)
 
 
 @pytest.mark.skipif(not _REAL.exists(), reason='no real pictures here')
-@pytest.mark.parametrize('shape, wrong', [
-    (sprites.HEART, 2), (sprites.ELLIPSE, 0), (sprites.SQUARE, 0)])
+@pytest.mark.parametrize(
+  'shape, wrong',
+  [(sprites.HEART, 2), (sprites.ELLIPSE, 0), (sprites.SQUARE, 0)],
+)
 def test_all_real_pictures_but_two_pixels_are_reproduced(shape, wrong):
   with np.load(_REAL, allow_pickle=False) as file:
     images, classes = file['imgs'], file['latents_classes']
@@ -127,8 +139,9 @@ def test_all_real_pictures_but_two_pixels_are_reproduced(shape, wrong):
 def test_hearts_are_the_pixels_inside_the_curve_at_any_place():
   _, *classes = _random_classes(300, seed=0)
   drawn = sprites.Rendered().images(sprites.HEART, *classes)
-  expected = np.stack([
-      _inside_heart(*each) for each in zip(*classes, strict=True)])
+  expected = np.stack(
+    [_inside_heart(*each) for each in zip(*classes, strict=True)]
+  )
   np.testing.assert_array_equal(drawn, expected)
 
 
@@ -136,8 +149,9 @@ def test_a_whole_turn_is_no_turn_and_opposite_ellipses_are_mirrored():
   pictures = sprites.Rendered()
   for shape in range(3):
     np.testing.assert_array_equal(
-        pictures.images(shape, range(6), 0, 7, 9),
-        pictures.images(shape, range(6), 39, 7, 9))
+      pictures.images(shape, range(6), 0, 7, 9),
+      pictures.images(shape, range(6), 39, 7, 9),
+    )
   # Half a turn lies between the classes 19 and 20.
   first, second = pictures.images(sprites.ELLIPSE, 5, [19, 20], 0, 0)
   np.testing.assert_array_equal(first[:32], second[:32][::-1])
@@ -149,12 +163,15 @@ def test_shapes_mix_in_one_call_and_none_is_a_batch_too():
   together = pictures.images(*classes)
   for row in (0, 17, 49):
     np.testing.assert_array_equal(
-        together[row], pictures.images(*(each[row] for each in classes))[0])
+      together[row], pictures.images(*(each[row] for each in classes))[0]
+    )
   empty = np.zeros(0, np.int64)
   assert pictures.images(2, empty, empty, 0, 0).shape == (0, 64, 64)
 
 
-@pytest.mark.parametrize('classes, message', [
+@pytest.mark.parametrize(
+  'classes, message',
+  [
     ((3, 0, 0, 0, 0), 'shape has the classes 0 to 2, got 3'),
     ((2, [0, 6], 0, 0, 0), 'scale has the classes 0 to 5, got 6'),
     ((2, 0, -1, 0, 0), 'orientation has the classes 0 to 39, got -1'),
@@ -163,7 +180,8 @@ def test_shapes_mix_in_one_call_and_none_is_a_batch_too():
     ((2, 0.5, 0, 0, 0), 'scale must be integer classes, .* got float64'),
     ((2, [[0]], 0, 0, 0), r'one or \[n\], got int64 of shape \(1, 1\)'),
     ((2, [0, 1], [0, 1, 2], 0, 0), 'must have the same length'),
-])
+  ],
+)
 def test_classes_that_do_not_exist_are_refused(classes, message):
   with pytest.raises(ValueError, match=message):
     sprites.Rendered().images(*classes)
@@ -177,8 +195,7 @@ class _Alarm:
 
 
 def _images():
-  return sprites.Rendered().images(
-      *np.unravel_index(np.arange(_COUNT), _SIZES))
+  return sprites.Rendered().images(*np.unravel_index(np.arange(_COUNT), _SIZES))
 
 
 def _npy(array, header=None):
@@ -187,21 +204,30 @@ def _npy(array, header=None):
   if header is None:
     return buffer.getvalue()
   head = header.encode('latin1') + b'\n'
-  return (b'\x93NUMPY\x01\x00' + len(head).to_bytes(2, 'little') + head
-          + array.tobytes())
+  return (
+    b'\x93NUMPY\x01\x00'
+    + len(head).to_bytes(2, 'little')
+    + head
+    + array.tobytes()
+  )
 
 
 def _write(path, imgs=None, latents_classes=None, **others):
   """Writes an archive; members are arrays or the bytes of a npy file."""
   members = {
-      'imgs': _images() if imgs is None else imgs,
-      'latents_classes': (np.zeros((_COUNT, 6), np.int64)
-                          if latents_classes is None else latents_classes),
-      **others}
+    'imgs': _images() if imgs is None else imgs,
+    'latents_classes': (
+      np.zeros((_COUNT, 6), np.int64)
+      if latents_classes is None
+      else latents_classes
+    ),
+    **others,
+  }
   with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as file:
     for name, value in members.items():
       file.writestr(
-          f'{name}.npy', value if isinstance(value, bytes) else _npy(value))
+        f'{name}.npy', value if isinstance(value, bytes) else _npy(value)
+      )
   return path
 
 
@@ -217,8 +243,7 @@ def test_the_archive_returns_the_pictures_of_the_classes(tmp_path):
   images = archive.images(*classes)
   assert images.dtype == np.uint8
   np.testing.assert_array_equal(images, _images()[index])
-  np.testing.assert_array_equal(
-      images, sprites.Rendered().images(*classes))
+  np.testing.assert_array_equal(images, sprites.Rendered().images(*classes))
   with pytest.raises(ValueError, match='orientation has the classes 0 to 2'):
     archive.images(2, 0, 3, 0, 0)
 
@@ -229,7 +254,8 @@ def test_the_archive_keeps_a_shape_it_has_read(tmp_path):
   first = archive.images(sprites.HEART, 1, 2, 0, 1)
   path.unlink()
   np.testing.assert_array_equal(
-      archive.images(sprites.HEART, 1, 2, 0, 1), first)
+    archive.images(sprites.HEART, 1, 2, 0, 1), first
+  )
   with pytest.raises(ValueError, match='not a whole npz file'):
     archive.images(sprites.SQUARE, 1, 2, 0, 1)
 
@@ -243,14 +269,17 @@ def test_the_rows_of_the_official_file_are_in_the_known_order():
 
 
 def test_headers_written_by_python_2_are_read(tmp_path):
-  header = ("{'descr': '|u1', 'fortran_order': False, "
-            f"'shape': ({_COUNT}L, 64L, 64L), }}")
+  header = (
+    "{'descr': '|u1', 'fortran_order': False, "
+    f"'shape': ({_COUNT}L, 64L, 64L), }}"
+  )
   path = _write(tmp_path / 'a.npz', imgs=_npy(_images(), header))
   with warnings.catch_warnings():
     warnings.simplefilter('error')
     images = sprites.Archive(path, _SIZES).images(1, 1, 1, 1, 1)
   np.testing.assert_array_equal(
-      images, sprites.Rendered().images(1, 1, 1, 1, 1))
+    images, sprites.Rendered().images(1, 1, 1, 1, 1)
+  )
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
@@ -261,25 +290,34 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 def test_a_file_without_the_arrays_says_what_it_has(tmp_path):
   path = tmp_path / 'a.npz'
   np.savez(path, images=np.zeros(3), labels=np.zeros(3))
-  with pytest.raises(ValueError, match=(
-      r"\['images', 'labels'\], but imgs and latents_classes were wanted")):
+  with pytest.raises(
+    ValueError,
+    match=(r"\['images', 'labels'\], but imgs and latents_classes were wanted"),
+  ):
     sprites.Archive(path)
 
 
-@pytest.mark.parametrize('members, message', [
+@pytest.mark.parametrize(
+  'members, message',
+  [
     ({'imgs': np.array([None, {}])}, 'imgs in .* holds pickled'),
     ({'latents_classes': np.array([None])}, 'latents_classes in .* pickled'),
-    ({'imgs': np.zeros((70, 64, 64), np.uint8)},
-     r'uint8 of shape \(70, 64, 64\), but uint8 of shape \(72, 64, 64\)'),
+    (
+      {'imgs': np.zeros((70, 64, 64), np.uint8)},
+      r'uint8 of shape \(70, 64, 64\), but uint8 of shape \(72, 64, 64\)',
+    ),
     ({'imgs': np.zeros((72, 64, 64), np.float32)}, 'float32 of shape .* but'),
     ({'imgs': np.zeros((64, 64, 72), np.uint8).T}, 'in Fortran order, but'),
-    ({'latents_classes': np.zeros((72, 5), np.int64)},
-     r'shape \(72, 5\), but integers of shape \(72, 6\)'),
+    (
+      {'latents_classes': np.zeros((72, 5), np.int64)},
+      r'shape \(72, 5\), but integers of shape \(72, 6\)',
+    ),
     ({'latents_classes': np.zeros((72, 6))}, 'float64 of shape .* integers'),
     ({'imgs': b'no array'}, 'imgs in .* is not a numpy array'),
     ({'imgs': b'\x93NUMPY\x03\x00'}, r'npy version \(3, 0\)'),
     ({'imgs': _npy(np.zeros(9), "{'shape': (9L, ")}, 'is not a numpy array'),
-])
+  ],
+)
 def test_another_archive_is_refused(tmp_path, members, message):
   path = _write(tmp_path / 'a.npz', **members)
   with pytest.raises(ValueError, match=message):
@@ -288,7 +326,8 @@ def test_another_archive_is_refused(tmp_path, members, message):
 
 def test_grey_pixels_are_refused(tmp_path):
   archive = sprites.Archive(
-      _write(tmp_path / 'a.npz', imgs=255 * _images()), _SIZES)
+    _write(tmp_path / 'a.npz', imgs=255 * _images()), _SIZES
+  )
   with pytest.raises(ValueError, match='has pixels of 255; dSprites has 0 and'):
     archive.images(2, 0, 0, 0, 0)
 
@@ -299,14 +338,15 @@ def test_a_damaged_file_is_refused(tmp_path):
   with pytest.raises(ValueError, match='a.npz is not a whole npz file'):
     sprites.Archive(path, _SIZES)
   whole = _write(path).read_bytes()
-  path.write_bytes(whole[:len(whole) // 2])
+  path.write_bytes(whole[: len(whole) // 2])
   with pytest.raises(ValueError, match='cut off or of another kind'):
     sprites.Archive(path, _SIZES)
 
 
 def test_pictures_that_end_early_or_fail_the_checksum_are_refused(tmp_path):
-  header = ("{'descr': '|u1', 'fortran_order': False, "
-            f"'shape': ({_COUNT}, 64, 64), }}")
+  header = (
+    f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({_COUNT}, 64, 64), }}"
+  )
   path = _write(tmp_path / 'a.npz', imgs=_npy(_images()[:60], header))
   with pytest.raises(ValueError, match='the pictures end in row 48 or after'):
     sprites.Archive(path, _SIZES).images(2, 0, 0, 0, 0)

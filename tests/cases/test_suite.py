@@ -12,21 +12,25 @@ from dfiv_ope.cases import case, gym_tables, icu, suite
 
 # Those that take well below a second.
 _QUICK = [
-    name for name, each in suite.CASES.items()
-    if each.family not in ('icu', 'gymnasium')]
+  name
+  for name, each in suite.CASES.items()
+  if each.family not in ('icu', 'gymnasium')
+]
 
 
 def test_the_halves_are_fixed():
-  halves = {half: [name for name, each in suite.CASES.items()
-                   if each.half == half]
-            for half in (case.DEVELOPMENT, case.HELD_OUT)}
+  halves = {
+    half: [name for name, each in suite.CASES.items() if each.half == half]
+    for half in (case.DEVELOPMENT, case.HELD_OUT)
+  }
   assert abs(len(halves[case.DEVELOPMENT]) - len(halves[case.HELD_OUT])) <= 1
   digest = hashlib.sha256(' '.join(halves[case.HELD_OUT]).encode()).hexdigest()
   # Cases were looked at in these halves: a changed name would mix them.
   assert digest[:16] == '84f36e4218ca4ba2'
   for family in {each.family for each in suite.CASES.values()}:
-    members = [each.half for each in suite.CASES.values()
-               if each.family == family]
+    members = [
+      each.half for each in suite.CASES.values() if each.family == family
+    ]
     assert len(members) < 2 or len(set(members)) == 2, family
 
 
@@ -51,15 +55,17 @@ def test_cases_are_what_their_facts_say(name):
 def test_a_case_is_a_question():
   made = suite.CASES['graph-long'].make(0)
   probabilities = made.task.policy.action_probabilities(
-      made.task.initial_observations[:1])
+    made.task.initial_observations[:1]
+  )
   np.testing.assert_allclose(probabilities, [[0.6, 0.4]], rtol=1e-6)
   assert made.policy is made.task.policy
   # The second lane mirrors the first: .2 x .5 at each of 16 steps.
   assert made.truth == pytest.approx(0.1 * np.sum(0.98 ** np.arange(16)))
-  assert made.truth_error == 0.
+  assert made.truth_error == 0.0
   values = [value.found[0] for value in made.others.values()]
-  np.testing.assert_allclose(values, np.array([-4., -2., 0., 2., 4.])
-                             * made.truth, atol=1e-12)
+  np.testing.assert_allclose(
+    values, np.array([-4.0, -2.0, 0.0, 2.0, 4.0]) * made.truth, atol=1e-12
+  )
   other = made.ask(made.others['0.9'], like=made.task)
   assert other.transitions is made.task.transitions
 
@@ -69,14 +75,14 @@ def test_vector_cases_are_questions():
   found = np.asarray(made.task.log_target)
   ratios = np.exp(found) / made.log.behaviour_probabilities
   assert np.sum(ratios) ** 2 / (
-      len(ratios) * np.sum(np.square(ratios))) == pytest.approx(
-          made.overlap, rel=1e-3)
+    len(ratios) * np.sum(np.square(ratios))
+  ) == pytest.approx(made.overlap, rel=1e-3)
 
 
 def test_the_first_of_each_family_is_ranked():
   assert suite.first_of_families(
-      ['graph-long', 'graph-short', 'queue-far', 'queue-few']) == [
-          'graph-long', 'queue-far']
+    ['graph-long', 'graph-short', 'queue-far', 'queue-few']
+  ) == ['graph-long', 'queue-far']
 
 
 def test_families_take_turns():
@@ -85,8 +91,7 @@ def test_families_take_turns():
   assert families[:6] == ['graph', 'graph_hidden'] * 3 and not notes
   assert len(names) == 12 and suite.select('queue-far')[0] == ['queue-far']
   quick = suite.select('quick')[0]
-  found = {(suite.CASES[name].family, suite.CASES[name].half)
-           for name in quick}
+  found = {(suite.CASES[name].family, suite.CASES[name].half) for name in quick}
   assert len(found) == len(quick) and set(quick) < set(suite.select('all')[0])
   with pytest.raises(ValueError, match="No case begins with 'chess'.*queue"):
     suite.select('chess')
@@ -94,14 +99,22 @@ def test_families_take_turns():
 
 def test_simulated_truths_have_small_errors():
   made = suite.CASES['navigation-few'].make(0)
-  assert 0. < made.truth_error < 0.01 * abs(made.truth)
+  assert 0.0 < made.truth_error < 0.01 * abs(made.truth)
 
 
 def test_the_suite_loads_no_tensorflow():
-  subprocess.run([sys.executable, '-c', (
-      'import sys; from dfiv_ope.cases import suite; '
-      'suite.CASES["graph-long"].make(0).truth; '
-      'assert "tensorflow" not in sys.modules')], check=True)
+  subprocess.run(
+    [
+      sys.executable,
+      '-c',
+      (
+        'import sys; from dfiv_ope.cases import suite; '
+        'suite.CASES["graph-long"].make(0).truth; '
+        'assert "tensorflow" not in sys.modules'
+      ),
+    ],
+    check=True,
+  )
 
 
 def test_frozen_lake_has_its_known_value():
@@ -127,7 +140,8 @@ def test_missing_packages_say_how_to_install_them(monkeypatch):
   with pytest.raises(ModuleNotFoundError, match='icu-sepsis==2.0.1'):
     icu.hospital.__wrapped__()
   assert suite.missing(['graph-long', 'icu-half-500']) == {
-      'icu-half-500': 'pip install --no-deps icu-sepsis==2.0.1'}
+    'icu-half-500': 'pip install --no-deps icu-sepsis==2.0.1'
+  }
 
 
 def test_patients_have_their_published_values():

@@ -29,17 +29,27 @@ def of_minari(tmp_path, monkeypatch):
   """A dataset that Minari itself writes."""
   monkeypatch.setenv('MINARI_DATASETS_PATH', str(tmp_path))
   buffers = [
-      EpisodeBuffer(
-          observations=np.arange(6, dtype=np.float32).reshape(3, 2),
-          actions=np.array([3, 1]), rewards=[1., 2.],
-          terminations=[False, True], truncations=[False, False]),
-      EpisodeBuffer(
-          observations=np.arange(4, dtype=np.float32).reshape(2, 2),
-          actions=np.array([2]), rewards=[3.],
-          terminations=[False], truncations=[True])]
+    EpisodeBuffer(
+      observations=np.arange(6, dtype=np.float32).reshape(3, 2),
+      actions=np.array([3, 1]),
+      rewards=[1.0, 2.0],
+      terminations=[False, True],
+      truncations=[False, False],
+    ),
+    EpisodeBuffer(
+      observations=np.arange(4, dtype=np.float32).reshape(2, 2),
+      actions=np.array([2]),
+      rewards=[3.0],
+      terminations=[False],
+      truncations=[True],
+    ),
+  ]
   minari.create_dataset_from_buffers(
-      'test/log-v0', buffers, action_space=gym.spaces.Discrete(4, start=1),
-      observation_space=gym.spaces.Box(-9, 9, (2,), np.float32))
+    'test/log-v0',
+    buffers,
+    action_space=gym.spaces.Discrete(4, start=1),
+    observation_space=gym.spaces.Box(-9, 9, (2,), np.float32),
+  )
   return tmp_path / 'test' / 'log-v0'
 
 
@@ -47,7 +57,8 @@ def test_a_dataset_of_minari_comes_in(of_minari):
   reader, rows = read(of_minari)
   assert reader.format == 'minari'
   np.testing.assert_array_equal(
-      rows.observation, [[0, 1], [2, 3], [4, 5], [0, 1], [2, 3]])
+    rows.observation, [[0, 1], [2, 3], [4, 5], [0, 1], [2, 3]]
+  )
   # The space has the actions 1 to 4, which become labels.
   assert reader.find_actions(None).recorded == ('1', '2', '3', '4')
   np.testing.assert_array_equal(rows.action, [2, 0, 0, 1, 0])
@@ -66,6 +77,7 @@ def test_the_file_or_the_directory_of_minari_may_be_named(of_minari):
 
 class Rlds(tfds.core.GeneratorBasedBuilder):
   """Two episodes: one terminates, one is cut off."""
+
   VERSION = tfds.core.Version('1.0.0')
   pkg_dir_path = pathlib.Path(__file__).parent  # Else it looks for a package.
   __module__ = 'rlds_test'
@@ -73,25 +85,45 @@ class Rlds(tfds.core.GeneratorBasedBuilder):
 
   def _info(self):
     step = {
-        'observation': {
-            'position': tfds.features.Tensor(shape=(2,), dtype=np.float32),
-            'speed': np.float32},
-        'action': self.ACTION, 'reward': np.float32, 'discount': np.float32,
-        'is_first': np.bool_, 'is_last': np.bool_, 'is_terminal': np.bool_}
-    return self.dataset_info_from_configs(features=tfds.features.FeaturesDict(
-        {'steps': tfds.features.Dataset(step)}))
+      'observation': {
+        'position': tfds.features.Tensor(shape=(2,), dtype=np.float32),
+        'speed': np.float32,
+      },
+      'action': self.ACTION,
+      'reward': np.float32,
+      'discount': np.float32,
+      'is_first': np.bool_,
+      'is_last': np.bool_,
+      'is_terminal': np.bool_,
+    }
+    return self.dataset_info_from_configs(
+      features=tfds.features.FeaturesDict(
+        {'steps': tfds.features.Dataset(step)}
+      )
+    )
 
   def _split_generators(self, dl_manager):
     return {'train': self._generate_examples()}
 
   def _generate_examples(self):
     for key, (length, terminal) in enumerate([(3, True), (2, False)]):
-      yield key, {'steps': [{
-          'observation': {'position': [10 * key + t, 1.], 'speed': 0.5},
-          'action': self._action(t + 1 - key), 'reward': 1. + t, 'discount': 1.,
-          'is_first': t == 0, 'is_last': t == length - 1,
-          'is_terminal': terminal and t == length - 1}
-          for t in range(length)]}
+      yield (
+        key,
+        {
+          'steps': [
+            {
+              'observation': {'position': [10 * key + t, 1.0], 'speed': 0.5},
+              'action': self._action(t + 1 - key),
+              'reward': 1.0 + t,
+              'discount': 1.0,
+              'is_first': t == 0,
+              'is_last': t == length - 1,
+              'is_terminal': terminal and t == length - 1,
+            }
+            for t in range(length)
+          ]
+        },
+      )
 
   def _action(self, number):
     return number
@@ -99,12 +131,15 @@ class Rlds(tfds.core.GeneratorBasedBuilder):
 
 class Torques(Rlds):
   """The same with actions that are vectors."""
+
   __module__ = 'rlds_test'
-  ACTION = {'arm': tfds.features.Tensor(shape=(2,), dtype=np.float32),
-            'leg': np.float32}
+  ACTION = {
+    'arm': tfds.features.Tensor(shape=(2,), dtype=np.float32),
+    'leg': np.float32,
+  }
 
   def _action(self, number):
-    return {'arm': [number, .5 * number], 'leg': -1.}
+    return {'arm': [number, 0.5 * number], 'leg': -1.0}
 
 
 def _built(builder_class, folder):
@@ -123,21 +158,35 @@ def of_tfds(tmp_path_factory):
 def test_an_rlds_dataset_of_vectors_comes_in(tmp_path):
   reader, rows = read(_built(Torques, tmp_path), action='action/*')
   assert reader.find_actions(None).continuous.names == (
-      'action/arm[0]', 'action/arm[1]', 'action/leg')
+    'action/arm[0]',
+    'action/arm[1]',
+    'action/leg',
+  )
   order = np.argsort(rows.observation[:, 0])
-  np.testing.assert_array_equal(rows.action[order], [
-      [1., .5, -1.], [2., 1., -1.], [0., 0., 0.], [0., 0., -1.], [0., 0., 0.]])
+  np.testing.assert_array_equal(
+    rows.action[order],
+    [
+      [1.0, 0.5, -1.0],
+      [2.0, 1.0, -1.0],
+      [0.0, 0.0, 0.0],
+      [0.0, 0.0, -1.0],
+      [0.0, 0.0, 0.0],
+    ],
+  )
 
 
 def test_an_rlds_dataset_comes_in(of_tfds):
   reader, rows = read(of_tfds)
   assert reader.format == 'rlds'
   assert reader.mapping['observations'] == [
-      'observation/position', 'observation/speed']
+    'observation/position',
+    'observation/speed',
+  ]
   order = np.argsort(rows.observation[:, 0])  # TFDS shuffles the episodes.
   np.testing.assert_array_equal(
-      rows.observation[order], [[0, 1, .5], [1, 1, .5], [2, 1, .5],
-                                [10, 1, .5], [11, 1, .5]])
+    rows.observation[order],
+    [[0, 1, 0.5], [1, 1, 0.5], [2, 1, 0.5], [10, 1, 0.5], [11, 1, 0.5]],
+  )
   # The action and reward of a last step mean nothing.
   np.testing.assert_array_equal(rows.action[order], [1, 2, 0, 0, 0])
   np.testing.assert_array_equal(rows.reward[order], [1, 2, 0, 1, 0])
@@ -157,31 +206,40 @@ def _records(path, records, compression='GZIP'):
       features = {}
       for name, value in values.items():
         whole = name in ('action', 'step_type')
-        features[name] = tf.train.Feature(
-            int64_list=tf.train.Int64List(value=value)) if whole else (
-                tf.train.Feature(
-                    float_list=tf.train.FloatList(value=value)))
-      writer.write(tf.train.Example(features=tf.train.Features(
-          feature=features)).SerializeToString())
+        features[name] = (
+          tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+          if whole
+          else (tf.train.Feature(float_list=tf.train.FloatList(value=value)))
+        )
+      writer.write(
+        tf.train.Example(
+          features=tf.train.Features(feature=features)
+        ).SerializeToString()
+      )
 
 
-def _record(start, *, discount=1., last=False, **changes):
+def _record(start, *, discount=1.0, last=False, **changes):
   return {
-      'observation': [start, start + .5, start + 1., start + 1.5],
-      'action': [int(start) % 2, 0], 'reward': [start, 99.],
-      'discount': [discount, 99.], 'step_type': [1, 2 if last else 1],
-      **changes}
+    'observation': [start, start + 0.5, start + 1.0, start + 1.5],
+    'action': [int(start) % 2, 0],
+    'reward': [start, 99.0],
+    'discount': [discount, 99.0],
+    'step_type': [1, 2 if last else 1],
+    **changes,
+  }
 
 
 def test_records_of_rl_unplugged_are_single_transitions(tmp_path):
-  _records(tmp_path / 'full-00000-of-00002', [
-      _record(1.), _record(2., discount=0.)])
-  _records(tmp_path / 'full-00001-of-00002', [_record(3., last=True)])
+  _records(
+    tmp_path / 'full-00000-of-00002', [_record(1.0), _record(2.0, discount=0.0)]
+  )
+  _records(tmp_path / 'full-00001-of-00002', [_record(3.0, last=True)])
   reader, rows = read(tmp_path)
   assert reader.format == 'rl_unplugged'
   np.testing.assert_array_equal(
-      rows.observation, [[1, 1.5], [2, 2.5], [2, 2.5], [3, 3.5], [3, 3.5],
-                         [4, 4.5]])
+    rows.observation,
+    [[1, 1.5], [2, 2.5], [2, 2.5], [3, 3.5], [3, 3.5], [4, 4.5]],
+  )
   np.testing.assert_array_equal(rows.action, [1, 0, 0, 0, 1, 0])
   np.testing.assert_array_equal(rows.reward, [1, 0, 2, 0, 3, 0])
   np.testing.assert_array_equal(rows.discount, [1, 0, 0, 0, 0, 0])
@@ -190,12 +248,19 @@ def test_records_of_rl_unplugged_are_single_transitions(tmp_path):
   assert formats.detect(tmp_path / 'full-00000-of-00002') == 'rl_unplugged'
 
 
-@pytest.mark.parametrize('records, words', [
+@pytest.mark.parametrize(
+  'records, words',
+  [
     ([], 'holds no record'),
-    ([_record(1., discount=.5)], 'record 1: the discount is 0.5'),
-    ([_record(1.), _record(1., observation=[1., 2.])], 'is not like the first'),
-    ([_record(1., action=[1])], "1 entries of 'action'"),
-    ([{'observation': [1., 2.]}], "0 entries of 'reward'")])
+    ([_record(1.0, discount=0.5)], 'record 1: the discount is 0.5'),
+    (
+      [_record(1.0), _record(1.0, observation=[1.0, 2.0])],
+      'is not like the first',
+    ),
+    ([_record(1.0, action=[1])], "1 entries of 'action'"),
+    ([{'observation': [1.0, 2.0]}], "0 entries of 'reward'"),
+  ],
+)
 def test_other_records_are_refused(tmp_path, records, words):
   _records(tmp_path / 'log.tfrecord', records)
   with pytest.raises(ValueError, match=words):
@@ -204,7 +269,7 @@ def test_other_records_are_refused(tmp_path, records, words):
 
 def test_damaged_records_are_refused(tmp_path):
   path = tmp_path / 'log.tfrecord'
-  _records(path, [_record(1.)])
+  _records(path, [_record(1.0)])
   path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes())[:-9]))
   with pytest.raises(ValueError, match='not a whole TFRecord file'):
     read(path)
@@ -217,7 +282,8 @@ def test_damaged_records_are_refused(tmp_path):
 
 
 def test_a_format_that_needs_a_package_says_how_to_install_it(
-    tmp_path, monkeypatch):
+  tmp_path, monkeypatch
+):
   (tmp_path / 'log.parquet').write_bytes(b'PAR1')
   monkeypatch.setitem(__import__('sys').modules, 'pyarrow', None)
   with pytest.raises(ValueError, match=r'pip install "dfiv-ope\[formats\]"'):

@@ -14,9 +14,15 @@ from dfiv_ope.datasets import making, reading
 from dfiv_ope.datasets import spec as spec_lib
 
 _ROUNDS = {
-    'hidden': (4,), 'transitions': 100, 'episodes_per_round': 4,
-    'warmup_rounds': 1, 'block': 8, 'blocks_per_batch': 1, 'uses': 1,
-    'trial_episodes': 2}
+  'hidden': (4,),
+  'transitions': 100,
+  'episodes_per_round': 4,
+  'warmup_rounds': 1,
+  'block': 8,
+  'blocks_per_batch': 1,
+  'uses': 1,
+  'trial_episodes': 2,
+}
 
 
 class Rooms(dm_env.Environment):
@@ -35,17 +41,16 @@ class Rooms(dm_env.Environment):
     self._step += 1
     reward = float(np.ravel(action)[0])
     if self._step < 5:
-      return dm_env.transition(reward, self._observation(), discount=1.)
+      return dm_env.transition(reward, self._observation(), discount=1.0)
     if self._terminates:
       return dm_env.termination(reward, self._observation())
-    return dm_env.truncation(reward, self._observation(), discount=1.)
+    return dm_env.truncation(reward, self._observation(), discount=1.0)
 
   def _observation(self):
     return np.array([self._step % 3, self._step], float)
 
   def observation_spec(self):
-    return spaces.Observations(
-        2, names=('room', 'clock'), categories={0: 3})
+    return spaces.Observations(2, names=('room', 'clock'), categories={0: 3})
 
   def action_spec(self):
     return self._actions
@@ -53,7 +58,8 @@ class Rooms(dm_env.Environment):
 
 def _vectors(seed, **kwargs):
   return Rooms(
-      actions=specs.BoundedArray((2,), np.float64, -1., [3., 1.]), **kwargs)
+    actions=specs.BoundedArray((2,), np.float64, -1.0, [3.0, 1.0]), **kwargs
+  )
 
 
 def _choices(seed):
@@ -62,13 +68,17 @@ def _choices(seed):
 
 def _made(tmp_path, make, config, **spec):
   training.write(
-      tmp_path / 'policy', trainers.Training(
-          task='rooms', seed=0, action_noise=0., config=config),
-      make_environment=make)
+    tmp_path / 'policy',
+    trainers.Training(task='rooms', seed=0, action_noise=0.0, config=config),
+    make_environment=make,
+  )
   making.make(
-      tmp_path / 'data', make_environment=make, truth_episodes=200,
-      policy_path=tmp_path / 'policy',
-      spec=spec_lib.Spec(task='rooms', transitions=400, **spec))
+    tmp_path / 'data',
+    make_environment=make,
+    truth_episodes=200,
+    policy_path=tmp_path / 'policy',
+    spec=spec_lib.Spec(task='rooms', transitions=400, **spec),
+  )
   return reading.open_dataset(tmp_path / 'data')
 
 
@@ -77,7 +87,8 @@ def test_a_dataset_of_vectors_holds_what_the_behaviour_did(tmp_path):
   metadata = dataset.metadata
   assert (metadata.num_actions, metadata.num_observations) == (0, 2)
   assert metadata.continuous == actions_lib.Continuous(
-      low=(-1., -1.), high=(3., 1.))
+    low=(-1.0, -1.0), high=(3.0, 1.0)
+  )
   assert metadata.observations == ('room', 'clock')
   assert metadata.categorical == {'room': (0, 1, 2)}
   action = dataset.steps.action
@@ -85,10 +96,9 @@ def test_a_dataset_of_vectors_holds_what_the_behaviour_did(tmp_path):
   metadata.continuous.refuse_others(action, whose='The log')
   assert not action[dataset.steps.is_last].any()
   starts = ~dataset.steps.is_last
-  np.testing.assert_array_equal(
-      action[starts, 0], dataset.steps.reward[starts])
+  np.testing.assert_array_equal(action[starts, 0], dataset.steps.reward[starts])
   # Its second entry: a mean of the state with sqrt(.2^2 + .3^2) of noise.
-  inner = np.abs(action[starts, 1]) < 1.
+  inner = np.abs(action[starts, 1]) < 1.0
   policy = dataset.policy
   mean, _ = policy.moments(tf.constant(dataset.steps.observation))
   noise = (action[:, 1] - mean.numpy()[:, 1])[starts][inner]

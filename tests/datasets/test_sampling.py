@@ -10,10 +10,16 @@ from dfiv_ope.datasets import reading, sampling, serving
 
 def _rows(transition):
   """Transitions as a set of tuples."""
-  table = np.concatenate([
-      transition.observation, transition.next_observation,
-      np.stack([transition.action, transition.reward, transition.discount],
-               axis=1)], axis=1)
+  table = np.concatenate(
+    [
+      transition.observation,
+      transition.next_observation,
+      np.stack(
+        [transition.action, transition.reward, transition.discount], axis=1
+      ),
+    ],
+    axis=1,
+  )
   return set(map(tuple, table))
 
 
@@ -21,24 +27,28 @@ def _draw(sampler, batches):
   @tf.function
   def draw():
     return sampler.sample()
+
   return [draw() for _ in range(batches)]
 
 
 def test_memory_repeats_itself_by_seed(written):
   transitions = reading.open_dataset(written).transitions
   one, two, other = (
-      _draw(memory.InMemory(transitions, batch_size=16, seed=seed), 3)
-      for seed in (1, 1, 2))
+    _draw(memory.InMemory(transitions, batch_size=16, seed=seed), 3)
+    for seed in (1, 1, 2)
+  )
   np.testing.assert_array_equal(
-      [x.observation for x in one], [x.observation for x in two])
+    [x.observation for x in one], [x.observation for x in two]
+  )
   assert not np.array_equal(
-      [x.observation for x in one], [x.observation for x in other])
+    [x.observation for x in one], [x.observation for x in other]
+  )
 
 
 def test_memory_draws_uniformly(written):
   transitions = reading.open_dataset(written).transitions
   few = type(transitions)(*(x[:4] for x in transitions))
-  few = few._replace(reward=tf.constant([0., 1., 2., 3.]))
+  few = few._replace(reward=tf.constant([0.0, 1.0, 2.0, 3.0]))
   sampler = memory.InMemory(few, batch_size=4_000, seed=0)
   counts = np.bincount(sampler.sample().reward.numpy().astype(int))
   # Standard deviation of a count is sqrt(4000 * 3/16) = 27.
@@ -81,7 +91,8 @@ def test_a_batch_of_none_is_refused(written):
 def test_a_stream_draws_all_transitions_and_only_those(written):
   server = serving.restore(written, num_observations=2)
   sampler = sampling.Streaming(
-      f'localhost:{server.port}', batch_size=500, shuffle_buffer=2_000)
+    f'localhost:{server.port}', batch_size=500, shuffle_buffer=2_000
+  )
   drawn = set().union(*(_rows(batch) for batch in _draw(sampler, 60)))
   server.stop()
   assert drawn == _rows(reading.open_dataset(written).transitions)
@@ -90,13 +101,18 @@ def test_a_stream_draws_all_transitions_and_only_those(written):
 def test_a_stream_transforms_its_batches_and_gives_parts(written):
   server = serving.restore(written, num_observations=2)
   sampler = sampling.Streaming(
-      f'localhost:{server.port}', batch_size=50, shuffle_buffer=200,
-      transform=lambda transition: transition.reward + 1000., part_count=6)
+    f'localhost:{server.port}',
+    batch_size=50,
+    shuffle_buffer=200,
+    transform=lambda transition: transition.reward + 1000.0,
+    part_count=6,
+  )
   parts = list(sampler.parts())
   server.stop()
   assert len(parts) == 6
-  assert all(part.shape == (50,) and part.numpy().min() > 500.
-             for part in parts)
+  assert all(
+    part.shape == (50,) and part.numpy().min() > 500.0 for part in parts
+  )
 
 
 def test_a_stream_from_nowhere_says_how_to_serve():

@@ -8,16 +8,20 @@ from dfiv_ope.policies import rollout
 
 def _episode(start, last_discount):
   return rollout.Episode(
-      observations=np.array([[start], [start + 1], [start + 2]], np.float32),
-      actions=np.array([2, 1], np.int32),
-      rewards=np.array([0.5, -0.5], np.float32),
-      discounts=np.array([1., last_discount], np.float32))
+    observations=np.array([[start], [start + 1], [start + 2]], np.float32),
+    actions=np.array([2, 1], np.int32),
+    rewards=np.array([0.5, -0.5], np.float32),
+    discounts=np.array([1.0, last_discount], np.float32),
+  )
 
 
 def _rows():
-  return steps.concatenate([
-      steps.from_episode(_episode(0, last_discount=0.)),
-      steps.from_episode(_episode(10, last_discount=1.))])
+  return steps.concatenate(
+    [
+      steps.from_episode(_episode(0, last_discount=0.0)),
+      steps.from_episode(_episode(10, last_discount=1.0)),
+    ]
+  )
 
 
 def test_an_episode_of_two_transitions_has_three_rows():
@@ -37,7 +41,7 @@ def test_transitions_do_not_cross_episodes():
   np.testing.assert_array_equal(rows.next_observation[:, 0], [1, 2, 11, 12])
   np.testing.assert_array_equal(rows.action, [2, 1, 2, 1])
   np.testing.assert_array_equal(rows.reward, [0.5, -0.5, 0.5, -0.5])
-  np.testing.assert_array_equal(rows.discount, [1., 0., 1., 1.])
+  np.testing.assert_array_equal(rows.discount, [1.0, 0.0, 1.0, 1.0])
 
 
 def _digest(*blocks):

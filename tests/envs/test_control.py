@@ -23,14 +23,19 @@ def _installed(request):
 
 
 class CartpoleSwingupTest(test_utils.EnvironmentTestMixin, absltest.TestCase):
-
   def make_object_under_test(self):
     return envs.make('control:cartpole-swingup', action_noise=0.2, seed=1)
 
 
-@pytest.mark.parametrize('task, observations, actions', [
-    ('cartpole-swingup', 5, 1), ('cheetah-run', 17, 6), ('walker-walk', 24, 6),
-    ('humanoid-run', 67, 21)])
+@pytest.mark.parametrize(
+  'task, observations, actions',
+  [
+    ('cartpole-swingup', 5, 1),
+    ('cheetah-run', 17, 6),
+    ('walker-walk', 24, 6),
+    ('humanoid-run', 67, 21),
+  ],
+)
 def test_the_tasks_of_the_paper_are_flat(task, observations, actions):
   environment = envs.make(f'control:{task}', seed=0)
   spec = environment.observation_spec()
@@ -51,8 +56,7 @@ def test_the_order_of_observations_is_that_of_the_suite():
 def _episode(seed, steps=30):
   environment = envs.make('control:cheetah-run', action_noise=0.3, seed=seed)
   found = [environment.reset().observation]
-  found += [environment.step(np.full(6, 0.5)).observation
-            for _ in range(steps)]
+  found += [environment.step(np.full(6, 0.5)).observation for _ in range(steps)]
   environment.close()
   return np.stack(found)
 
@@ -65,14 +69,14 @@ def test_an_environment_that_is_used_again_is_as_new():
 
 
 def test_the_limit_truncates_and_can_be_left_out():
-  make = envs.maker('control:cartpole-swingup', action_noise=0.)
+  make = envs.maker('control:cartpole-swingup', action_noise=0.0)
   for limited, expected in ((make, [1000]), (make.endless, [])):
     environment = limited(0)
     environment.reset()
     steps = [environment.step(np.zeros(1)) for _ in range(1001)]
     ends = [i for i, step in enumerate(steps, start=1) if step.last()]
     assert ends == expected
-    assert all(steps[i - 1].discount == 1. for i in ends)
+    assert all(steps[i - 1].discount == 1.0 for i in ends)
 
 
 def test_a_task_that_the_suite_has_not_is_answered_with_the_nearest():

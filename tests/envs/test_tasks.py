@@ -35,8 +35,9 @@ def _roll(environment: dm_env.Environment, actions):
   return np.stack([step.observation for step in steps]), steps
 
 
-@pytest.mark.parametrize('task, size', [
-    ('catch', 50), ('mountain_car', 3), ('cartpole', 6)])
+@pytest.mark.parametrize(
+  'task, size', [('catch', 50), ('mountain_car', 3), ('cartpole', 6)]
+)
 def test_observations_are_flat_float64_and_actions_three_int32(task, size):
   environment = envs.make(task, seed=0)
   assert environment.observation_spec().shape == (size,)
@@ -62,7 +63,7 @@ def test_same_seed_same_trajectory_and_another_seed_another(task):
 
 def test_catch_without_noise_follows_the_agent():
   """The paddle starts in the middle; two steps left put it in column 0."""
-  environment = envs.make('catch', action_noise=0., seed=3)
+  environment = envs.make('catch', action_noise=0.0, seed=3)
   observations, _ = _roll(environment, [0, 0])
   paddle_row = observations.reshape(-1, 10, 5)[:, 9]
   np.testing.assert_array_equal(np.argmax(paddle_row, axis=1), [2, 1, 0])
@@ -71,8 +72,8 @@ def test_catch_without_noise_follows_the_agent():
 def test_an_episode_of_catch_ends_by_termination_after_nine_steps():
   _, steps = _roll(envs.make('catch', seed=0), [1] * 9)
   assert [step.last() for step in steps] == [False] * 9 + [True]
-  assert steps[-1].discount == 0.
-  assert abs(steps[-1].reward) == 1.
+  assert steps[-1].discount == 0.0
+  assert abs(steps[-1].reward) == 1.0
 
 
 def test_an_unknown_task_is_answered_with_the_known_ones():

@@ -8,7 +8,7 @@ import pytest
 from dfiv_ope import envs
 from dfiv_ope.policies import rollout
 
-_MODULE = '''
+_MODULE = """
 import dm_env
 from dm_env import specs
 import numpy as np
@@ -69,7 +69,7 @@ def fails(seed):
 
 def without_seed():
   return Walk(0)
-'''
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -87,23 +87,26 @@ def test_a_function_of_the_current_directory_makes_a_task():
   assert spec.names == ('room', 'place[0]', 'place[1]')
   assert spec.categories == {0: 3}
   first = environment.reset().observation
-  assert first.shape == (3,) and first[0] == 2.
+  assert first.shape == (3,) and first[0] == 2.0
   np.testing.assert_array_equal(
-      first, envs.make('my_walks:make', seed=5).reset().observation)
-  assert environment.step(1).discount == 0.
+    first, envs.make('my_walks:make', seed=5).reset().observation
+  )
+  assert environment.step(1).discount == 0.0
   assert not envs.is_continuous('my_walks:make')
 
 
 def test_vectors_are_flat_here_and_of_their_shape_there():
-  make = envs.maker('my_walks:vectors', action_noise=0.)
+  make = envs.maker('my_walks:vectors', action_noise=0.0)
   sizes = rollout.sizes(make)
-  assert sizes.continuous.low == (-1.,) * 4
+  assert sizes.continuous.low == (-1.0,) * 4
   environment = make(0)
   environment.reset()
-  assert environment.step(np.array([1., 2., 3., -1.])).reward == 5.
+  assert environment.step(np.array([1.0, 2.0, 3.0, -1.0])).reward == 5.0
 
 
-@pytest.mark.parametrize('name, words', [
+@pytest.mark.parametrize(
+  'name, words',
+  [
     ('no_walks:make', 'no_walks cannot be imported: ModuleNotFoundError'),
     ('my_walks:mak', 'my_walks has no function mak.'),
     ('my_walks:NUMBER', 'my_walks has no function NUMBER.'),
@@ -112,7 +115,9 @@ def test_vectors_are_flat_here_and_of_their_shape_there():
     ('my_walks:without_seed', 'failed: TypeError'),
     ('my_walks:unbounded', 'my_walks:unbounded cannot be used: The actions'),
     ('my_walks:whole_vectors', 'should be a DiscreteArray, or a BoundedArray'),
-    ('my_walks:words', 'should be an array of numbers, or a mapping')])
+    ('my_walks:words', 'should be an array of numbers, or a mapping'),
+  ],
+)
 def test_every_fault_is_one_sentence(name, words):
   with pytest.raises(ValueError) as refused:
     envs.make(name, seed=0)
@@ -120,17 +125,24 @@ def test_every_fault_is_one_sentence(name, words):
   assert '\n' not in str(refused.value)
 
 
-@pytest.mark.parametrize('task', [
-    'catch', 'gym:Any-v9', 'control:a-b', 'package.module:function'])
+@pytest.mark.parametrize(
+  'task', ['catch', 'gym:Any-v9', 'control:a-b', 'package.module:function']
+)
 def test_what_may_be_a_task_is_let_pass(task):
   envs.require(task)
 
 
-@pytest.mark.parametrize('task, words', [
-    ('cach', 'did you mean catch?'), ('gym:', "no task 'gym:'"),
+@pytest.mark.parametrize(
+  'task, words',
+  [
+    ('cach', 'did you mean catch?'),
+    ('gym:', "no task 'gym:'"),
     ('control:cheetah', 'did you mean control:cheetah-run?'),
     ('cheetah-run', 'did you mean control:cheetah-run?'),
-    ('module:', "no task 'module:'"), ('', "no task ''")])
+    ('module:', "no task 'module:'"),
+    ('', "no task ''"),
+  ],
+)
 def test_what_cannot_be_a_task_is_answered_with_all_forms(task, words):
   with pytest.raises(ValueError) as refused:
     envs.require(task, also=['all'])

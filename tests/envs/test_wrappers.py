@@ -19,7 +19,7 @@ class _Recorder(dm_env.Environment):
 
   def step(self, action):
     self.actions.append(int(action))
-    return dm_env.transition(0., np.zeros(1, np.float32))
+    return dm_env.transition(0.0, np.zeros(1, np.float32))
 
   def observation_spec(self):
     return specs.Array((1,), np.float32)
@@ -31,7 +31,8 @@ class _Recorder(dm_env.Environment):
 def _executed(action_noise, seed, wanted):
   recorder = _Recorder()
   environment = envs.RandomAction(
-      recorder, action_noise=action_noise, seed=seed)
+    recorder, action_noise=action_noise, seed=seed
+  )
   environment.reset()
   for action in wanted:
     environment.step(action)
@@ -40,11 +41,11 @@ def _executed(action_noise, seed, wanted):
 
 def test_no_noise_passes_every_action():
   wanted = np.arange(100) % 3
-  np.testing.assert_array_equal(_executed(0., 0, wanted), wanted)
+  np.testing.assert_array_equal(_executed(0.0, 0, wanted), wanted)
 
 
 def test_full_noise_is_uniform_whatever_is_asked():
-  counts = np.bincount(_executed(1., 0, [2] * 9_000), minlength=3)
+  counts = np.bincount(_executed(1.0, 0, [2] * 9_000), minlength=3)
   # Standard deviation of a count is sqrt(9000 * 2/9) = 45.
   np.testing.assert_allclose(counts, 3_000, atol=4 * 45)
 
@@ -59,8 +60,9 @@ def test_the_noise_of_a_seed_does_not_depend_on_the_actions():
   one = _executed(0.5, 5, [0] * 200)
   two = _executed(0.5, 5, [1] * 200)
   replaced = one != 0
-  np.testing.assert_array_equal(one[replaced & (two != 1)],
-                                two[replaced & (two != 1)])
+  np.testing.assert_array_equal(
+    one[replaced & (two != 1)], two[replaced & (two != 1)]
+  )
 
 
 @pytest.mark.parametrize('noise', [-0.1, 1.1, float('nan')])
@@ -74,16 +76,15 @@ class _Vectors(_Recorder):
 
   def step(self, action):
     self.actions.append(action)
-    return dm_env.transition(0., np.zeros(1, np.float32))
+    return dm_env.transition(0.0, np.zeros(1, np.float32))
 
   def action_spec(self):
-    return specs.BoundedArray((2,), np.float64, [-1., 0.], [1., 10.])
+    return specs.BoundedArray((2,), np.float64, [-1.0, 0.0], [1.0, 10.0])
 
 
 def _moved(action_noise, wanted):
   recorder = _Vectors()
-  environment = envs.GaussianAction(
-      recorder, action_noise=action_noise, seed=3)
+  environment = envs.GaussianAction(recorder, action_noise=action_noise, seed=3)
   environment.reset()
   for action in wanted:
     environment.step(action)
@@ -91,26 +92,27 @@ def _moved(action_noise, wanted):
 
 
 def test_without_noise_vectors_pass():
-  wanted = np.random.default_rng(0).uniform([-1., 0.], [1., 10.], (50, 2))
-  np.testing.assert_array_equal(_moved(0., wanted), wanted)
+  wanted = np.random.default_rng(0).uniform([-1.0, 0.0], [1.0, 10.0], (50, 2))
+  np.testing.assert_array_equal(_moved(0.0, wanted), wanted)
 
 
 def test_noise_of_vectors_is_normal_in_half_ranges():
-  noise = _moved(0.1, [[0., 5.]] * 10_000) - [0., 5.]
+  noise = _moved(0.1, [[0.0, 5.0]] * 10_000) - [0.0, 5.0]
   # The standard error of a standard deviation is sd / sqrt(2 n).
   np.testing.assert_allclose(noise.std(axis=0), [0.1, 0.5], rtol=4 / 141)
-  np.testing.assert_allclose(
-      noise.mean(axis=0) / [0.1, 0.5], 0., atol=4 / 100)
+  np.testing.assert_allclose(noise.mean(axis=0) / [0.1, 0.5], 0.0, atol=4 / 100)
   assert abs(np.corrcoef(noise.T)[0, 1]) < 4 / 100
 
 
 def test_noisy_vectors_are_clipped_at_the_bounds():
   """Half of the noise at a bound points outside."""
-  moved = _moved(1., [[1., 0.]] * 4_000)
-  assert moved[:, 0].max() == 1. and moved[:, 1].min() == 0.
+  moved = _moved(1.0, [[1.0, 0.0]] * 4_000)
+  assert moved[:, 0].max() == 1.0 and moved[:, 1].min() == 0.0
   np.testing.assert_allclose(
-      [np.mean(moved[:, 0] == 1.), np.mean(moved[:, 1] == 0.)], 0.5,
-      atol=4 * 0.5 / 63)
+    [np.mean(moved[:, 0] == 1.0), np.mean(moved[:, 1] == 0.0)],
+    0.5,
+    atol=4 * 0.5 / 63,
+  )
 
 
 @pytest.mark.parametrize('noise', [-0.1, 1.1, float('nan')])

@@ -28,25 +28,32 @@ def _countdown(episodes=200, length=6, *, seen):
   generator = np.random.default_rng(0)
   step = np.tile(np.arange(length), episodes)
   action = (generator.random(len(step)) < 0.8 - 0.1 * step).astype(int)
-  reward = action * (step < length // 2) * 1.
+  reward = action * (step < length // 2) * 1.0
   ends = step == length - 1
   observation = np.stack([step if seen else 0 * step], axis=1)
   return dfiv_ope.Log.from_arrays(
-      observation, action, reward, ends, discount=0.9, categorical=[0],
-      next_observations=np.roll(observation, -1, axis=0))
+    observation,
+    action,
+    reward,
+    ends,
+    discount=0.9,
+    categorical=[0],
+    next_observations=np.roll(observation, -1, axis=0),
+  )
 
 
-_TRUTH = 1. + 0.9 + 0.81
+_TRUTH = 1.0 + 0.9 + 0.81
 
 
 def test_checks_agree_where_the_observation_is_the_state():
   task = task_lib.EvaluationTask(_countdown(seen=True), Always(1))
   found = cross_checks.measure(task)
   assert {'check_lstd', 'check_prior', 'check_nearest', 'check_step'} <= set(
-      found)
+    found
+  )
   for name in ('lstd', 'prior', 'nearest', 'step'):
     assert found[f'check_{name}'] == pytest.approx(_TRUTH, abs=0.01)
-  assert found['beyond_share'] == 0.
+  assert found['beyond_share'] == 0.0
 
 
 def test_errors_by_step_are_seen_where_the_step_is_not():
@@ -65,14 +72,17 @@ def _wandering(episodes=150, length=8):
   place = np.cumsum(generator.normal(size=(episodes, length + 1)), axis=1)
   ends = np.tile(np.arange(length) == length - 1, episodes)
   return dfiv_ope.Log.from_arrays(
-      place[:, :-1].reshape(-1, 1), generator.integers(2, size=len(ends)),
-      np.ones(len(ends)), ends, discount=0.9,
-      next_observations=place[:, 1:].reshape(-1, 1))
+    place[:, :-1].reshape(-1, 1),
+    generator.integers(2, size=len(ends)),
+    np.ones(len(ends)),
+    ends,
+    discount=0.9,
+    next_observations=place[:, 1:].reshape(-1, 1),
+  )
 
 
 def test_rollouts_that_know_of_the_horizon_find_what_it_hides():
-  found = cross_checks.measure(
-      task_lib.EvaluationTask(_wandering(), Always(1)))
+  found = cross_checks.measure(task_lib.EvaluationTask(_wandering(), Always(1)))
   truth = np.sum(0.9 ** np.arange(8))
   assert found['check_horizon'] == pytest.approx(truth, abs=1e-6)
   # Others take the end for chance.
@@ -80,7 +90,8 @@ def test_rollouts_that_know_of_the_horizon_find_what_it_hides():
   assert found['check_nearest'] < truth - 0.3
   # Where the state shows it, nothing is left out.
   assert 'check_horizon' not in cross_checks.measure(
-      task_lib.EvaluationTask(_countdown(seen=True), Always(1)))
+    task_lib.EvaluationTask(_countdown(seen=True), Always(1))
+  )
 
 
 def test_pixels_show_a_horizon_though_all_pictures_are_alike():
@@ -90,22 +101,31 @@ def test_pixels_show_a_horizon_though_all_pictures_are_alike():
   place = np.repeat(generator.integers(3, size=episodes), length)
   row = np.tile(np.arange(length), episodes)
   pixels = np.zeros((episodes * length, 3 * length))
-  pixels[np.arange(len(row)), 3 * row + place] = 1.
+  pixels[np.arange(len(row)), 3 * row + place] = 1.0
   action = generator.integers(2, size=len(row))
   ends = row == length - 1
   log = dfiv_ope.Log.from_arrays(
-      pixels, action, ends * 1., ends, discount=0.9,
-      next_observations=np.roll(pixels, -1, axis=0))
+    pixels,
+    action,
+    ends * 1.0,
+    ends,
+    discount=0.9,
+    next_observations=np.roll(pixels, -1, axis=0),
+  )
   found = cross_checks.measure(task_lib.EvaluationTask(log, Always(1)))
   assert 'check_horizon' not in found
-  assert found['check_nearest'] == pytest.approx(0.9 ** 4, abs=0.01)
+  assert found['check_nearest'] == pytest.approx(0.9**4, abs=0.01)
 
 
 def test_an_interval_reaches_to_what_the_checks_say():
   result = dfiv_ope.evaluate(
-      _countdown(seen=False), Always(1), methods='lstd', seeds=1)
-  checks = [value for name, value in result.estimates['lstd'].metrics.items()
-            if name.startswith('check_')]
+    _countdown(seen=False), Always(1), methods='lstd', seeds=1
+  )
+  checks = [
+    value
+    for name, value in result.estimates['lstd'].metrics.items()
+    if name.startswith('check_')
+  ]
   low, high = result.interval()
   assert low <= min(checks) and max(checks) <= high
   assert low <= _TRUTH <= high
@@ -114,12 +134,19 @@ def test_an_interval_reaches_to_what_the_checks_say():
 
 
 def test_a_policy_that_knows_the_log_alone_has_no_rollouts():
-  place = np.linspace(0., 1., 240).reshape(-1, 1) ** 2
+  place = np.linspace(0.0, 1.0, 240).reshape(-1, 1) ** 2
   log = dfiv_ope.Log.from_arrays(
-      place, np.arange(240) % 2, np.ones(240), np.arange(240) % 6 == 5,
-      discount=0.9, next_observations=np.roll(place, -1, axis=0))
-  known = {*log.transitions.observation.ravel().tolist(),
-           *log.transitions.next_observation.ravel().tolist()}
+    place,
+    np.arange(240) % 2,
+    np.ones(240),
+    np.arange(240) % 6 == 5,
+    discount=0.9,
+    next_observations=np.roll(place, -1, axis=0),
+  )
+  known = {
+    *log.transitions.observation.ravel().tolist(),
+    *log.transitions.next_observation.ravel().tolist(),
+  }
 
   class Narrow:
     def action_probabilities(self, observation):

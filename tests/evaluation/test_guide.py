@@ -10,17 +10,31 @@ from dfiv_ope.evaluation import guide, suite_tables
 
 def _line(method, half, error, **changes):
   values = {
-      'group': suite_tables.ALL, 'half': half, 'method': method, 'logs': 4,
-      'answered': 4, 'median_error': error, 'rmse': error, 'coverage': 0.75,
-      'intervals': 4, 'half_width': 0.1, 'near_top': 0.5, 'spearman': 1.,
-      'regret': 0., 'cpu_seconds': 1.}
+    'group': suite_tables.ALL,
+    'half': half,
+    'method': method,
+    'logs': 4,
+    'answered': 4,
+    'median_error': error,
+    'rmse': error,
+    'coverage': 0.75,
+    'intervals': 4,
+    'half_width': 0.1,
+    'near_top': 0.5,
+    'spearman': 1.0,
+    'regret': 0.0,
+    'cpu_seconds': 1.0,
+  }
   return suite_tables.Line(**values | changes)
 
 
 _LINES = [
-    _line('lstd', case.DEVELOPMENT, 0.02), _line('wis', case.DEVELOPMENT, 0.05),
-    _line('dr', case.DEVELOPMENT, 0.01, answered=2),
-    _line('lstd', case.HELD_OUT, 0.04), _line('wis', case.HELD_OUT, 0.03)]
+  _line('lstd', case.DEVELOPMENT, 0.02),
+  _line('wis', case.DEVELOPMENT, 0.05),
+  _line('dr', case.DEVELOPMENT, 0.01, answered=2),
+  _line('lstd', case.HELD_OUT, 0.04),
+  _line('wis', case.HELD_OUT, 0.03),
+]
 
 
 def test_the_least_error_of_the_development_half_is_advised():
@@ -33,16 +47,19 @@ def test_what_was_not_measured_is_not_claimed():
   (advice,) = guide.advise(_LINES[:1])
   assert advice.held_out is None and advice.best is None
   assert guide.advise([dataclasses.replace(_LINES[0], logs=1)]) == []
-  assert guide.advise(
-      [dataclasses.replace(_LINES[0], median_error=math.nan)]) == []
+  assert (
+    guide.advise([dataclasses.replace(_LINES[0], median_error=math.nan)]) == []
+  )
 
 
 def test_families_are_no_situations_but_hidden_states_are():
   family, hidden = (
-      dataclasses.replace(_LINES[0], group=f'family {name}')
-      for name in ('graph', 'graph_hidden'))
+    dataclasses.replace(_LINES[0], group=f'family {name}')
+    for name in ('graph', 'graph_hidden')
+  )
   assert [each.group for each in guide.advise([family, hidden])] == [
-      'hidden state']
+    'hidden state'
+  ]
 
 
 def test_stored_results_are_of_known_methods_and_both_halves():
@@ -52,4 +69,4 @@ def test_stored_results_are_of_known_methods_and_both_halves():
   assert guide.told(lines) == lines
   for line in lines:
     assert 0 <= line.answered <= line.logs
-    assert math.isnan(line.coverage) or 0. <= line.coverage <= 1.
+    assert math.isnan(line.coverage) or 0.0 <= line.coverage <= 1.0

@@ -9,8 +9,7 @@ from dfiv_ope.evaluation import invariance
 from dfiv_ope.iv import estimators
 
 # Both at once; the benchmark takes all of them one by one.
-_CHANGES = {'both': (
-    invariance.Change(offset=1e12), invariance.Change(1e20))}
+_CHANGES = {'both': (invariance.Change(offset=1e12), invariance.Change(1e20))}
 
 
 @pytest.mark.parametrize('change', invariance.CHANGES)
@@ -21,9 +20,10 @@ def test_agents_see_the_same_rows_to_the_last_bit(change):
   for inputs, outcome in (unchanged, invariance.CHANGES[change]):
     changed, problem = invariance.pose(log, inputs, outcome)
     seen.append(tf.nest.flatten(problem.rows(changed)))
-    scales.append(np.array([
-        problem.value_scale, problem.lowest, problem.highest])
-        / outcome.factor)
+    scales.append(
+      np.array([problem.value_scale, problem.lowest, problem.highest])
+      / outcome.factor
+    )
     scales[-1] = np.append(scales[-1], [problem.value_mean, problem.distance])
   for before, after in zip(*seen, strict=True):
     np.testing.assert_array_equal(before, after)
@@ -33,12 +33,13 @@ def test_agents_see_the_same_rows_to_the_last_bit(change):
 @pytest.mark.parametrize('name', agents.LEARNERS)
 def test_the_value_of_a_policy_has_no_units(name):
   answer = invariance.ope_answer(120, updates=2, random_features=20)
-  (_, found), = invariance.differences(name, answer, _CHANGES)
+  ((_, found),) = invariance.differences(name, answer, _CHANGES)
   assert found < 1e-4
 
 
 @pytest.mark.parametrize('name', estimators.ESTIMATORS)
 def test_a_structural_function_has_no_units(name):
-  (_, found), = invariance.differences(
-      name, invariance.iv_answer(80), _CHANGES)
+  ((_, found),) = invariance.differences(
+    name, invariance.iv_answer(80), _CHANGES
+  )
   assert found < 1e-4

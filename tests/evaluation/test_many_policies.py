@@ -18,68 +18,83 @@ def _threshold(place):
 
 
 def _soft(s):
-  odds = np.exp(np.stack([s[:, 0], s[:, 1], 0. * s[:, 0]], axis=1))
+  odds = np.exp(np.stack([s[:, 0], s[:, 1], 0.0 * s[:, 0]], axis=1))
   return odds / odds.sum(axis=1, keepdims=True)
 
 
 def _careless(s):
-  answer = np.full((len(s), 3), 0.1 / 3.)
+  answer = np.full((len(s), 3), 0.1 / 3.0)
   answer[np.arange(len(s)), _threshold(0.3)(s)] += 0.9
   return answer
 
 
 _POLICIES = {
-    'low': _threshold(-0.5), 'middle': _threshold(0.), 'high': _threshold(0.5),
-    'soft': _soft, 'careless': _careless}
+  'low': _threshold(-0.5),
+  'middle': _threshold(0.0),
+  'high': _threshold(0.5),
+  'soft': _soft,
+  'careless': _careless,
+}
 
 
 @pytest.fixture(scope='module')
 def log():
   generator, rows = np.random.default_rng(0), 9_000
-  states = generator.uniform(-1., 1., (rows, 2))
+  states = generator.uniform(-1.0, 1.0, (rows, 2))
   actions = generator.integers(3, size=rows)
   ends = generator.uniform(size=rows) < 0.1
   ends[-1] = True
   return dfiv_ope.Log.from_arrays(
-      states, actions, states[:, 0] * (actions - 1) + generator.normal(
-          size=rows), ends, discount=0.9)
+    states,
+    actions,
+    states[:, 0] * (actions - 1) + generator.normal(size=rows),
+    ends,
+    discount=0.9,
+  )
 
 
 @pytest.fixture(scope='module')
 def tasks(log):
-  return comparison.tasks(log, {
+  return comparison.tasks(
+    log,
+    {
       name: task_lib.find_policy(policy, log).policy
-      for name, policy in _POLICIES.items()})
+      for name, policy in _POLICIES.items()
+    },
+  )
 
 
 @pytest.fixture(scope='module')
 def together(tasks):
   found = many_policies.run(
-      [runs.Evaluator(task) for task in tasks.values()], _CONFIG,
-      seeds=(0, 1))
+    [runs.Evaluator(task) for task in tasks.values()], _CONFIG, seeds=(0, 1)
+  )
   return dict(zip(tasks, found, strict=True))
 
 
 @pytest.mark.parametrize('name', _POLICIES)
 def test_each_policy_has_the_numbers_it_has_alone(log, tasks, together, name):
-  alone = runs.Evaluator(
-      task_lib.EvaluationTask(log, tasks[name].policy))
+  alone = runs.Evaluator(task_lib.EvaluationTask(log, tasks[name].policy))
   for seed in (0, 1):
     found, wanted = together[name][seed], alone.run('lstd', _CONFIG, seed=seed)
     assert found.metrics.keys() == wanted.metrics.keys()
     assert found.metrics['estimate'] == pytest.approx(
-        wanted.metrics['estimate'], rel=1e-10)
+      wanted.metrics['estimate'], rel=1e-10
+    )
     spread = wanted.metrics['data_error']
     for metric, value in wanted.metrics.items():
       # A correction is a sum whose parts cancel.
       assert found.metrics[metric] == pytest.approx(
-          value, rel=1e-6, abs=1e-6 * spread if metric == 'correction' else 0.)
+        value, rel=1e-6, abs=1e-6 * spread if metric == 'correction' else 0.0
+      )
     np.testing.assert_allclose(
-        found.resamples, wanted.resamples, atol=1e-5 * spread)
+      found.resamples, wanted.resamples, atol=1e-5 * spread
+    )
     assert found.curves == {
-        'updates': [0], 'estimate': [pytest.approx(
-            wanted.curves['estimate'][0], rel=1e-10)],
-        'penalty': wanted.curves['penalty']}
+      'updates': [0],
+      'estimate': [pytest.approx(wanted.curves['estimate'][0], rel=1e-10)],
+      'penalty': wanted.curves['penalty'],
+    }
 
 
 def test_small_batches_make_the_same_numbers(monkeypatch, tasks, together):
@@ -88,20 +103,26 @@ def test_small_batches_make_the_same_numbers(monkeypatch, tasks, together):
   names = ['low', 'soft']
   shares = []
   found = many_policies.run(
-      [runs.Evaluator(tasks[name]) for name in names], _CONFIG, seeds=(0,),
-      progress=lambda done, note: shares.append(done))
+    [runs.Evaluator(tasks[name]) for name in names],
+    _CONFIG,
+    seeds=(0,),
+    progress=lambda done, note: shares.append(done),
+  )
   for name, own in zip(names, found, strict=True):
     assert own[0].metrics['estimate'] == pytest.approx(
-        together[name][0].metrics['estimate'], rel=1e-10)
-  assert shares == sorted(shares) and shares[0] >= 0. and shares[-1] < 1.
+      together[name][0].metrics['estimate'], rel=1e-10
+    )
+  assert shares == sorted(shares) and shares[0] >= 0.0 and shares[-1] < 1.0
 
 
 def test_a_run_that_diverges_says_so(monkeypatch, tasks):
   evaluator = runs.Evaluator(tasks['low'])
   monkeypatch.setattr(
-      type(tasks['low'].problem), 'allows', lambda self, value: False)
+    type(tasks['low'].problem), 'allows', lambda self, value: False
+  )
   (found,), _ = many_policies.run(
-      [evaluator, runs.Evaluator(tasks['high'])], _CONFIG, seeds=(0,))
+    [evaluator, runs.Evaluator(tasks['high'])], _CONFIG, seeds=(0,)
+  )
   assert 'outside' in found.failure and not found.metrics
 
 
@@ -115,31 +136,41 @@ def test_other_methods_and_features_are_run_one_by_one(tasks):
 def test_cross_sums_are_those_of_each_row():
   generator = np.random.default_rng(0)
   now, later = generator.normal(size=(2, 500, 3))
-  later[::7] = 0.  # The ends of episodes.
+  later[::7] = 0.0  # The ends of episodes.
   actions = generator.integers(2, size=500)
   probabilities = [
-      np.eye(2)[generator.integers(2, size=500)],
-      np.eye(2)[generator.integers(2, size=500)],
-      np.array([[0.2, 0.8], [0.7, 0.3]])[generator.integers(2, size=500)],
-      generator.dirichlet([1., 1.], size=500)]
+    np.eye(2)[generator.integers(2, size=500)],
+    np.eye(2)[generator.integers(2, size=500)],
+    np.array([[0.2, 0.8], [0.7, 0.3]])[generator.integers(2, size=500)],
+    generator.dirichlet([1.0, 1.0], size=500),
+  ]
   coded = [choices.Choices.of(each) for each in probabilities]
   sums = shared_sums.CrossSums(coded, rows=500, size=3)
   for rows in (np.arange(300), np.arange(300, 500)):
-    sums.add(now[rows], later[rows], actions[rows], rows,
-             np.flatnonzero(later[rows, 0]))
+    sums.add(
+      now[rows],
+      later[rows],
+      actions[rows],
+      rows,
+      np.flatnonzero(later[rows, 0]),
+    )
   for found, policy in zip(sums.total, probabilities, strict=True):
-    np.testing.assert_allclose(found, np.einsum(
-        'na,nb,ni,nj->abij', np.eye(2)[actions], policy, now, later),
-        atol=1e-12)
+    np.testing.assert_allclose(
+      found,
+      np.einsum('na,nb,ni,nj->abij', np.eye(2)[actions], policy, now, later),
+      atol=1e-12,
+    )
 
 
 def test_weights_and_sums_change_their_order_both_ways():
   # psi = [g e_0, g e_1, e_1, 1] with one feature g, and h = [g, 1].
-  sums = np.array([[1., 2.], [3., 4.]])
+  sums = np.array([[1.0, 2.0], [3.0, 4.0]])
   np.testing.assert_array_equal(
-      shared_sums.features(sums), [[1.], [3.], [4.], [6.]])
-  weights = np.array([[5.], [6.], [7.], [8.]])
+    shared_sums.features(sums), [[1.0], [3.0], [4.0], [6.0]]
+  )
+  weights = np.array([[5.0], [6.0], [7.0], [8.0]])
   blocks = shared_sums.blocks(weights, 2)
-  np.testing.assert_array_equal(blocks, [[5., 8.], [6., 15.]])
+  np.testing.assert_array_equal(blocks, [[5.0, 8.0], [6.0, 15.0]])
   assert np.sum(blocks * sums) == float(
-      np.sum(weights * shared_sums.features(sums)))
+    np.sum(weights * shared_sums.features(sums))
+  )

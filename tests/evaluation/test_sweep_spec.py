@@ -9,14 +9,15 @@ from dfiv_ope.evaluation import sweep_spec
 def test_the_defaults_are_the_grid_of_the_paper():
   request = sweep_spec.parse({})
   assert request.tasks == ('catch', 'mountain_car', 'cartpole')
-  assert request.noises == (0., 0.1, 0.2, 0.3, 0.4, 0.5)
+  assert request.noises == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
   assert request.seeds == 5 and request.configs == ('default',)
 
 
 def test_lists_may_be_lists_or_have_commas():
   first = sweep_spec.parse({'noises': '0, 0.5', 'methods': 'kiv,lstd'})
   assert first == sweep_spec.parse(
-      {'noises': [0, 0.5], 'methods': ['kiv', 'lstd']})
+    {'noises': [0, 0.5], 'methods': ['kiv', 'lstd']}
+  )
   assert sweep_spec.parse({'noises': 0.3}).noises == (0.3,)
   assert sweep_spec.parse({'methods': 'all'}).methods == agents.NAMES
   assert sweep_spec.parse({}).methods == agents.LEARNERS
@@ -24,33 +25,60 @@ def test_lists_may_be_lists_or_have_commas():
 
 def test_settings_become_texts_that_are_parsed_as_numbers():
   # YAML reads 1e-5, without a dot, as a string.
-  request = sweep_spec.parse({'methods': 'dfiv', 'settings': {
-      'dfiv': {'updates': 4, 'penalty': '1e-5', 'hidden': [5, 5]}}})
+  request = sweep_spec.parse(
+    {
+      'methods': 'dfiv',
+      'settings': {'dfiv': {'updates': 4, 'penalty': '1e-5', 'hidden': [5, 5]}},
+    }
+  )
   assert request.settings == {
-      'dfiv': ('hidden=(5, 5)', 'penalty=1e-5', 'updates=4')}
+    'dfiv': ('hidden=(5, 5)', 'penalty=1e-5', 'updates=4')
+  }
 
 
 def test_a_quick_budget_shortens_training_but_not_what_was_set():
-  spec = sweep_spec.parse({
-      'methods': 'lstd,dfiv', 'configs': 'default,paper', 'budget': 'quick',
-      'settings': {'dfiv': {'updates': 7, 'batch_size': 32}}})
-  found = [(each.method, each.preset, each.custom, each.config.updates,
-            each.config.checks, each.config.batch_size)
-           for each in spec.wanted()]
+  spec = sweep_spec.parse(
+    {
+      'methods': 'lstd,dfiv',
+      'configs': 'default,paper',
+      'budget': 'quick',
+      'settings': {'dfiv': {'updates': 7, 'batch_size': 32}},
+    }
+  )
+  found = [
+    (
+      each.method,
+      each.preset,
+      each.custom,
+      each.config.updates,
+      each.config.checks,
+      each.config.batch_size,
+    )
+    for each in spec.wanted()
+  ]
   assert found == [
-      ('lstd', 'default', False, 0, 1, 1024),
-      ('lstd', 'paper', False, 0, 1, 1024),
-      ('dfiv', 'default', True, 7, 3, 32), ('dfiv', 'paper', True, 7, 3, 32)]
+    ('lstd', 'default', False, 0, 1, 1024),
+    ('lstd', 'paper', False, 0, 1, 1024),
+    ('dfiv', 'default', True, 7, 3, 32),
+    ('dfiv', 'paper', True, 7, 3, 32),
+  ]
   (full,) = sweep_spec.parse({'methods': 'fqe'}).wanted()
   assert (full.custom, full.config.updates) == (False, 20_000)
   (quick,) = sweep_spec.parse({'methods': 'fqe', 'budget': 'quick'}).wanted()
   assert (quick.custom, quick.config.updates, quick.config.checks) == (
-      True, 4000, 4)
+    True,
+    4000,
+    4,
+  )
 
 
-@pytest.mark.parametrize('data, words', [
-    ({'method': 'dfiv'},
-     r'no method \(did you mean methods\?\). The keys are: tasks, noises'),
+@pytest.mark.parametrize(
+  'data, words',
+  [
+    (
+      {'method': 'dfiv'},
+      r'no method \(did you mean methods\?\). The keys are: tasks, noises',
+    ),
     ({'methods': 'sorcery'}, "no method 'sorcery'. Choose from lstd, kiv"),
     ({'tasks': 'chess'}, "no task 'chess'. Choose from catch"),
     ({'configs': 'best'}, "no config 'best'. Choose from default, paper"),
@@ -65,7 +93,8 @@ def test_a_quick_budget_shortens_training_but_not_what_was_set():
     ({'noises': 2}, r'noises must lie in \[0, 1\], got 2'),
     ({'noises': ''}, 'noises must name at least one'),
     ({'discount': 1.5}, r'discount must lie in \[0, 1\]'),
-])
+  ],
+)
 def test_what_cannot_be_asked_for_is_said(data, words):
   with pytest.raises(ValueError, match=words):
     sweep_spec.parse(data)

@@ -7,73 +7,114 @@ from dfiv_ope.evaluation import inference, trust, verdict
 _GOOD = verdict.Support('good')
 
 
-def _answer(checks=(), *, chance=1., correction=0., missing='', **metrics):
+def _answer(checks=(), *, chance=1.0, correction=0.0, missing='', **metrics):
   """Returns an answer of 100 whose checks say other values."""
-  others = (100., 100. + correction, *checks)
-  below, above = 100. - min(others), max(others) - 100.
+  others = (100.0, 100.0 + correction, *checks)
+  below, above = 100.0 - min(others), max(others) - 100.0
   return verdict.Answer(
-      {'return_spread': 10., **metrics, **{
-          f'check_{name}': value for name, value in zip(
-              ('lstd', 'nearest', 'step'), checks or (100.,),
-              strict=False)}},
-      missing=missing, interval=None if missing else inference.Interval(
-          100., 100. - chance - below, 100. + chance + above, chance / 2., 0.,
-          correction, (below, above)))
+    {
+      'return_spread': 10.0,
+      **metrics,
+      **{
+        f'check_{name}': value
+        for name, value in zip(
+          ('lstd', 'nearest', 'step'), checks or (100.0,), strict=False
+        )
+      },
+    },
+    missing=missing,
+    interval=None
+    if missing
+    else inference.Interval(
+      100.0,
+      100.0 - chance - below,
+      100.0 + chance + above,
+      chance / 2.0,
+      0.0,
+      correction,
+      (below, above),
+    ),
+  )
 
 
-@pytest.mark.parametrize('checks, grade', [
-    ((100., 100.5), trust.TRUST),  # within chance
-    ((100., 101.9), trust.TRUST),  # within 2 % of the value
-    ((100., 104.), trust.CARE),
-    ((100., 130.), trust.DO_NOT)])
+@pytest.mark.parametrize(
+  'checks, grade',
+  [
+    ((100.0, 100.5), trust.TRUST),  # within chance
+    ((100.0, 101.9), trust.TRUST),  # within 2 % of the value
+    ((100.0, 104.0), trust.CARE),
+    ((100.0, 130.0), trust.DO_NOT),
+  ],
+)
 def test_unrelated_estimators_make_the_grade(checks, grade):
   assert trust.judge(_answer(checks), _GOOD).grade == grade
 
 
 def test_a_correction_beyond_chance_needs_care():
   # Chance is twice the data error here.
-  assert trust.judge(
-      _answer(correction=2.9, chance=3.), _GOOD).grade == trust.TRUST
-  answer = _answer(correction=2.9, chance=3.)
+  assert (
+    trust.judge(_answer(correction=2.9, chance=3.0), _GOOD).grade == trust.TRUST
+  )
+  answer = _answer(correction=2.9, chance=3.0)
   narrow = answer.interval._replace(data_error=1.4)
   (reason,) = trust.judge(answer._replace(interval=narrow), _GOOD).reasons
   assert reason.startswith(
-      'The log says that 2.9 is missing from the estimate 100, whose standard '
-      'error is 1.4.')
+    'The log says that 2.9 is missing from the estimate 100, whose standard '
+    'error is 1.4.'
+  )
 
 
 def test_a_wide_interval_may_be_trusted():
-  assert trust.judge(_answer((100., 110.), chance=15.), _GOOD) == (
-      trust.Trust(trust.TRUST))
+  assert trust.judge(_answer((100.0, 110.0), chance=15.0), _GOOD) == (
+    trust.Trust(trust.TRUST)
+  )
 
 
 def test_the_reason_names_who_differs_and_by_how_much():
-  (reason,) = trust.judge(_answer((100., 104.)), _GOOD).reasons
+  (reason,) = trust.judge(_answer((100.0, 104.0)), _GOOD).reasons
   assert reason == (
-      'Estimators differ: rollouts in nearest steps says 104, 4 from 100, '
-      'where chance explains 1. The interval reaches there.')
+    'Estimators differ: rollouts in nearest steps says 104, 4 from 100, '
+    'where chance explains 1. The interval reaches there.'
+  )
 
 
 def test_errors_by_step_have_a_remedy():
-  (reason,) = trust.judge(_answer((100., 100., 108.)), _GOOD).reasons
+  (reason,) = trust.judge(_answer((100.0, 100.0, 108.0)), _GOOD).reasons
   assert 'corrected for the number of the step says 108' in reason
   assert 'add it to the observations (time_feature)' in reason
 
 
-@pytest.mark.parametrize('metrics, support, grade', [
-    ({}, 'thin', trust.CARE), ({}, 'poor', trust.DO_NOT),
+@pytest.mark.parametrize(
+  'metrics, support, grade',
+  [
+    ({}, 'thin', trust.CARE),
+    ({}, 'poor', trust.DO_NOT),
     ({'beyond_share': 0.4}, 'good', trust.CARE),
     ({'beyond_share': 0.7}, 'good', trust.DO_NOT),
-    ({'effective_episodes': 5.}, 'good', trust.DO_NOT),
+    ({'effective_episodes': 5.0}, 'good', trust.DO_NOT),
     ({'mean_weight': 0.5}, 'good', trust.CARE),
-    ({'lagged_value': 20., 'lagged_z': 8., 'lagged_correlation': 0.3}, 'good',
-     trust.CARE),
-    ({'lagged_value': 40., 'lagged_z': 8., 'lagged_correlation': 0.3}, 'good',
-     trust.DO_NOT),
-    ({'lagged_value': 20., 'lagged_z': 3., 'lagged_correlation': 0.3}, 'good',
-     trust.TRUST),
-    ({'lagged_value': 1., 'lagged_z': 9., 'lagged_correlation': 0.3}, 'good',
-     trust.TRUST)])
+    (
+      {'lagged_value': 20.0, 'lagged_z': 8.0, 'lagged_correlation': 0.3},
+      'good',
+      trust.CARE,
+    ),
+    (
+      {'lagged_value': 40.0, 'lagged_z': 8.0, 'lagged_correlation': 0.3},
+      'good',
+      trust.DO_NOT,
+    ),
+    (
+      {'lagged_value': 20.0, 'lagged_z': 3.0, 'lagged_correlation': 0.3},
+      'good',
+      trust.TRUST,
+    ),
+    (
+      {'lagged_value': 1.0, 'lagged_z': 9.0, 'lagged_correlation': 0.3},
+      'good',
+      trust.TRUST,
+    ),
+  ],
+)
 def test_each_part_alone_makes_the_grade(metrics, support, grade):
   found = trust.judge(_answer(**metrics), verdict.Support(support))
   assert found.grade == grade
@@ -86,15 +127,19 @@ def test_without_an_interval_there_is_nothing_to_trust():
 
 
 def test_without_other_estimators_it_is_with_care():
-  interval = inference.Interval(100., 99., 101., 0.5, 0., 0.)
+  interval = inference.Interval(100.0, 99.0, 101.0, 0.5, 0.0, 0.0)
   found = trust.judge(verdict.Answer({}, interval=interval), _GOOD)
-  assert found == (trust.CARE, (
-      'Unrelated estimators were not asked: evaluate this policy alone.',))
+  assert found == (
+    trust.CARE,
+    ('Unrelated estimators were not asked: evaluate this policy alone.',),
+  )
 
 
 def test_methods_with_the_same_verdict_share_a_sentence():
   same = trust.Trust(trust.CARE, ('Overlap is thin.',))
-  assert trust.sentences({
-      'lstd': same, 'kiv': trust.Trust(trust.TRUST), 'fqe': same}) == [
-          'lstd, fqe: with care. Overlap is thin.',
-          'kiv: trust: nothing that was measured speaks against the interval.']
+  assert trust.sentences(
+    {'lstd': same, 'kiv': trust.Trust(trust.TRUST), 'fqe': same}
+  ) == [
+    'lstd, fqe: with care. Overlap is thin.',
+    'kiv: trust: nothing that was measured speaks against the interval.',
+  ]

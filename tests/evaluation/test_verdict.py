@@ -4,14 +4,16 @@ import pytest
 
 from dfiv_ope.evaluation import verdict
 
-_RETURNS = {'lowest_return': 0., 'highest_return': 1.}
+_RETURNS = {'lowest_return': 0.0, 'highest_return': 1.0}
 
 
-@pytest.mark.parametrize('estimate, said', [
-    (0.5, False), (1.005, False), (1.02, True), (-0.1, True)])
+@pytest.mark.parametrize(
+  'estimate, said', [(0.5, False), (1.005, False), (1.02, True), (-0.1, True)]
+)
 def test_an_estimate_beyond_every_return_is_said(estimate, said):
   words = verdict.beyond(
-      'lstd', verdict.Answer({**_RETURNS, 'estimate': estimate}))
+    'lstd', verdict.Answer({**_RETURNS, 'estimate': estimate})
+  )
   assert bool(words) == said
   if said:
     assert f'{estimate:.4g}, lies beyond the return of every episode' in words
@@ -19,4 +21,4 @@ def test_an_estimate_beyond_every_return_is_said(estimate, said):
 
 
 def test_a_log_with_truncated_episodes_has_no_such_bounds():
-  assert not verdict.beyond('lstd', verdict.Answer({'estimate': 99.}))
+  assert not verdict.beyond('lstd', verdict.Answer({'estimate': 99.0}))

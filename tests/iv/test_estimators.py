@@ -16,16 +16,16 @@ from dfiv_ope.nn import layers as layers_lib
 
 # A small, fast sieve.
 SMALL_SIEVE = {
-    'treatment_bases': (bases.Hermite(2),),
-    'covariate_bases': (bases.Hermite(1),),
+  'treatment_bases': (bases.Hermite(2),),
+  'covariate_bases': (bases.Hermite(1),),
 }
 
 
 def data(rows=400, seed=0):
   generator = np.random.default_rng(seed)
   z, x, noise = generator.normal(size=(3, rows))
-  treatment = 3. + z + 0.5 * x + noise
-  outcome = 10. + 2. * treatment + 4. * x + 3. * noise
+  treatment = 3.0 + z + 0.5 * x + noise
+  outcome = 10.0 + 2.0 * treatment + 4.0 * x + 3.0 * noise
   return outcome, treatment, z, x
 
 
@@ -45,7 +45,7 @@ def test_parameters_are_the_fields_of_the_config(kind):
   assert base.clone(model).get_params() == model.get_params()
   assert model._config() == methods.load(model._method).Config()
   with pytest.raises(TypeError, match="no parameter 'lam'. Its parameters"):
-    kind(lam=1.)
+    kind(lam=1.0)
 
 
 def test_two_sls_gives_the_coefficients_on_the_raw_scale():
@@ -55,24 +55,36 @@ def test_two_sls_gives_the_coefficients_on_the_raw_scale():
   reference = IV2SLS(outcome, exog, treatment, z).fit().params.values
   np.testing.assert_allclose(model.coef_, reference[[2, 1]], rtol=1e-8)
   np.testing.assert_allclose(
-      model.predict(treatment, x),
-      reference[2] * treatment + exog @ reference[:2], rtol=1e-8)
+    model.predict(treatment, x),
+    reference[2] * treatment + exog @ reference[:2],
+    rtol=1e-8,
+  )
 
 
 def test_two_sls_reproduces_the_published_return_to_schooling():
   table = card.load()
   controls = ['exper', 'expersq', 'black', 'smsa', 'south', 'smsa66'] + [
-      f'reg66{region}' for region in range(2, 10)]
+    f'reg66{region}' for region in range(2, 10)
+  ]
   model = estimators.TwoSLS().fit(
-      table['lwage'], table['educ'], Z=table['nearc4'], X=table[controls])
-  reference = IV2SLS(
-      table['lwage'], table[controls].assign(constant=1.), table['educ'],
-      table['nearc4']).fit().params
+    table['lwage'], table['educ'], Z=table['nearc4'], X=table[controls]
+  )
+  reference = (
+    IV2SLS(
+      table['lwage'],
+      table[controls].assign(constant=1.0),
+      table['educ'],
+      table['nearc4'],
+    )
+    .fit()
+    .params
+  )
   assert model.coef_[0] == pytest.approx(reference['educ'], rel=1e-6)
   # Card (1995), as printed in textbooks.
   assert model.coef_[0] == pytest.approx(0.1315, abs=5e-5)
   np.testing.assert_allclose(
-      model.coef_[1:], reference[controls].values, rtol=1e-6, atol=1e-9)
+    model.coef_[1:], reference[controls].values, rtol=1e-6, atol=1e-9
+  )
   # One more year of school, whatever the covariates.
   assert model.ate(12, 13) == pytest.approx(0.1315, abs=5e-5)
   # The textbook's robust first-stage F.
@@ -82,33 +94,36 @@ def test_two_sls_reproduces_the_published_return_to_schooling():
 def test_effects_of_a_linear_fit_are_multiples_of_its_coefficient():
   model = fitted()
   slope = model.coef_[0]
-  assert model.ate(0., 3.) == pytest.approx(3. * slope)
+  assert model.ate(0.0, 3.0) == pytest.approx(3.0 * slope)
   np.testing.assert_allclose(
-      model.effect([[1.], [2.]], T0=1., T1=[2., 3.]), [slope, 2. * slope])
-  curve = model.dose_response([0., 1., 2.])
+    model.effect([[1.0], [2.0]], T0=1.0, T1=[2.0, 3.0]), [slope, 2.0 * slope]
+  )
+  curve = model.dose_response([0.0, 1.0, 2.0])
   np.testing.assert_allclose(np.diff(curve), slope)
-  given = model.cate([1.], given={0: 5.})
-  np.testing.assert_allclose(given, model.predict([1.], [5.]))
+  given = model.cate([1.0], given={0: 5.0})
+  np.testing.assert_allclose(given, model.predict([1.0], [5.0]))
   with pytest.raises(ValueError, match='no column 1 of X; the fit had 1'):
-    model.cate([1.], given={1: 5.})
+    model.cate([1.0], given={1: 5.0})
 
 
 def test_predictions_have_the_shape_of_the_outcome():
   outcome, treatment, z, _ = data()
-  model = estimators.TwoSLS().fit(
-      outcome[:, None], treatment[:, None], Z=z)
+  model = estimators.TwoSLS().fit(outcome[:, None], treatment[:, None], Z=z)
   assert model.predict(treatment).shape == (400, 1)
-  assert fitted().predict(1., 0.).shape == (1,)
+  assert fitted().predict(1.0, 0.0).shape == (1,)
 
 
 def test_units_of_the_data_do_not_matter():
   outcome, treatment, z, x = data()
   plain = estimators.SieveIV(**SMALL_SIEVE).fit(outcome, treatment, Z=z, X=x)
   scaled = estimators.SieveIV(**SMALL_SIEVE).fit(
-      1e3 * outcome - 5., 1e-3 * treatment, Z=100. * z + 7., X=x)
+    1e3 * outcome - 5.0, 1e-3 * treatment, Z=100.0 * z + 7.0, X=x
+  )
   np.testing.assert_allclose(
-      scaled.predict(1e-3 * treatment, x),
-      1e3 * plain.predict(treatment, x) - 5., rtol=1e-6)
+    scaled.predict(1e-3 * treatment, x),
+    1e3 * plain.predict(treatment, x) - 5.0,
+    rtol=1e-6,
+  )
 
 
 def test_frames_lists_and_integers_are_taken():
@@ -116,16 +131,21 @@ def test_frames_lists_and_integers_are_taken():
   reference = fitted()
   frame = pd.DataFrame({'y': outcome, 't': treatment, 'z': z, 'x': x})
   model = estimators.TwoSLS().fit(
-      frame['y'], frame[['t']], Z=frame['z'], X=frame[['x']])
+    frame['y'], frame[['t']], Z=frame['z'], X=frame[['x']]
+  )
   np.testing.assert_allclose(model.coef_, reference.coef_)
   model = estimators.TwoSLS().fit(
-      list(outcome), list(treatment), Z=list(z), X=list(x))
+    list(outcome), list(treatment), Z=list(z), X=list(x)
+  )
   np.testing.assert_allclose(model.coef_, reference.coef_)
   binary = (z > 0).astype(np.int8)
   model = estimators.TwoSLS().fit(
-      np.round(outcome).astype(int), np.round(treatment).astype(int),
-      Z=binary, X=x)
-  assert model.coef_[0] == pytest.approx(2., abs=1.)
+    np.round(outcome).astype(int),
+    np.round(treatment).astype(int),
+    Z=binary,
+    X=x,
+  )
+  assert model.coef_[0] == pytest.approx(2.0, abs=1.0)
 
 
 def test_more_features_than_rows_still_predicts():
@@ -135,15 +155,15 @@ def test_more_features_than_rows_still_predicts():
   with warnings.catch_warnings():
     warnings.simplefilter('ignore', strength.WeakInstrumentWarning)
     model = estimators.TwoSLS(stage1_penalty=1e-3, stage2_penalty=1e-3).fit(
-        outcome, treatment, Z=z, X=wide)
+      outcome, treatment, Z=z, X=wide
+    )
   assert np.all(np.isfinite(model.predict(treatment, wide)))
 
 
 def test_a_weak_instrument_warns():
   outcome, treatment, _, x = data()
   noise = np.random.default_rng(5).normal(size=400)
-  with pytest.warns(
-      strength.WeakInstrumentWarning, match='weak instrument'):
+  with pytest.warns(strength.WeakInstrumentWarning, match='weak instrument'):
     model = estimators.TwoSLS().fit(outcome, treatment, Z=noise, X=x)
   assert 'WEAK' in model.summary()
 
@@ -156,7 +176,7 @@ def test_a_summary_names_rows_columns_and_first_stage():
   assert '  effective F  ' in text and '  F of the index  ' in text
   (value,) = model.first_stage_.singular_values
   # Given x, z and noise move the treatment alike.
-  assert value == pytest.approx(0.5 ** 0.5, abs=0.1)
+  assert value == pytest.approx(0.5**0.5, abs=0.1)
   assert f'singular values   {value:.4g}\n' in text
   assert 'Y along them      100%' in text
   assert f'condition of Z    {model.first_stage_.condition:.2g}' in text
@@ -166,7 +186,8 @@ def test_a_summary_names_rows_columns_and_first_stage():
 def test_a_summary_has_room_for_some_directions():
   outcome, treatment, z, x = data()
   model = estimators.KIV(random_features=40, search_bandwidths=False).fit(
-      outcome, treatment, Z=z, X=x)
+    outcome, treatment, Z=z, X=x
+  )
   count = len(model.first_stage_.singular_values)
   assert count > 6
   assert f' and {count - 6} more\n' in model.summary()
@@ -175,13 +196,17 @@ def test_a_summary_has_room_for_some_directions():
 def test_an_outcome_where_stage_1_keeps_nothing_warns():
   generator = np.random.default_rng(2)
   z, noise = generator.standard_normal((2, 20_000, 2))
-  x = np.array([0.8, 0.005]) * z + np.array([0.6, 1.]) * noise
+  x = np.array([0.8, 0.005]) * z + np.array([0.6, 1.0]) * noise
   with pytest.warns(strength.IllPosedWarning) as caught:
     model = estimators.KIV(random_features=50, search_bandwidths=False).fit(
-        x[:, 0] / 0.8 + z[:, 1], x, Z=z)
+      x[:, 0] / 0.8 + z[:, 1], x, Z=z
+    )
   # Both columns move the outcome alike.
-  words = next(str(each.message) for each in caught if isinstance(
-      each.message, strength.IllPosedWarning))
+  words = next(
+    str(each.message)
+    for each in caught
+    if isinstance(each.message, strength.IllPosedWarning)
+  )
   assert abs(int(words.split(' %')[0]) - 50) < 10
   assert f'Warning: {words}' in model.summary()
 
@@ -191,12 +216,27 @@ def test_verbose_draws_a_bar(capsys):
   assert 'TwoSLS' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize('kind, parameters', [
-    (estimators.TwoSLS, {}), (estimators.SieveIV, {}), (estimators.KIV, {}),
+@pytest.mark.parametrize(
+  'kind, parameters',
+  [
+    (estimators.TwoSLS, {}),
+    (estimators.SieveIV, {}),
+    (estimators.KIV, {}),
     (estimators.KIV, {'random_features': 50}),
-    (estimators.DFIV, {'iterations': 2, 'checks': 1, 'instrument_net': (
-        layers_lib.Dense(4), layers_lib.Dropout(0.1),
-        layers_lib.Dense(3, None))})])
+    (
+      estimators.DFIV,
+      {
+        'iterations': 2,
+        'checks': 1,
+        'instrument_net': (
+          layers_lib.Dense(4),
+          layers_lib.Dropout(0.1),
+          layers_lib.Dense(3, None),
+        ),
+      },
+    ),
+  ],
+)
 def test_a_saved_estimator_predicts_the_same(kind, parameters, tmp_path):
   outcome, treatment, z, x = data(rows=200)
   model = kind(**parameters).fit(outcome, treatment, Z=z, X=x)
@@ -206,8 +246,9 @@ def test_a_saved_estimator_predicts_the_same(kind, parameters, tmp_path):
   assert loaded.get_params() == model.get_params()
   assert loaded.summary() == model.summary()
   np.testing.assert_array_equal(
-      loaded.predict(treatment, x), model.predict(treatment, x))
-  assert loaded.ate(0., 1.) == model.ate(0., 1.)
+    loaded.predict(treatment, x), model.predict(treatment, x)
+  )
+  assert loaded.ate(0.0, 1.0) == model.ate(0.0, 1.0)
 
 
 def test_an_estimator_of_an_older_version_has_fewer_diagnostics(tmp_path):
@@ -215,9 +256,12 @@ def test_an_estimator_of_an_older_version_has_fewer_diagnostics(tmp_path):
   model.save(tmp_path / 'model')
   path = tmp_path / 'model' / 'arrays.npz'
   with np.load(path) as file:
-    saved = {name: file[name] for name in file if name in (
-        'first_stage_r2', 'first_stage_partial_r2')
-        or not name.startswith('first_stage')}
+    saved = {
+      name: file[name]
+      for name in file
+      if name in ('first_stage_r2', 'first_stage_partial_r2')
+      or not name.startswith('first_stage')
+    }
     # This was the name of the F of the held-out index.
     saved['first_stage_effective_f'] = file['first_stage_held_out_index_f']
   np.savez(path, **saved)
@@ -229,7 +273,8 @@ def test_an_estimator_of_an_older_version_has_fewer_diagnostics(tmp_path):
   with pytest.raises(ValueError, match='or an older version saved it'):
     loaded.coef_table()
   assert loaded.first_stage_.held_out_index_f == (
-      model.first_stage_.held_out_index_f)
+    model.first_stage_.held_out_index_f
+  )
   assert not len(loaded.first_stage_.effective_f)
   assert 'effective F' not in loaded.summary()
   assert 'singular values' in model.summary()
@@ -249,13 +294,16 @@ def test_saving_never_overwrites_and_loading_says_what_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize('name', ['arrays.npz', 'weights.npz'])
-@pytest.mark.parametrize('damage', [
+@pytest.mark.parametrize(
+  'damage',
+  [
     lambda path: path.unlink(),
     lambda path: path.write_bytes(b''),
     lambda path: path.write_bytes(path.read_bytes()[:100]),
     lambda path: path.write_bytes(b'not an archive at all'),
     lambda path: np.save(path.open('wb'), np.ones(2)),
-])
+  ],
+)
 def test_a_damaged_file_is_refused_in_a_sentence(name, damage, tmp_path):
   fitted().save(tmp_path / 'model')
   damage(tmp_path / 'model' / name)
@@ -266,17 +314,23 @@ def test_a_damaged_file_is_refused_in_a_sentence(name, damage, tmp_path):
 def test_weights_of_another_model_and_pickles_are_refused(tmp_path):
   fitted().save(tmp_path / 'model')
   path = tmp_path / 'model' / 'weights.npz'
-  for content in ({'other': np.ones(2)},
-                  {'weights': np.array([object()], dtype=object)}):
+  for content in (
+    {'other': np.ones(2)},
+    {'weights': np.array([object()], dtype=object)},
+  ):
     np.savez(path, **content)
     with pytest.raises(ValueError, match='weights.npz is missing or damaged'):
       estimators.load(tmp_path / 'model')
 
 
 def test_an_estimator_that_is_not_fitted_says_so():
-  for call in (lambda m: m.predict([1.]), lambda m: m.ate(0., 1.),
-               lambda m: m.summary(), lambda m: m.save('nowhere'),
-               lambda m: m.dose_response([1.])):
+  for call in (
+    lambda m: m.predict([1.0]),
+    lambda m: m.ate(0.0, 1.0),
+    lambda m: m.summary(),
+    lambda m: m.save('nowhere'),
+    lambda m: m.dose_response([1.0]),
+  ):
     with pytest.raises(ValueError, match='This TwoSLS is not fitted'):
       call(estimators.TwoSLS())
 
@@ -286,7 +340,9 @@ BROKEN = T.copy()
 BROKEN[3] = np.nan
 
 
-@pytest.mark.parametrize('arguments, message', [
+@pytest.mark.parametrize(
+  'arguments, message',
+  [
     ({'T': T[:5]}, 'same number of rows, got Y: 20, T: 5'),
     ({'T': BROKEN}, 'T has 1 values that are NaN or infinite, the first in'),
     ({'Y': np.append(Y[1:], np.inf)}, 'Y has 1 values that are NaN'),
@@ -298,15 +354,17 @@ BROKEN[3] = np.nan
     ({'X': ['a'] * 20}, 'X must be numbers'),
     ({'X': np.zeros((20, 0))}, 'X is empty'),
     ({'Y': Y[:1], 'T': T[:1], 'Z': Z[:1], 'X': X[:1]}, 'at least 4 rows'),
-])
+  ],
+)
 def test_data_that_cannot_be_used_are_refused(arguments, message):
   values = {'Y': Y, 'T': T, 'Z': Z, 'X': X, **arguments}
   with pytest.raises(ValueError, match=message):
     estimators.TwoSLS().fit(
-        values['Y'], values['T'], Z=values['Z'], X=values['X'])
+      values['Y'], values['T'], Z=values['Z'], X=values['X']
+    )
 
 
-@pytest.mark.parametrize('penalty', [0., -1., float('nan')])
+@pytest.mark.parametrize('penalty', [0.0, -1.0, float('nan')])
 def test_penalties_that_are_not_positive_are_refused(penalty):
   with pytest.raises(ValueError, match='stage1_penalty must be positive'):
     estimators.TwoSLS(stage1_penalty=penalty).fit(Y, T, Z=Z)
@@ -321,14 +379,14 @@ def test_a_random_state_that_is_no_seed_is_refused(state):
 def test_points_of_prediction_must_look_like_the_fit():
   model = fitted()
   with pytest.raises(ValueError, match='predictions need them too'):
-    model.predict([1.])
+    model.predict([1.0])
   with pytest.raises(ValueError, match='X must have the 1 columns'):
-    model.predict([1.], [[1., 2.]])
+    model.predict([1.0], [[1.0, 2.0]])
   with pytest.raises(ValueError, match='T has 2 rows and X 3'):
-    model.predict([1., 2.], [1., 2., 3.])
+    model.predict([1.0, 2.0], [1.0, 2.0, 3.0])
   bare = estimators.TwoSLS().fit(*data()[:2], Z=data()[2])
   with pytest.raises(ValueError, match='predictions take none'):
-    bare.predict([1.], [1.])
+    bare.predict([1.0], [1.0])
 
 
 def pictures(rows=400, seed=0):
@@ -336,64 +394,76 @@ def pictures(rows=400, seed=0):
   generator = np.random.default_rng(seed)
   instrument, confounder = generator.normal(size=(2, rows))
   bright = instrument + confounder
-  images = bright[:, None, None] * np.array([[1., 2.], [3., 0.]])
-  return 2. * bright + 3. * confounder, images, instrument
+  images = bright[:, None, None] * np.array([[1.0, 2.0], [3.0, 0.0]])
+  return 2.0 * bright + 3.0 * confounder, images, instrument
 
 
 def test_pixels_of_a_picture_share_one_scale():
   outcome, images, instrument = pictures()
   model = estimators.TwoSLS(stage2_penalty=1e-6).fit(
-      outcome, images, Z=instrument)
+    outcome, images, Z=instrument
+  )
   scale = model.scales_.treatment
   np.testing.assert_allclose(scale.mean, np.full(4, images.mean()))
   np.testing.assert_allclose(scale.scale, np.full(4, images.std()))
   # The brightness has the slope two, whatever pixel it is read from.
-  brighter = model.predict(images + [[1., 2.], [3., 0.]])
-  np.testing.assert_allclose(
-      brighter - model.predict(images), 2., rtol=0.15)
+  brighter = model.predict(images + [[1.0, 2.0], [3.0, 0.0]])
+  np.testing.assert_allclose(brighter - model.predict(images), 2.0, rtol=0.15)
 
 
 def test_blocks_stand_side_by_side_each_with_its_scale():
   outcome, images, instrument = pictures()
-  numbers = np.random.default_rng(1).normal(5., 9., (400, 2))
+  numbers = np.random.default_rng(1).normal(5.0, 9.0, (400, 2))
   model = estimators.TwoSLS().fit(
-      outcome, numbers[:, 0], Z=instrument, X=(numbers[:, 1], images))
+    outcome, numbers[:, 0], Z=instrument, X=(numbers[:, 1], images)
+  )
   scale = model.scales_.covariate
   np.testing.assert_allclose(
-      scale.mean, [numbers[:, 1].mean(), *[images.mean()] * 4])
+    scale.mean, [numbers[:, 1].mean(), *[images.mean()] * 4]
+  )
   np.testing.assert_allclose(
-      scale.scale, [numbers[:, 1].std(), *[images.std()] * 4])
+    scale.scale, [numbers[:, 1].std(), *[images.std()] * 4]
+  )
   flat = np.concatenate([numbers[:, 1:], images.reshape(400, 4)], axis=1)
   np.testing.assert_array_equal(
-      model.predict(numbers[:, 0], (numbers[:, 1], images)),
-      model.predict(numbers[:, 0], flat))
+    model.predict(numbers[:, 0], (numbers[:, 1], images)),
+    model.predict(numbers[:, 0], flat),
+  )
 
 
 def test_a_convolution_reads_pictures_and_survives_saving(tmp_path):
   outcome, images, instrument = pictures()
-  layers = (layers_lib.Image(2, 2), layers_lib.Conv(3, 2),
-            layers_lib.Dense(2, None))
-  model = estimators.DFIV(
-      treatment_net=layers, iterations=30, checks=2).fit(
-          outcome, images, Z=instrument)
+  layers = (
+    layers_lib.Image(2, 2),
+    layers_lib.Conv(3, 2),
+    layers_lib.Dense(2, None),
+  )
+  model = estimators.DFIV(treatment_net=layers, iterations=30, checks=2).fit(
+    outcome, images, Z=instrument
+  )
   model.save(tmp_path / 'saved')
   again = estimators.load(tmp_path / 'saved')
   np.testing.assert_allclose(
-      again.predict(images[:5]), model.predict(images[:5]), rtol=1e-5)
+    again.predict(images[:5]), model.predict(images[:5]), rtol=1e-5
+  )
 
 
 def test_a_training_can_be_watched():
   outcome, images, instrument = pictures()
   seen = []
   model = estimators.DFIV(iterations=4, checks=2).fit(
-      outcome, images, Z=instrument,
-      watch=lambda each: seen.append(each.predict(images[:1])))
+    outcome,
+    images,
+    Z=instrument,
+    watch=lambda each: seen.append(each.predict(images[:1])),
+  )
   assert len(seen) == 2
   again = estimators.DFIV(iterations=4, checks=2).fit(
-      outcome, images, Z=instrument)
+    outcome, images, Z=instrument
+  )
   # Looking changes nothing.
-  np.testing.assert_array_equal(
-      model.predict(images), again.predict(images))
+  np.testing.assert_array_equal(model.predict(images), again.predict(images))
   with pytest.raises(ValueError, match='TwoSLS cannot be watched'):
     estimators.TwoSLS().fit(
-        outcome, images, Z=instrument, watch=lambda each: None)
+      outcome, images, Z=instrument, watch=lambda each: None
+    )

@@ -6,8 +6,10 @@ import pytest
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, fold_fits
 
-_PENALTIES = {'stage1_penalties': (1e-3, 1e-1),
-              'stage2_penalties': (1e-4, 1e-2, 1.)}
+_PENALTIES = {
+  'stage1_penalties': (1e-3, 1e-1),
+  'stage2_penalties': (1e-4, 1e-2, 1.0),
+}
 
 
 def rows(n=300, seed=0):
@@ -28,68 +30,89 @@ def test_two_folds_are_the_halves_that_predict_each_other():
   data = rows()
   folds = fold_fits.of_folds(data, phi, psi, 2)
   found = fold_fits.two_stages(folds, **_PENALTIES)
-  halves = [types.IVBatch(psi(data.treatment[part]), phi(data.instrument[part]),
-                          data.outcome[part])
-            for part in (slice(0, 150), slice(150, None))]
+  halves = [
+    types.IVBatch(
+      psi(data.treatment[part]), phi(data.instrument[part]), data.outcome[part]
+    )
+    for part in (slice(0, 150), slice(150, None))
+  ]
   expected = closed_form.cross_fit(*halves, **_PENALTIES)
-  for name in ('stage1_weights', 'stage2_weights', 'stage1_losses',
-               'stage2_losses', 'stage1_penalty', 'stage2_penalty'):
+  for name in (
+    'stage1_weights',
+    'stage2_weights',
+    'stage1_losses',
+    'stage2_losses',
+    'stage1_penalty',
+    'stage2_penalty',
+  ):
     np.testing.assert_allclose(
-        getattr(found, name), getattr(expected, name), rtol=1e-8)
+      getattr(found, name), getattr(expected, name), rtol=1e-8
+    )
 
 
 def test_blocks_of_rows_make_the_same_sums(monkeypatch):
   data = rows()
   whole = fold_fits.of_rows(data, phi, psi)
   monkeypatch.setattr(fold_fits, '_BLOCK', 70)
-  for one, other in zip(
-      whole, fold_fits.of_rows(data, phi, psi), strict=True):
+  for one, other in zip(whole, fold_fits.of_rows(data, phi, psi), strict=True):
     np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 def test_five_folds_predict_each_fold_by_the_others():
   data = rows()
   found = fold_fits.two_stages(
-      fold_fits.of_folds(data, phi, psi, 5), stage1_penalties=(1e-2,),
-      stage2_penalties=(1e-3,))
+    fold_fits.of_folds(data, phi, psi, 5),
+    stage1_penalties=(1e-2,),
+    stage2_penalties=(1e-3,),
+  )
   n = len(data.outcome)
 
   def weights(columns, target, penalty):
     columns = np.append(columns, np.ones((len(columns), 1)), axis=1)
-    scale = penalty * len(columns) * np.diag(
-        [*np.ones(columns.shape[1] - 1), 0.])
+    scale = (
+      penalty * len(columns) * np.diag([*np.ones(columns.shape[1] - 1), 0.0])
+    )
     return np.linalg.solve(columns.T @ columns + scale, columns.T @ target)
 
   predicted = np.zeros((n, 2))
   for part in np.array_split(np.arange(n), 5):
     others = np.setdiff1d(np.arange(n), part)
     v = weights(phi(data.instrument[others]), psi(data.treatment[others]), 1e-2)
-    predicted[part] = np.append(
-        phi(data.instrument[part]), np.ones((len(part), 1)), axis=1) @ v
+    predicted[part] = (
+      np.append(phi(data.instrument[part]), np.ones((len(part), 1)), axis=1) @ v
+    )
   np.testing.assert_allclose(
-      found.stage2_weights, weights(predicted, data.outcome, 1e-3), rtol=1e-8)
+    found.stage2_weights, weights(predicted, data.outcome, 1e-3), rtol=1e-8
+  )
 
 
 def test_a_stage_1_that_shrinks_makes_no_effect_larger():
   z, noise, small = np.random.default_rng(0).normal(size=(3, 4000, 1))
-  data = fold_fits.Rows(z, z + noise, 2. * (z + noise) + 3. * noise + small)
+  data = fold_fits.Rows(z, z + noise, 2.0 * (z + noise) + 3.0 * noise + small)
 
   def slope(**settings):
-    return float(fold_fits.two_stages(
+    return float(
+      fold_fits.two_stages(
         fold_fits.of_folds(data, lambda x: x, lambda x: x, 5),
-        stage1_penalties=(1.,), stage2_penalties=(1e-8,), **settings,
-    ).stage2_weights[0, 0])
+        stage1_penalties=(1.0,),
+        stage2_penalties=(1e-8,),
+        **settings,
+      ).stage2_weights[0, 0]
+    )
 
   # The penalty halves the prediction of the treatment.
-  np.testing.assert_allclose(slope(), 4., rtol=0.05)
-  np.testing.assert_allclose(slope(moment_penalty=1e-6), 2., rtol=0.05)
+  np.testing.assert_allclose(slope(), 4.0, rtol=0.05)
+  np.testing.assert_allclose(slope(moment_penalty=1e-6), 2.0, rtol=0.05)
 
 
-@pytest.mark.parametrize('solve', [
-    fold_fits.two_stages, fold_fits.projected_moments])
+@pytest.mark.parametrize(
+  'solve', [fold_fits.two_stages, fold_fits.projected_moments]
+)
 def test_slack_takes_a_larger_penalty(solve):
   folds = fold_fits.of_folds(rows(), phi, psi, 3)
   least = solve(folds, **_PENALTIES)
-  assert least.stage2_penalty == _PENALTIES['stage2_penalties'][
-      int(np.argmin(least.stage2_losses))]
-  assert solve(folds, slack=1e6, **_PENALTIES).stage2_penalty == 1.
+  assert (
+    least.stage2_penalty
+    == _PENALTIES['stage2_penalties'][int(np.argmin(least.stage2_losses))]
+  )
+  assert solve(folds, slack=1e6, **_PENALTIES).stage2_penalty == 1.0

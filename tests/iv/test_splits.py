@@ -15,21 +15,22 @@ QUICK = {'iterations': 2, 'checks': 1}
 
 def data(rows=120, seed=0):
   generator = np.random.default_rng(seed)
-  z = generator.uniform(-3., 3., size=(rows, 2))
+  z = generator.uniform(-3.0, 3.0, size=(rows, 2))
   noise = generator.normal(size=rows)
   treatment = z[:, 0] + noise
   return np.abs(treatment) + noise, treatment, z
 
 
 def test_the_number_of_splits_falls_with_the_rows():
-  assert [splits.number(rows, 5) for rows in (
-      20, 2000, 2499, 2500, 5000, 9999, 10_000, 10**6)] == [
-          5, 5, 5, 4, 2, 2, 1, 1]
+  assert [
+    splits.number(rows, 5)
+    for rows in (20, 2000, 2499, 2500, 5000, 9999, 10_000, 10**6)
+  ] == [5, 5, 5, 4, 2, 2, 1, 1]
   assert splits.number(20, 1) == 1
 
 
 def test_splits_differ_and_the_first_does_not_depend_on_their_number():
-  one, = splits.draw(11, 1, 3)
+  (one,) = splits.draw(11, 1, 3)
   first, second, third = splits.draw(11, 3, 3)
   for half, other in zip(one.halves, first.halves, strict=True):
     np.testing.assert_array_equal(half, other)
@@ -40,9 +41,9 @@ def test_splits_differ_and_the_first_does_not_depend_on_their_number():
 
 
 def test_the_spread_is_a_share_of_the_scale():
-  predictions = np.array([[0., 1.], [2., 1.]])  # Variances 2 and 0.
-  assert splits.spread(predictions, 4.) == pytest.approx(0.25)
-  assert np.isnan(splits.spread(predictions[:1], 4.))
+  predictions = np.array([[0.0, 1.0], [2.0, 1.0]])  # Variances 2 and 0.
+  assert splits.spread(predictions, 4.0) == pytest.approx(0.25)
+  assert np.isnan(splits.spread(predictions[:1], 4.0))
 
 
 def test_a_prediction_is_the_mean_over_splits():
@@ -52,12 +53,13 @@ def test_a_prediction_is_the_mean_over_splits():
   for split in splits.draw(len(Y), 3, 0):
     one = base.clone(model).set_params(n_splits=1, random_state=split.seed)
     each.append(one.fit(Y, T, Z=Z).predict(T))
-  np.testing.assert_allclose(
-      model.predict(T), np.mean(each, axis=0), rtol=1e-6)
+  np.testing.assert_allclose(model.predict(T), np.mean(each, axis=0), rtol=1e-6)
   spread = np.sqrt(np.mean(np.var(each, axis=0, ddof=1))) / np.std(Y)
   assert model.split_spread_ == pytest.approx(spread, rel=1e-5)
-  assert (f'  sd over splits    {spread:.2g} of the sd of Y for one, about '
-          f'{spread / 3 ** 0.5:.2g} for their mean') in model.summary()
+  assert (
+    f'  sd over splits    {spread:.2g} of the sd of Y for one, about '
+    f'{spread / 3**0.5:.2g} for their mean'
+  ) in model.summary()
   assert 'random splits       3, averaged' in model.summary()
 
 
@@ -76,8 +78,9 @@ def test_closed_forms_average_by_default_and_networks_warn():
 
 def test_linear_2sls_does_not_depend_on_the_split():
   Y, T, Z = data()
-  fits = [estimators.TwoSLS(random_state=seed).fit(Y, T, Z=Z).coef_
-          for seed in (0, 1)]
+  fits = [
+    estimators.TwoSLS(random_state=seed).fit(Y, T, Z=Z).coef_ for seed in (0, 1)
+  ]
   np.testing.assert_allclose(*fits, rtol=1e-10)
   assert 'splits' not in estimators.TwoSLS().fit(Y, T, Z=Z).summary()
   with pytest.raises(TypeError, match="no parameter 'n_splits'"):
@@ -86,7 +89,7 @@ def test_linear_2sls_does_not_depend_on_the_split():
 
 def test_the_mean_over_splits_has_a_smaller_error_and_spread():
   """On the mean over data sets; it is no law for each of them."""
-  points = np.linspace(-3., 3., 61)
+  points = np.linspace(-3.0, 3.0, 61)
   errors = {1: [], 5: []}
   for seed in range(2):
     Y, T, Z = data(rows=200, seed=seed)
@@ -95,21 +98,33 @@ def test_the_mean_over_splits_has_a_smaller_error_and_spread():
         # More folds than two leave less to average, and so does stage 2 by
         # moments, whose one split is as good as five of the paper's here.
         model = estimators.KIV(
-            n_splits=count, random_state=state, folds=2, slack=0.,
-            search_bandwidths=False, moment_penalty=None)
+          n_splits=count,
+          random_state=state,
+          folds=2,
+          slack=0.0,
+          search_bandwidths=False,
+          moment_penalty=None,
+        )
         errors[count].append(
-            model.fit(Y, T, Z=Z).predict(points) - np.abs(points))
+          model.fit(Y, T, Z=Z).predict(points) - np.abs(points)
+        )
   mean = {count: np.mean(np.square(each)) for count, each in errors.items()}
   assert mean[5] < 0.8 * mean[1]
-  moved = {count: np.mean(np.square(np.subtract(each[::2], each[1::2])))
-           for count, each in errors.items()}
+  moved = {
+    count: np.mean(np.square(np.subtract(each[::2], each[1::2])))
+    for count, each in errors.items()
+  }
   assert moved[5] < 0.5 * moved[1]
 
 
-@pytest.mark.parametrize('model', [
-    estimators.KIV(n_splits=2), estimators.SieveIV(
-        n_splits=2, treatment_bases=(bases.Hermite(2),)),
-    estimators.DFIV(**QUICK, n_splits=2)])
+@pytest.mark.parametrize(
+  'model',
+  [
+    estimators.KIV(n_splits=2),
+    estimators.SieveIV(n_splits=2, treatment_bases=(bases.Hermite(2),)),
+    estimators.DFIV(**QUICK, n_splits=2),
+  ],
+)
 def test_all_splits_are_saved(model, tmp_path):
   Y, T, Z = data()
   model = base.clone(model).fit(Y, T, Z=Z)
@@ -140,10 +155,15 @@ def as_checkpoint(model, path):
   tf.train.Checkpoint(model=root).write(str(path))
 
 
-@pytest.mark.parametrize('model', [
-    estimators.TwoSLS(), estimators.SieveIV(n_splits=1),
+@pytest.mark.parametrize(
+  'model',
+  [
+    estimators.TwoSLS(),
+    estimators.SieveIV(n_splits=1),
     estimators.KIV(n_splits=1),
-    estimators.KIV(random_features=20, n_splits=1)])
+    estimators.KIV(random_features=20, n_splits=1),
+  ],
+)
 def test_an_estimator_of_the_first_format_is_read(model, tmp_path):
   Y, T, Z = data()
   model.fit(Y, T, Z=Z)
@@ -152,7 +172,7 @@ def test_an_estimator_of_the_first_format_is_read(model, tmp_path):
   (tmp_path / 'saved' / 'weights.npz').unlink()
   as_checkpoint(model.model_, tmp_path / 'saved' / 'weights')
   record = json.loads(path.read_text())
-  record['config'], = record.pop('configs')
+  (record['config'],) = record.pop('configs')
   for name in ('names', 'underidentified'):
     del record[name]
   path.write_text(json.dumps({**record, 'format': 1}))
@@ -172,8 +192,8 @@ def test_the_progress_is_that_of_all_splits():
   Y, T, Z = data()
   seen = []
   estimators.KIV(random_features=20, n_splits=3).fit(
-      Y, T, Z=Z, progress=lambda done, total, losses: seen.append(
-          (done, total)))
+    Y, T, Z=Z, progress=lambda done, total, losses: seen.append((done, total))
+  )
   assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -181,4 +201,5 @@ def test_only_one_training_can_be_watched():
   Y, T, Z = data()
   with pytest.raises(ValueError, match='got n_splits=2. Pass n_splits=1'):
     estimators.DFIV(**QUICK, n_splits=2).fit(
-        Y, T, Z=Z, watch=lambda model: None)
+      Y, T, Z=Z, watch=lambda model: None
+    )

@@ -9,9 +9,8 @@ import pytest
 from dfiv_ope import types
 from dfiv_ope.iv import ridge, two_stage
 
-SEEDS = st.integers(0, 2 ** 16)
-SETTINGS = hypothesis.settings(
-    max_examples=15, deadline=None, derandomize=True)
+SEEDS = st.integers(0, 2**16)
+SETTINGS = hypothesis.settings(max_examples=15, deadline=None, derandomize=True)
 
 
 def batch(seed, rows=40, covariate=False):
@@ -19,21 +18,24 @@ def batch(seed, rows=40, covariate=False):
   instrument = generator.normal(size=(rows, 3))
   noise = generator.normal(size=(rows, 1))
   treatment = instrument @ generator.normal(size=(3, 2)) + noise
-  outcome = treatment @ [[1.], [-2.]] + 0.5 + noise
+  outcome = treatment @ [[1.0], [-2.0]] + 0.5 + noise
   return types.IVBatch(
-      treatment=treatment, instrument=instrument, outcome=outcome,
-      covariate=generator.normal(size=(rows, 2)) if covariate else None)
+    treatment=treatment,
+    instrument=instrument,
+    outcome=outcome,
+    covariate=generator.normal(size=(rows, 2)) if covariate else None,
+  )
 
 
 def stage1(data, penalty):
-  return ridge.solve_sums(
-      two_stage.stage1_sums(data), penalty, intercept=True)
+  return ridge.solve_sums(two_stage.stage1_sums(data), penalty, intercept=True)
 
 
 def solve(first, second, stage1_penalty=0.1, stage2_penalty=0.2):
   weights = stage1(first, stage1_penalty)
   return ridge.solve_sums(
-      two_stage.stage2_sums(second, weights), stage2_penalty, intercept=True)
+    two_stage.stage2_sums(second, weights), stage2_penalty, intercept=True
+  )
 
 
 def test_both_stages_equal_equations_7_and_9():
@@ -43,55 +45,66 @@ def test_both_stages_equal_equations_7_and_9():
   psi = first.treatment - first.treatment.mean(0)
   m, n = len(phi), len(second.outcome)
   v = psi.T @ phi @ np.linalg.inv(phi.T @ phi + m * 0.1 * np.eye(3))
-  predicted = (second.instrument @ v.T)
+  predicted = second.instrument @ v.T
   predicted = predicted - predicted.mean(0)
   centred = second.outcome - second.outcome.mean()
-  u = np.linalg.inv(
-      predicted.T @ predicted + n * 0.2 * np.eye(2)) @ predicted.T @ centred
+  u = (
+    np.linalg.inv(predicted.T @ predicted + n * 0.2 * np.eye(2))
+    @ predicted.T
+    @ centred
+  )
   np.testing.assert_allclose(solve(first, second)[:-1], u, rtol=1e-9)
 
 
 def test_equals_linearmodels_at_vanishing_penalty():
   data = batch(2, rows=500)
   reference = IV2SLS(
-      data.outcome, np.ones((500, 1)), data.treatment, data.instrument).fit()
+    data.outcome, np.ones((500, 1)), data.treatment, data.instrument
+  ).fit()
   weights = solve(data, data, 1e-13, 1e-13)
   np.testing.assert_allclose(
-      np.roll(weights[:, 0], 1), reference.params.values, rtol=1e-8)
+    np.roll(weights[:, 0], 1), reference.params.values, rtol=1e-8
+  )
 
 
 def test_design_is_the_tensor_product_with_the_constant_last():
-  design = two_stage.design(
-      np.array([[2., 3.]]), np.array([[5.]]))
-  np.testing.assert_array_equal(design, [[10., 2., 15., 3., 5., 1.]])
+  design = two_stage.design(np.array([[2.0, 3.0]]), np.array([[5.0]]))
+  np.testing.assert_array_equal(design, [[10.0, 2.0, 15.0, 3.0, 5.0, 1.0]])
   np.testing.assert_array_equal(
-      two_stage.design(np.array([[2., 3.]])), [[2., 3., 1.]])
+    two_stage.design(np.array([[2.0, 3.0]])), [[2.0, 3.0, 1.0]]
+  )
 
 
 def test_choose_takes_the_least_out_of_sample_losses_of_appendix_a():
   first, second = batch(4, covariate=True), batch(5, covariate=True)
-  grid = [1e-4, 1e-2, 1., 100.]
+  grid = [1e-4, 1e-2, 1.0, 100.0]
   solution = two_stage.choose(
-      first, second, stage1_penalties=grid, stage2_penalties=grid)
+    first, second, stage1_penalties=grid, stage2_penalties=grid
+  )
   stage1_losses, stage2_losses = [], []
   for penalty in grid:
     weights = stage1(first, penalty)
     error = second.treatment - two_stage.predict_treatment(
-        second.instrument, weights)
-    stage1_losses.append(np.sum(error ** 2, axis=1).mean())
+      second.instrument, weights
+    )
+    stage1_losses.append(np.sum(error**2, axis=1).mean())
   np.testing.assert_allclose(solution.stage1_losses, stage1_losses, rtol=1e-8)
   assert solution.stage1_penalty == grid[np.argmin(stage1_losses)]
   weights = stage1(first, solution.stage1_penalty)
   np.testing.assert_allclose(solution.stage1_weights, weights, rtol=1e-7)
   designs = [
-      two_stage.design(
-          two_stage.predict_treatment(each.instrument, weights),
-          each.covariate) for each in (first, second)]
+    two_stage.design(
+      two_stage.predict_treatment(each.instrument, weights), each.covariate
+    )
+    for each in (first, second)
+  ]
   for penalty in grid:
     outcome_weights = ridge.solve_sums(
-        ridge.sums(designs[1], second.outcome), penalty, intercept=True)
+      ridge.sums(designs[1], second.outcome), penalty, intercept=True
+    )
     stage2_losses.append(
-        np.mean((first.outcome - designs[0] @ outcome_weights) ** 2))
+      np.mean((first.outcome - designs[0] @ outcome_weights) ** 2)
+    )
   np.testing.assert_allclose(solution.stage2_losses, stage2_losses, rtol=1e-7)
   assert solution.stage2_penalty == grid[np.argmin(stage2_losses)]
 
@@ -99,7 +112,8 @@ def test_choose_takes_the_least_out_of_sample_losses_of_appendix_a():
 def test_choose_without_candidates_is_refused():
   with pytest.raises(ValueError, match='at least one candidate'):
     two_stage.choose(
-        batch(0), batch(1), stage1_penalties=[], stage2_penalties=[1.])
+      batch(0), batch(1), stage1_penalties=[], stage2_penalties=[1.0]
+    )
 
 
 @SETTINGS
@@ -109,8 +123,11 @@ def test_order_of_rows_does_not_matter(seed):
   order = np.random.default_rng(seed).permutation(len(first.outcome))
   shuffle = lambda data: types.IVBatch(*(each[order] for each in data))  # noqa: E731
   np.testing.assert_allclose(
-      solve(shuffle(first), shuffle(second)), solve(first, second),
-      rtol=1e-7, atol=1e-9)
+    solve(shuffle(first), shuffle(second)),
+    solve(first, second),
+    rtol=1e-7,
+    atol=1e-9,
+  )
 
 
 @SETTINGS
@@ -118,34 +135,43 @@ def test_order_of_rows_does_not_matter(seed):
 def test_duplicated_rows_change_nothing(seed, times):
   first, second = batch(seed, covariate=True), batch(seed + 1, covariate=True)
   repeat = lambda data: types.IVBatch(  # noqa: E731
-      *(np.tile(each, (times, 1)) for each in data))
+    *(np.tile(each, (times, 1)) for each in data)
+  )
   np.testing.assert_allclose(
-      solve(repeat(first), repeat(second)), solve(first, second),
-      rtol=1e-7, atol=1e-9)
+    solve(repeat(first), repeat(second)),
+    solve(first, second),
+    rtol=1e-7,
+    atol=1e-9,
+  )
 
 
 @SETTINGS
-@hypothesis.given(SEEDS, st.floats(0.1, 10.), st.floats(-5., 5.))
+@hypothesis.given(SEEDS, st.floats(0.1, 10.0), st.floats(-5.0, 5.0))
 def test_affine_outcome_gives_the_affine_function(seed, scale, shift):
   first, second = batch(seed, covariate=True), batch(seed + 1, covariate=True)
   moved = second._replace(outcome=scale * second.outcome + shift)
   new = batch(seed + 2, covariate=True)
-  before = two_stage.predict(
-      new.treatment, new.covariate, solve(first, second))
+  before = two_stage.predict(new.treatment, new.covariate, solve(first, second))
   after = two_stage.predict(new.treatment, new.covariate, solve(first, moved))
   np.testing.assert_allclose(
-      after, scale * before + shift, rtol=1e-6, atol=1e-6)
+    after, scale * before + shift, rtol=1e-6, atol=1e-6
+  )
 
 
 @SETTINGS
-@hypothesis.given(SEEDS, st.floats(0.1, 10.))
+@hypothesis.given(SEEDS, st.floats(0.1, 10.0))
 def test_scaling_the_instrument_with_its_penalty_changes_nothing(seed, scale):
   first, second = batch(seed), batch(seed + 1)
-  scaled = [each._replace(instrument=scale * each.instrument)
-            for each in (first, second)]
+  scaled = [
+    each._replace(instrument=scale * each.instrument)
+    for each in (first, second)
+  ]
   np.testing.assert_allclose(
-      solve(*scaled, stage1_penalty=0.1 * scale ** 2), solve(first, second),
-      rtol=1e-6, atol=1e-8)
+    solve(*scaled, stage1_penalty=0.1 * scale**2),
+    solve(first, second),
+    rtol=1e-6,
+    atol=1e-8,
+  )
 
 
 @SETTINGS
@@ -154,9 +180,12 @@ def test_stage_1_from_merged_sums_equals_the_whole(seed, cut):
   data = batch(seed)
   phi = ridge.append_intercept(data.instrument)
   merged = ridge.merge(
-      ridge.sums(phi[:cut], data.treatment[:cut]),
-      ridge.sums(phi[cut:], data.treatment[cut:]))
+    ridge.sums(phi[:cut], data.treatment[:cut]),
+    ridge.sums(phi[cut:], data.treatment[cut:]),
+  )
   np.testing.assert_allclose(
-      ridge.solve_sums(merged, 0.1, intercept=True),
-      stage1(data, 0.1),
-      rtol=1e-8, atol=1e-10)
+    ridge.solve_sums(merged, 0.1, intercept=True),
+    stage1(data, 0.1),
+    rtol=1e-8,
+    atol=1e-10,
+  )

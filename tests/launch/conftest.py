@@ -42,11 +42,18 @@ class CommandLine:
   def popen(self, *arguments, **kwargs):
     """Starts a command and returns its process."""
     return subprocess.Popen(
-        [sys.executable, '-c',
-         'from dfiv_ope.launch import main; main.main()',
-         *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=_environment(), **kwargs)
+      [
+        sys.executable,
+        '-c',
+        'from dfiv_ope.launch import main; main.main()',
+        *map(str, arguments),
+      ],
+      stdout=subprocess.PIPE,
+      stderr=subprocess.PIPE,
+      text=True,
+      env=_environment(),
+      **kwargs,
+    )
 
   def __call__(self, *arguments, cwd='.', **kwargs):
     """Runs a command to its end, in a process that need not load libraries."""
@@ -54,25 +61,38 @@ class CommandLine:
       process = self.popen(*arguments, cwd=cwd, **kwargs)
       output, errors = process.communicate(timeout=_LIMIT)
       return subprocess.CompletedProcess(
-          arguments, process.returncode, output, errors)
+        arguments, process.returncode, output, errors
+      )
     if self._server is None:
       self._server = subprocess.Popen(
-          [sys.executable, pathlib.Path(__file__).with_name('warm_start.py')],
-          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-          stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-          env={**_environment(), 'OMP_NUM_THREADS': '1'})
-    print(json.dumps({
-        'arguments': [str(each) for each in arguments],
-        'folder': str(pathlib.Path(cwd).resolve()),
-        'environment': _environment(),
-        'files': [str(each) for each in self._files],
-    }), file=self._server.stdin, flush=True)
+        [sys.executable, pathlib.Path(__file__).with_name('warm_start.py')],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        env={**_environment(), 'OMP_NUM_THREADS': '1'},
+      )
+    print(
+      json.dumps(
+        {
+          'arguments': [str(each) for each in arguments],
+          'folder': str(pathlib.Path(cwd).resolve()),
+          'environment': _environment(),
+          'files': [str(each) for each in self._files],
+        }
+      ),
+      file=self._server.stdin,
+      flush=True,
+    )
     if not select.select([self._server.stdout], [], [], _LIMIT)[0]:
       self.end()
       pytest.fail(f'{arguments} took longer than {_LIMIT} s.')
     return subprocess.CompletedProcess(
-        arguments, int(self._server.stdout.readline()),
-        *(each.read_text() for each in self._files))
+      arguments,
+      int(self._server.stdout.readline()),
+      *(each.read_text() for each in self._files),
+    )
 
   def end(self):
     """Ends what commands are run in, and one that hangs."""
@@ -121,97 +141,214 @@ def dataset(command, policy, tmp_path_factory):
   """A small dataset of that policy."""
   path = tmp_path_factory.mktemp('datasets') / 'catch'
   result = command(
-      'dataset', 'make', 'catch', '--policy', policy, '--out', path,
-      '--transitions', '2000', '--truth-episodes', '1000')
+    'dataset',
+    'make',
+    'catch',
+    '--policy',
+    policy,
+    '--out',
+    path,
+    '--transitions',
+    '2000',
+    '--truth-episodes',
+    '1000',
+  )
   assert result.returncode == 0, result.stderr
   return path
 
 
-TRUTHS = {'catch': 0.5, 'mountain_car': -80., 'cartpole': 100.}
+TRUTHS = {'catch': 0.5, 'mountain_car': -80.0, 'cartpole': 100.0}
 # The middle 95 % of these changes are -1.9 to 1.9, their deviation is 1.16.
-CHANGES = tuple(np.linspace(-2., 2., 201).tolist())
+CHANGES = tuple(np.linspace(-2.0, 2.0, 201).tolist())
 VERSIONS = {'dfiv-ope': '0.1.0'}
 GOOD_OVERLAP = overlap.Overlap(
-    steps=5000, agreement=0.6, unseen={},
-    coverage=neighbours.Coverage(
-        share=0.94, near=0.5, queries=2000, references=5000),
-    weights=importance.Weights(
-        effective_steps=2500., effective_episodes=20., largest=4.,
-        largest_share=0.01, mean=1., mean_error=0.01, estimated=True))
+  steps=5000,
+  agreement=0.6,
+  unseen={},
+  coverage=neighbours.Coverage(
+    share=0.94, near=0.5, queries=2000, references=5000
+  ),
+  weights=importance.Weights(
+    effective_steps=2500.0,
+    effective_episodes=20.0,
+    largest=4.0,
+    largest_share=0.01,
+    mean=1.0,
+    mean_error=0.01,
+    estimated=True,
+  ),
+)
 
 
 def make_task_row(
-    method='kiv', task='catch', noise=0.2, seed=0, *, relative=0.01,
-    problem=None, **fields):
+  method='kiv',
+  task='catch',
+  noise=0.2,
+  seed=0,
+  *,
+  relative=0.01,
+  problem=None,
+  **fields,
+):
   """Returns a row of a simulated task, of a given relative error."""
   dataset = f'{task}-noise-{noise:g}-epsilon-0p2-20000-seed-0'
   truth = TRUTHS[task]
-  made = problems.SimulatedTask(**{
-      'dataset': dataset, 'digest': hashlib.sha256(
-          dataset.encode()).hexdigest(),
-      'discount': 0.99, 'actions': 3, 'target': 'a1' * 8,
-      'transitions': 20_007, 'episodes': 2_223, 'log_return': 1.2 * truth,
-      'log_standard_error': 0.01, 'truth': truth,
+  made = problems.SimulatedTask(
+    **{
+      'dataset': dataset,
+      'digest': hashlib.sha256(dataset.encode()).hexdigest(),
+      'discount': 0.99,
+      'actions': 3,
+      'target': 'a1' * 8,
+      'transitions': 20_007,
+      'episodes': 2_223,
+      'log_return': 1.2 * truth,
+      'log_standard_error': 0.01,
+      'truth': truth,
       'truth_standard_error': 0.001 * abs(truth),
       'overlap': overlap.Overlap(steps=20_007, agreement=0.87, unseen={}),
-      'task': task, 'action_noise': noise, 'epsilon': 0.2,
-      'target_epsilon': 0., 'size': 20_000, **(problem or {})})
-  return rows_lib.Row(**{
-      'problem': made, 'method': method,
-      'config': {'type': 'Config', 'width': 50}, 'seed': seed, 'version': 1,
-      'versions': VERSIONS, 'metrics': {
-          'estimate': truth + relative * abs(truth),
-          'error': relative * abs(truth), 'relative_error': relative},
-      'cpu_seconds': 2.,
-      'command': f'dfiv-ope evaluate data/{task} --method {method}', **fields})
+      'task': task,
+      'action_noise': noise,
+      'epsilon': 0.2,
+      'target_epsilon': 0.0,
+      'size': 20_000,
+      **(problem or {}),
+    }
+  )
+  return rows_lib.Row(
+    **{
+      'problem': made,
+      'method': method,
+      'config': {'type': 'Config', 'width': 50},
+      'seed': seed,
+      'version': 1,
+      'versions': VERSIONS,
+      'metrics': {
+        'estimate': truth + relative * abs(truth),
+        'error': relative * abs(truth),
+        'relative_error': relative,
+      },
+      'cpu_seconds': 2.0,
+      'command': f'dfiv-ope evaluate data/{task} --method {method}',
+      **fields,
+    }
+  )
 
 
 def make_log_row(
-    method='lstd', seed=0, *, estimate=10., correction=0., share=0.5, scale=1.,
-    metrics=None, problem=None, **fields):
+  method='lstd',
+  seed=0,
+  *,
+  estimate=10.0,
+  correction=0.0,
+  share=0.5,
+  scale=1.0,
+  metrics=None,
+  problem=None,
+  **fields,
+):
   """Returns a row of a method on a user's log; its interval is known."""
   # The log's own return goes with the estimate, at half of its size.
   changes = tuple(
-      (0.5 if method == 'log' else scale) * each for each in CHANGES)
-  made = problems.UserLog(**{
-      'dataset': 'shop', 'digest': 'd' * 64, 'discount': 0.95, 'actions': 2,
-      'target': 'a1', 'transitions': 5000, 'episodes': 400, 'log_return': 8.,
-      'log_standard_error': 0.25, 'overlap': GOOD_OVERLAP,
-      'policy': 'the Python function offers:generous', **(problem or {})})
-  return rows_lib.Row(**{
-      'problem': made, 'method': method, 'config': {'type': 'Config'},
-      'seed': seed, 'version': 1, 'versions': VERSIONS,
-      'metrics': {'estimate': estimate} if method == 'log' else {
-          'estimate': estimate, 'correction': correction,
-          'data_error': float(np.std(changes)), 'effective_share': share,
-          'check_lstd': estimate, 'check_draw': estimate,
-          **(metrics or {})},
-      'cpu_seconds': 2., 'resamples': changes,
-      'command': f'dfiv-ope evaluate data/shop --method {method}', **fields})
+    (0.5 if method == 'log' else scale) * each for each in CHANGES
+  )
+  made = problems.UserLog(
+    **{
+      'dataset': 'shop',
+      'digest': 'd' * 64,
+      'discount': 0.95,
+      'actions': 2,
+      'target': 'a1',
+      'transitions': 5000,
+      'episodes': 400,
+      'log_return': 8.0,
+      'log_standard_error': 0.25,
+      'overlap': GOOD_OVERLAP,
+      'policy': 'the Python function offers:generous',
+      **(problem or {}),
+    }
+  )
+  return rows_lib.Row(
+    **{
+      'problem': made,
+      'method': method,
+      'config': {'type': 'Config'},
+      'seed': seed,
+      'version': 1,
+      'versions': VERSIONS,
+      'metrics': {'estimate': estimate}
+      if method == 'log'
+      else {
+        'estimate': estimate,
+        'correction': correction,
+        'data_error': float(np.std(changes)),
+        'effective_share': share,
+        'check_lstd': estimate,
+        'check_draw': estimate,
+        **(metrics or {}),
+      },
+      'cpu_seconds': 2.0,
+      'resamples': changes,
+      'command': f'dfiv-ope evaluate data/shop --method {method}',
+      **fields,
+    }
+  )
 
 
 def make_selection_row(
-    asked, tournament=1., projected=1., chosen=1., *, candidates='c0'):
+  asked, tournament=1.0, projected=1.0, chosen=1.0, *, candidates='c0'
+):
   """Returns the row of a candidate, made of a row of the problem it is for."""
   return dataclasses.replace(
-      asked, problem=problems.Selection(
-          asked=asked.problem, candidates=candidates,
-          judge=problems.Judge(version=1, rows=30_000, features=100)),
-      metrics={'tournament': tournament, 'projected_bellman_error': projected,
-               'chosen': chosen},
-      resamples=(), outcome='finished', reason='')
+    asked,
+    problem=problems.Selection(
+      asked=asked.problem,
+      candidates=candidates,
+      judge=problems.Judge(version=1, rows=30_000, features=100),
+    ),
+    metrics={
+      'tournament': tournament,
+      'projected_bellman_error': projected,
+      'chosen': chosen,
+    },
+    resamples=(),
+    outcome='finished',
+    reason='',
+  )
 
 
 def make_coverage_row(of, log, covered, *, problem=None):
   """Returns the row of an interval on a new log, by the method of a row."""
   return dataclasses.replace(
-      of, seed=0, resamples=(), problem=problems.Coverage(**{
-          'dataset': 'catch', 'task': 'catch', 'action_noise': 0.2,
-          'epsilon': 0.2, 'discount': 0.99, 'actions': 3, 'target': 'a1',
-          'simulation': 1, 'first_seed': 1_000_000, 'log': log, 'seeds': 3,
-          'level': 0.95, 'truth': 0.5, **(problem or {})}),
-      metrics={'estimate': 0.5, 'low': 0.4, 'high': 0.6, 'data_error': 0.05,
-               'covered': float(covered)})
+    of,
+    seed=0,
+    resamples=(),
+    problem=problems.Coverage(
+      **{
+        'dataset': 'catch',
+        'task': 'catch',
+        'action_noise': 0.2,
+        'epsilon': 0.2,
+        'discount': 0.99,
+        'actions': 3,
+        'target': 'a1',
+        'simulation': 1,
+        'first_seed': 1_000_000,
+        'log': log,
+        'seeds': 3,
+        'level': 0.95,
+        'truth': 0.5,
+        **(problem or {}),
+      }
+    ),
+    metrics={
+      'estimate': 0.5,
+      'low': 0.4,
+      'high': 0.6,
+      'data_error': 0.05,
+      'covered': float(covered),
+    },
+  )
 
 
 @pytest.fixture(scope='session')
@@ -239,10 +376,16 @@ def _sales(n=500):
   generator = np.random.default_rng(0)
   cost, demand, age, rest = generator.normal(size=(4, n))
   price = cost + demand + 0.5 * age + 0.1 * rest
-  return pd.DataFrame({
+  return pd.DataFrame(
+    {
       'shop': [f'shop {i}' for i in range(n)],
-      'sales': 3. * price - age - 3. * demand, 'price': price, 'cost': cost,
-      'age': age, 'promotion': (cost + demand > 0.).astype(int)})
+      'sales': 3.0 * price - age - 3.0 * demand,
+      'price': price,
+      'cost': cost,
+      'age': age,
+      'promotion': (cost + demand > 0.0).astype(int),
+    }
+  )
 
 
 @pytest.fixture(scope='session')
@@ -307,8 +450,20 @@ def fitted(iv_run, sales):
   """A directory of a fit with a covariate."""
   out = sales / 'fitted'
   shutil.rmtree(out, ignore_errors=True)
-  iv_run('fit', 'sales.csv', '--outcome', 'sales', '--treatment', 'price',
-         '--instrument', 'cost', '--covariate', 'age', '--out', 'fitted')
+  iv_run(
+    'fit',
+    'sales.csv',
+    '--outcome',
+    'sales',
+    '--treatment',
+    'price',
+    '--instrument',
+    'cost',
+    '--covariate',
+    'age',
+    '--out',
+    'fitted',
+  )
   return out
 
 
@@ -316,16 +471,34 @@ def fitted(iv_run, sales):
 def demo():
   """One task, one noise, one run of each method, a quick budget."""
   changes = tuple(np.linspace(-0.1, 0.1, 201).tolist())
-  made = [make_task_row('log', relative=0.2, cpu_seconds=0.)]
-  for method, error in (('lstd', 0.01), ('dfiv', 0.02), ('fqe', -0.04),
-                        ('deepiv', 0.9)):
-    quick = dict(
-        change.split('=') for change in agents.ENTRIES[method].quick)
+  made = [make_task_row('log', relative=0.2, cpu_seconds=0.0)]
+  for method, error in (
+    ('lstd', 0.01),
+    ('dfiv', 0.02),
+    ('fqe', -0.04),
+    ('deepiv', 0.9),
+  ):
+    quick = dict(change.split('=') for change in agents.ENTRIES[method].quick)
     row = make_task_row(
-        method, relative=error, resamples=changes, custom=bool(quick), config={
-            'type': 'Config', **{name: int(value)
-                                 for name, value in quick.items()}})
-    made.append(dataclasses.replace(
-        row, metrics={**row.metrics, 'correction': 0., **dict.fromkeys((
-            'check_lstd', 'check_draw'), row.metrics['estimate'])}))
+      method,
+      relative=error,
+      resamples=changes,
+      custom=bool(quick),
+      config={
+        'type': 'Config',
+        **{name: int(value) for name, value in quick.items()},
+      },
+    )
+    made.append(
+      dataclasses.replace(
+        row,
+        metrics={
+          **row.metrics,
+          'correction': 0.0,
+          **dict.fromkeys(
+            ('check_lstd', 'check_draw'), row.metrics['estimate']
+          ),
+        },
+      )
+    )
   return made

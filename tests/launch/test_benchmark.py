@@ -7,15 +7,32 @@ import pytest
 from dfiv_ope.agents import costs as costs_lib
 from dfiv_ope.launch.reporting import cost_table
 
-TINY = ('--updates', '3', '--batch-size', '16', '--observations', '4',
-        '--actions', '2', '--rows', '100')
+TINY = (
+  '--updates',
+  '3',
+  '--batch-size',
+  '16',
+  '--observations',
+  '4',
+  '--actions',
+  '2',
+  '--rows',
+  '100',
+)
 
 
 @pytest.fixture(scope='module')
 def costs(command):
   result = command(
-      'benchmark', 'learners', '--method', 'deepiv', '--method', 'lstd',
-      '--json', *TINY)
+    'benchmark',
+    'learners',
+    '--method',
+    'deepiv',
+    '--method',
+    'lstd',
+    '--json',
+    *TINY,
+  )
   assert result.returncode == 0, result.stderr
   return {cost['learner']: cost for cost in json.loads(result.stdout)}
 
@@ -24,8 +41,8 @@ def test_a_trained_learner_is_timed_in_three_ways(costs):
   cost = costs['deepiv, values']
   assert cost['unit'] == 'ms/update'
   # At this size products cost next to nothing beside all the rest.
-  assert 0. < cost['bare_products'] < cost['one_graph']
-  assert 0. < cost['bare_products'] < cost['call_each']
+  assert 0.0 < cost['bare_products'] < cost['one_graph']
+  assert 0.0 < cost['bare_products'] < cost['call_each']
 
 
 def test_products_of_the_value_update_are_counted(costs):
@@ -44,29 +61,58 @@ def test_a_closed_form_is_timed_by_its_solve(costs):
   cost = costs['lstd']
   assert cost['unit'] == 's/solve'
   assert cost['call_each'] is None
-  assert cost['one_graph'] > 0.
+  assert cost['one_graph'] > 0.0
 
 
 def test_the_table_names_learners_and_ways(capsys):
-  cost_table.show([
+  cost_table.show(
+    [
       costs_lib.Cost(
-          learner='fqe', unit='ms/update', one_graph=1.25, call_each=2.5,
-          bare_products=0.5, megaflop=32.),
+        learner='fqe',
+        unit='ms/update',
+        one_graph=1.25,
+        call_each=2.5,
+        bare_products=0.5,
+        megaflop=32.0,
+      ),
       costs_lib.Cost(
-          learner='lstd', unit='s/solve', one_graph=3., call_each=None,
-          bare_products=1., megaflop=1e3)], 1024)
+        learner='lstd',
+        unit='s/solve',
+        one_graph=3.0,
+        call_each=None,
+        bare_products=1.0,
+        megaflop=1e3,
+      ),
+    ],
+    1024,
+  )
   text = capsys.readouterr().out
-  for part in ('batches of 1024', 'one graph', 'a call each', 'bare products',
-               'fqe', '1.25', '2.50', '0.50', '32.0', 's/solve', '1000.0'):
+  for part in (
+    'batches of 1024',
+    'one graph',
+    'a call each',
+    'bare products',
+    'fqe',
+    '1.25',
+    '2.50',
+    '0.50',
+    '32.0',
+    's/solve',
+    '1000.0',
+  ):
     assert part in text
 
 
-@pytest.mark.parametrize('arguments, message', [
+@pytest.mark.parametrize(
+  'arguments, message',
+  [
     (('--method', 'ols'), "no method 'ols'. Choose from lstd"),
     (('--updates', '0'), '--updates must be at least 1, got 0'),
     (('--batch-size', '0'), '--batch-size must be at least 1, got 0'),
     (('--actions', '1'), '--actions must be at least 2, got 1'),
-])
+  ],
+)
 def test_wrong_arguments_are_answered_with_a_sentence(
-    command, arguments, message):
+  command, arguments, message
+):
   assert message in command.refuses('benchmark', 'learners', *arguments)

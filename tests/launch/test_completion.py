@@ -12,32 +12,46 @@ from dfiv_ope.launch import completion
 
 _RUN = 'from dfiv_ope.launch import main; main.main()'
 _RUN_AND_LIST = (
-    'import json, sys\n'
-    'from dfiv_ope.launch import main\n'
-    'try: main.main()\n'
-    'finally: print(json.dumps(sorted(sys.modules)), file=sys.stderr)\n')
+  'import json, sys\n'
+  'from dfiv_ope.launch import main\n'
+  'try: main.main()\n'
+  'finally: print(json.dumps(sorted(sys.modules)), file=sys.stderr)\n'
+)
 
 
 def _ask(words, code=_RUN, **kwargs):
   return subprocess.run(
-      [sys.executable, '-c', code], capture_output=True, text=True, check=True,
-      env={**os.environ, **words}, **kwargs)
+    [sys.executable, '-c', code],
+    capture_output=True,
+    text=True,
+    check=True,
+    env={**os.environ, **words},
+    **kwargs,
+  )
 
 
 def _bash(line, **kwargs):
   """Returns what bash is offered for the last word of a line."""
-  return _ask({
-      '_DFIV_OPE_COMPLETE': 'complete_bash', 'COMP_WORDS': line,
-      'COMP_CWORD': str(len(line.split(' ')) - 1)}, **kwargs)
+  return _ask(
+    {
+      '_DFIV_OPE_COMPLETE': 'complete_bash',
+      'COMP_WORDS': line,
+      'COMP_CWORD': str(len(line.split(' ')) - 1),
+    },
+    **kwargs,
+  )
 
 
-@pytest.mark.parametrize('line, offered', [
+@pytest.mark.parametrize(
+  'line, offered',
+  [
     ('dfiv-ope evaluate data --method ls', ['lstd']),
-    ('dfiv-ope evaluate data --method ', [
-        *agents.NAMES, 'all', 'auto']),
+    ('dfiv-ope evaluate data --method ', [*agents.NAMES, 'all', 'auto']),
     ('dfiv-ope evaluate data --config p', ['paper']),
-    ('dfiv-ope evaluate data --method lstd --method d', [
-        name for name in agents.NAMES if name.startswith('d')]),
+    (
+      'dfiv-ope evaluate data --method lstd --method d',
+      [name for name in agents.NAMES if name.startswith('d')],
+    ),
     ('dfiv-ope iv demand --method s', ['sieve']),
     ('dfiv-ope iv demand --figure c', ['cate']),
     ('dfiv-ope sweep --tasks catch,m', ['catch,mountain_car']),
@@ -48,9 +62,10 @@ def _bash(line, **kwargs):
     ('dfiv-ope benchmark learners --method k', ['kiv']),
     ('dfiv-ope policy train ca', ['catch', 'cartpole']),
     ('dfiv-ope dataset make m', ['mountain_car']),
-    ('dfiv-ope policy train g', [
-        'gym:Pendulum-v1', 'gym:MountainCarContinuous-v0',
-        'gym:FrozenLake-v1']),
+    (
+      'dfiv-ope policy train g',
+      ['gym:Pendulum-v1', 'gym:MountainCarContinuous-v0', 'gym:FrozenLake-v1'],
+    ),
     ('dfiv-ope dataset import log --format r', ['rlds', 'rl_unplugged']),
     ('dfiv-ope dataset import log --ends tr', ['truncated']),
     ('dfiv-ope dataset export data --format p', ['parquet']),
@@ -58,15 +73,20 @@ def _bash(line, **kwargs):
     ('dfiv-ope dataset s', ['show', 'serve']),
     ('dfiv-ope evaluate --trust', ['--trust-policy']),
     ('dfiv-ope evaluate data --qu', ['--quiet']),
-    ('dfiv-ope eva', ['evaluate'])])
+    ('dfiv-ope eva', ['evaluate']),
+  ],
+)
 def test_bash_is_offered_names(line, offered, tmp_path):
   assert _bash(line, cwd=tmp_path).stdout.split() == offered
 
 
 def test_zsh_is_offered_names():
-  shown = _ask({
+  shown = _ask(
+    {
       '_DFIV_OPE_COMPLETE': 'complete_zsh',
-      '_TYPER_COMPLETE_ARGS': 'dfiv-ope evaluate data --method ls'}).stdout
+      '_TYPER_COMPLETE_ARGS': 'dfiv-ope evaluate data --method ls',
+    }
+  ).stdout
   assert '"lstd"' in shown
   assert 'kiv' not in shown
 
@@ -77,9 +97,16 @@ def test_policies_are_names_files_and_directories(tmp_path):
   (tmp_path / 'models' / 'catch').mkdir()
   line = 'dfiv-ope evaluate data --policy '
   assert _bash(line, cwd=tmp_path).stdout.split() == [
-      'uniform', 'behaviour-clone', 'columns', 'models/', 'uncertain.onnx']
+    'uniform',
+    'behaviour-clone',
+    'columns',
+    'models/',
+    'uncertain.onnx',
+  ]
   assert _bash(f'{line}u', cwd=tmp_path).stdout.split() == [
-      'uniform', 'uncertain.onnx']
+    'uniform',
+    'uncertain.onnx',
+  ]
   # The shell completes paths by itself where nothing is offered.
   assert _bash(f'{line}models/c', cwd=tmp_path).stdout.split() == []
 
@@ -100,9 +127,15 @@ def test_lists_are_completed_at_their_end_and_name_nothing_twice():
   assert completion.among(['catch'])('catch,c') == []
 
 
-@pytest.mark.parametrize('line', [
-    'dfiv-ope evaluate data --method ls', 'dfiv-ope policy train ca',
-    'dfiv-ope iv demand --figure c', 'dfiv-ope dataset import x --format c'])
+@pytest.mark.parametrize(
+  'line',
+  [
+    'dfiv-ope evaluate data --method ls',
+    'dfiv-ope policy train ca',
+    'dfiv-ope iv demand --figure c',
+    'dfiv-ope dataset import x --format c',
+  ],
+)
 def test_nothing_heavy_is_imported_for_a_completion(line):
   loaded = json.loads(_bash(line, code=_RUN_AND_LIST).stderr)
   assert 'typer' in loaded
@@ -111,15 +144,21 @@ def test_nothing_heavy_is_imported_for_a_completion(line):
 
 def test_the_script_of_a_shell_asks_for_completions(command):
   shown = subprocess.run(
-      [sys.executable, '-c', _RUN, '--show-completion'], capture_output=True,
-      text=True, env={
-          **os.environ, '_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION': '1'},
-      check=False)
+    [sys.executable, '-c', _RUN, '--show-completion'],
+    capture_output=True,
+    text=True,
+    env={**os.environ, '_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION': '1'},
+    check=False,
+  )
   assert shown.returncode == 2  # then it takes the name of a shell
   script = subprocess.run(
-      [sys.executable, '-c', _RUN, '--show-completion', 'bash'],
-      capture_output=True, text=True, check=True, env={
-          **os.environ, '_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION': '1'})
+    [sys.executable, '-c', _RUN, '--show-completion', 'bash'],
+    capture_output=True,
+    text=True,
+    check=True,
+    env={**os.environ, '_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION': '1'},
+  )
   assert '_DFIV_OPE_COMPLETE=complete_bash' in script.stdout
   assert script.stdout.rstrip().endswith(
-      'complete -o default -F _dfiv_ope_completion dfiv-ope')
+    'complete -o default -F _dfiv_ope_completion dfiv-ope'
+  )

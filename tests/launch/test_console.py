@@ -13,8 +13,10 @@ from dfiv_ope.launch import console
 
 _LAUNCH = pathlib.Path(__file__).parents[2] / 'launch'
 _EVIL = '[red]x[/red] [/x] :warning: \x1b[31m\x9b1m\u202e\x07\x00\udc80'
-_SHOWN = (r'[red]x[/red] [/x] :warning: '
-          r'\x1b[31m\x9b1m\u202e\x07\x00\udc80')
+_SHOWN = (
+  r'[red]x[/red] [/x] :warning: '
+  r'\x1b[31m\x9b1m\u202e\x07\x00\udc80'
+)
 
 
 @pytest.fixture
@@ -22,8 +24,13 @@ def terminal(monkeypatch):
   """Returns what a wide terminal that obeys all codes is sent."""
   file = io.StringIO()
   for name in ('_OUTPUT', '_NOTES'):
-    monkeypatch.setattr(console, name, rich_console.Console(
-        file=file, width=500, force_terminal=True, color_system=None))
+    monkeypatch.setattr(
+      console,
+      name,
+      rich_console.Console(
+        file=file, width=500, force_terminal=True, color_system=None
+      ),
+    )
   return file
 
 
@@ -35,16 +42,23 @@ def _table(text):
 
 
 def _progress(text):
-  with console.progress(text, 2.) as update:
-    update(1., text)
+  with console.progress(text, 2.0) as update:
+    update(1.0, text)
 
 
-@pytest.mark.parametrize('show', [
-    console.say, console.note, console.fail, _table, _progress,
-    lambda text: console.card(text, [(text, text)])],
-    ids=['say', 'note', 'fail', 'table', 'progress', 'card'])
-def test_markup_and_control_characters_are_shown_and_not_obeyed(
-    terminal, show):
+@pytest.mark.parametrize(
+  'show',
+  [
+    console.say,
+    console.note,
+    console.fail,
+    _table,
+    _progress,
+    lambda text: console.card(text, [(text, text)]),
+  ],
+  ids=['say', 'note', 'fail', 'table', 'progress', 'card'],
+)
+def test_markup_and_control_characters_are_shown_and_not_obeyed(terminal, show):
   show(_EVIL)
   text = terminal.getvalue()
   assert _SHOWN in text
@@ -83,29 +97,36 @@ def test_characters_that_an_encoding_lacks_do_not_end_a_command(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'path', [path for path in sorted(_LAUNCH.rglob('*.py'))
-             if path.name != 'console.py'],
-    ids=lambda path: str(path.relative_to(_LAUNCH)))
+  'path',
+  [path for path in sorted(_LAUNCH.rglob('*.py')) if path.name != 'console.py'],
+  ids=lambda path: str(path.relative_to(_LAUNCH)),
+)
 def test_nothing_is_printed_past_the_console(path):
   for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
     if isinstance(node, ast.Import | ast.ImportFrom):
       names = [alias.name for alias in node.names]
       module = getattr(node, 'module', None)
       assert not any(
-          name.split('.')[0] == 'rich' for name in [*names, module or '']), (
-              f'{path} imports rich: use console.say, note, card or Table.')
+        name.split('.')[0] == 'rich' for name in [*names, module or '']
+      ), f'{path} imports rich: use console.say, note, card or Table.'
     elif isinstance(node, ast.Call):
       called = ast.unparse(node.func)
       assert called not in (
-          'print', 'typer.echo', 'typer.secho', 'sys.stdout.write',
-          'sys.stderr.write'), f'{path} calls {called}: use console.say.'
+        'print',
+        'typer.echo',
+        'typer.secho',
+        'sys.stdout.write',
+        'sys.stderr.write',
+      ), f'{path} calls {called}: use console.say.'
     elif isinstance(node, ast.Attribute):
       assert ast.unparse(node) not in ('console.OUTPUT', 'console.NOTES'), (
-          f'{path} prints past console.say, note, card and Table.')
+        f'{path} prints past console.say, note, card and Table.'
+      )
 
 
 def test_quiet_leaves_out_notes_and_progress_and_nothing_else(
-    terminal, monkeypatch):
+  terminal, monkeypatch
+):
   monkeypatch.setattr(console, '_quiet', False)
   console.be_quiet()
   console.note('a note')
@@ -123,4 +144,5 @@ def test_details_stand_before_the_error(capsys, monkeypatch):
   monkeypatch.setattr(console, '_NOTES', None)
   console.fail('two things\nare wrong', details=['first', 'second \x1b[31m'])
   assert capsys.readouterr().err == (
-      'first\nsecond \\x1b[31m\nError: two things are wrong\n')
+    'first\nsecond \\x1b[31m\nError: two things are wrong\n'
+  )

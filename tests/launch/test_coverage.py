@@ -13,8 +13,21 @@ from dfiv_ope.results import files
 def counted(command, dataset, tmp_path_factory):
   """Two new logs like the dataset, two seeds on each."""
   out = tmp_path_factory.mktemp('coverage') / 'runs'
-  arguments = ('benchmark', 'coverage', dataset, '--method', 'lstd', '--logs',
-               '2', '--seeds', '2', '--set', 'random_features=20', '--out', out)
+  arguments = (
+    'benchmark',
+    'coverage',
+    dataset,
+    '--method',
+    'lstd',
+    '--logs',
+    '2',
+    '--seeds',
+    '2',
+    '--set',
+    'random_features=20',
+    '--out',
+    out,
+  )
   return out, arguments, command(*arguments)
 
 
@@ -27,15 +40,17 @@ def test_every_log_has_an_interval_and_whether_it_holds(counted):
     found, truth = row.metrics, row.problem.truth
     assert found['low'] < found['estimate'] < found['high']
     assert found['covered'] == float(found['low'] <= truth <= found['high'])
-    assert found['data_error'] > 0.
+    assert found['data_error'] > 0.0
     # Of the target policy less the behaviour policy, by the same resamples.
-    assert found['paired_low'] < found['paired_estimate'] < (
-        found['paired_high'])
+    assert (
+      found['paired_low'] < found['paired_estimate'] < (found['paired_high'])
+    )
     assert found['paired_covered'] == float(
-        found['paired_low'] <= found['paired_truth'] <= found['paired_high'])
+      found['paired_low'] <= found['paired_truth'] <= found['paired_high']
+    )
   # The logs are drawn anew.
   assert rows[0].metrics['estimate'] != rows[1].metrics['estimate']
-  share = 50. * sum(row.metrics['covered'] for row in rows)
+  share = 50.0 * sum(row.metrics['covered'] for row in rows)
   assert f'{share:.0f} %' in result.stdout
 
 
@@ -49,7 +64,8 @@ def test_the_same_command_runs_nothing_again(counted, command):
 
 
 def test_json_is_all_that_is_printed_and_says_what_the_rows_do(
-    counted, command):
+  counted, command
+):
   out, arguments, _ = counted
   result = command(*arguments, '--json')
   assert result.returncode == 0, result.stderr
@@ -57,13 +73,15 @@ def test_json_is_all_that_is_printed_and_says_what_the_rows_do(
   rows = files.read(out)
   held = sum(row.metrics['covered'] for row in rows)
   assert (study['method'], study['logs'], study['seeds']) == ('lstd', 2, 2)
-  assert study['held'] == held and study['share'] == held / 2.
+  assert study['held'] == held and study['share'] == held / 2.0
   assert study['config'] == rows[0].config
   assert study['truth'] == rows[0].problem.truth
-  assert study['mean_error'] == pytest.approx(sum(
-      abs(row.metrics['estimate'] - row.problem.truth) for row in rows) / 2.)
-  assert study['mean_half_width'] == pytest.approx(sum(
-      row.metrics['high'] - row.metrics['low'] for row in rows) / 4.)
+  assert study['mean_error'] == pytest.approx(
+    sum(abs(row.metrics['estimate'] - row.problem.truth) for row in rows) / 2.0
+  )
+  assert study['mean_half_width'] == pytest.approx(
+    sum(row.metrics['high'] - row.metrics['low'] for row in rows) / 4.0
+  )
 
 
 def test_two_workers_give_the_rows_of_one(counted, command, tmp_path):
@@ -76,9 +94,18 @@ def test_two_workers_give_the_rows_of_one(counted, command, tmp_path):
 
 def test_a_method_that_diverges_holds_nothing(dataset, command, tmp_path):
   result = command(
-      'benchmark', 'coverage', dataset, '--logs', '1', '--seeds', '2',
-      '--method', 'fqe:updates=4,checks=2,learning_rate=1e9', '--out',
-      tmp_path)
+    'benchmark',
+    'coverage',
+    dataset,
+    '--logs',
+    '1',
+    '--seeds',
+    '2',
+    '--method',
+    'fqe:updates=4,checks=2,learning_rate=1e9',
+    '--out',
+    tmp_path,
+  )
   assert result.returncode == 0, result.stderr
   (row,) = files.read(tmp_path)
   assert (row.outcome, row.reason) == ('diverged', 'all seeds')
@@ -87,14 +114,20 @@ def test_a_method_that_diverges_holds_nothing(dataset, command, tmp_path):
 
 
 def test_intervals_of_two_policies_are_not_counted_together(
-    ope_row, coverage_row, capsys):
-  made = [coverage_row(ope_row('lstd'), log, covered, problem={
-      'target': target * 64})
-          for log, target, covered in ((0, 'a', 1), (1, 'a', 1), (0, 'b', 0))]
+  ope_row, coverage_row, capsys
+):
+  made = [
+    coverage_row(ope_row('lstd'), log, covered, problem={'target': target * 64})
+    for log, target, covered in ((0, 'a', 1), (1, 'a', 1), (0, 'b', 0))
+  ]
   coverage.show(made)
-  lines = [line.split() for line in capsys.readouterr().out.splitlines()
-           if 'lstd' in line]
+  lines = [
+    line.split()
+    for line in capsys.readouterr().out.splitlines()
+    if 'lstd' in line
+  ]
   # Of each: the log, the policy, the level, how many logs, how often it held.
   assert [line[1:7] for line in lines] == [
-      ['catch', 'aaaaaaaa', '95', '%', '2', '100'],
-      ['catch', 'bbbbbbbb', '95', '%', '1', '0']]
+    ['catch', 'aaaaaaaa', '95', '%', '2', '100'],
+    ['catch', 'bbbbbbbb', '95', '%', '1', '0'],
+  ]

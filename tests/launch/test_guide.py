@@ -17,14 +17,18 @@ def test_the_terminal_and_json_say_the_stored_results(command):
     assert each.group.split()[0] in result.stdout
   found = json.loads(command('guide', '--json').stdout)
   assert [(each['logs'], each['method']) for each in found] == [
-      (each.group, each.chosen.method) for each in advice]
+    (each.group, each.chosen.method) for each in advice
+  ]
   assert found[0]['development']['median_error'] == (
-      advice[0].chosen.median_error)
+    advice[0].chosen.median_error
+  )
   assert found[0]['held_out']['median_error'] == (
-      advice[0].held_out.median_error)
+    advice[0].held_out.median_error
+  )
 
 
 def test_the_page_of_methods_has_the_guide():
   assert guide_table.markdown() in _PAGE.read_text(encoding='utf-8'), (
-      'docs/methods.md is not what the stored results say: write it anew from '
-      'launch.reporting.guide_table.markdown().')
+    'docs/methods.md is not what the stored results say: write it anew from '
+    'launch.reporting.guide_table.markdown().'
+  )

@@ -31,5 +31,6 @@ def test_the_terminal_shows_both_tables(command):
 
 def test_the_page_of_methods_is_the_registry():
   assert method_table.markdown() in _PAGE.read_text(encoding='utf-8'), (
-      'docs/methods.md is not what the registry says: write it anew from '
-      'launch.reporting.method_table.markdown().')
+    'docs/methods.md is not what the registry says: write it anew from '
+    'launch.reporting.method_table.markdown().'
+  )

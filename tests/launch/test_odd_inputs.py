@@ -49,7 +49,9 @@ def refuses(capfd, monkeypatch, tmp_path):
 _MANY = 100_000_000_000
 
 
-@pytest.mark.parametrize('command, option, most', [
+@pytest.mark.parametrize(
+  'command, option, most',
+  [
     ('evaluate data --method lstd', '--seeds', limits.SEEDS),
     ('evaluate data --method lstd', '--truth-episodes', limits.TRUTH_EPISODES),
     ('sweep', '--workers', limits.JOBS),
@@ -70,9 +72,12 @@ _MANY = 100_000_000_000
     ('benchmark learners', '--actions', limits.ACTIONS),
     ('benchmark learners', '--observations', limits.OBSERVATIONS),
     ('benchmark learners', '--rows', limits.ENTRIES // 50),
-    ('benchmark learners', '--batch-size', limits.ENTRIES // 50)])
+    ('benchmark learners', '--batch-size', limits.ENTRIES // 50),
+  ],
+)
 def test_a_count_is_refused_with_what_is_allowed(
-    refuses, command, option, most):
+  refuses, command, option, most
+):
   out = () if 'learners' in command else ('--out', 'out')
   sentence = refuses(*command.split(), *out, option, _MANY)
   assert f'{option} must be at most {most:,}, got 100,000,000,000.' in sentence
@@ -80,12 +85,14 @@ def test_a_count_is_refused_with_what_is_allowed(
 
 def test_a_number_of_many_digits_is_told_by_its_size():
   with pytest.raises(ValueError, match='got a number of about 5000 digits'):
-    limits.count('seeds', 10 ** 5_000, most=10)
+    limits.count('seeds', 10**5_000, most=10)
   with pytest.raises(ValueError, match='seed must be at least 0, got -1'):
     limits.count('seed', -1, least=0, most=limits.SEED)
 
 
-@pytest.mark.parametrize('command, message', [
+@pytest.mark.parametrize(
+  'command, message',
+  [
     (('evaluate', 'data', '--out', ''), 'The argument after --out is empty'),
     (('evaluate', '', '--out', 'out'), 'The argument after evaluate is empty'),
     (('report', 'runs', '--out='), '--out is empty'),
@@ -95,37 +102,65 @@ def test_a_number_of_many_digits_is_told_by_its_size():
     (('evaluate', 'data', '--out', 'out', '--seeds', 'x'), '--seeds'),
     (('evaluate', '\x1b[31m'), r'There is no dataset \x1b[31m.'),
     (('sweep', '\x1b[31m'), 'Missing option'),
-    (('evaluate', 'data', '--out', 'out', '--method', '\x1b[31m[/x]'),
-     r"no method '\x1b[31m[/x]'"),
-    (('evaluate', 'data', '--out', 'out', '--method', 'x' * 100_000),
-     'characters ...'),
-    (('evaluate', 'data', '--out', 'out', '--method', 'lstd', '--interval',
-      'nan'), '--level must lie in (0, 1), got nan'),
-    (('benchmark', 'coverage', 'data', '--out', 'out', '--level', 'inf'),
-     '--level must lie in (0, 1), got inf'),
+    (
+      ('evaluate', 'data', '--out', 'out', '--method', '\x1b[31m[/x]'),
+      r"no method '\x1b[31m[/x]'",
+    ),
+    (
+      ('evaluate', 'data', '--out', 'out', '--method', 'x' * 100_000),
+      'characters ...',
+    ),
+    (
+      (
+        'evaluate',
+        'data',
+        '--out',
+        'out',
+        '--method',
+        'lstd',
+        '--interval',
+        'nan',
+      ),
+      '--level must lie in (0, 1), got nan',
+    ),
+    (
+      ('benchmark', 'coverage', 'data', '--out', 'out', '--level', 'inf'),
+      '--level must lie in (0, 1), got inf',
+    ),
     (('no-such',), "No such command 'no-such'"),
     (('evaluate', '--no-such'), 'No such option'),
     (('report', 'x' * 300, '--out', 'out'), 'File name too long'),
     (('report', 'nowhere\udc80', '--out', 'out'), r'nowhere\udc80 has no r'),
     (('sweep', '.', '--out', 'out'), 'Is a directory'),
     (('sweep', '/dev/zero', '--out', 'out'), 'more than 1,000,000 bytes'),
-    (('iv', 'demand', '--out', 'out', '--method', 'two_sls', '--rho', 'nan'),
-     'rho must lie in [0, 1], got nan'),
-    (('policy', 'train', 'catch', '--out', 'out', '--seed', '9' * 30),
-     '--seed must be at most 9,223,372,036,854,775,807, got 999,999,')])
+    (
+      ('iv', 'demand', '--out', 'out', '--method', 'two_sls', '--rho', 'nan'),
+      'rho must lie in [0, 1], got nan',
+    ),
+    (
+      ('policy', 'train', 'catch', '--out', 'out', '--seed', '9' * 30),
+      '--seed must be at most 9,223,372,036,854,775,807, got 999,999,',
+    ),
+  ],
+)
 def test_an_odd_argument_is_refused(refuses, command, message):
   assert message in refuses(*command)
 
 
 _BOMB = 'a: &a [x]\n' + ''.join(
-    f'{after}: &{after} [{", ".join([f"*{before}"] * 9)}]\n'
-    for before, after in zip('abcdefgh', 'bcdefghi', strict=True))
+  f'{after}: &{after} [{", ".join([f"*{before}"] * 9)}]\n'
+  for before, after in zip('abcdefgh', 'bcdefghi', strict=True)
+)
 
 
-@pytest.mark.parametrize('text, message', [
+@pytest.mark.parametrize(
+  'text, message',
+  [
     ('[' * 3_000 + ']' * 3_000, 'more than 20 levels'),
-    ('a:\n' + ''.join(f'{" " * level}b:\n' for level in range(1, 300)),
-     'more than 20 levels'),
+    (
+      'a:\n' + ''.join(f'{" " * level}b:\n' for level in range(1, 300)),
+      'more than 20 levels',
+    ),
     (_BOMB, 'aliases .* are not allowed at line 2'),
     ('a: &a [*a]', 'aliases'),
     ('seeds: 1\nseeds: 2', "the key 'seeds' comes twice at line 2"),
@@ -138,7 +173,9 @@ _BOMB = 'a: &a [x]\n' + ''.join(
     ('a: \x1b', 'special characters'),
     ('yes: 1', 'the key True, which YAML reads as bool'),
     ('- a', 'should hold names and values'),
-    ('a: b' + ' ' * 1_000_000, 'more than 1,000,000 bytes')])
+    ('a: b' + ' ' * 1_000_000, 'more than 1,000,000 bytes'),
+  ],
+)
 def test_yaml_that_is_refused(tmp_path, text, message):
   path = tmp_path / 'file.yaml'
   path.write_text(text)
@@ -160,7 +197,9 @@ def test_plain_yaml_is_read(tmp_path):
   path = tmp_path / 'file.yaml'
   path.write_text('tasks: [catch]\nsettings: {lstd: {penalty: 1e-5}}\n')
   assert yaml_files.read(path) == {
-      'tasks': ['catch'], 'settings': {'lstd': {'penalty': '1e-5'}}}
+    'tasks': ['catch'],
+    'settings': {'lstd': {'penalty': '1e-5'}},
+  }
   path.write_text('')
   assert yaml_files.read(path) == {}
 
@@ -168,12 +207,14 @@ def test_plain_yaml_is_read(tmp_path):
 _INF, _NAN = float('inf'), float('nan')
 
 
-@pytest.mark.parametrize('data, message', [
+@pytest.mark.parametrize(
+  'data, message',
+  [
     ({'seeds': _INF}, 'seeds should be a whole number, got inf'),
     ({'seeds': _NAN}, 'seeds should be a whole number, got nan'),
     ({'seeds': None}, 'seeds should be a whole number, got None'),
     ({'seeds': _MANY}, 'seeds must be at most 10,000, got 100,000,000,000'),
-    ({'seeds': 10 ** 400}, 'seeds should be a whole number'),
+    ({'seeds': 10**400}, 'seeds should be a whole number'),
     ({'dataset_seeds': _MANY}, 'dataset_seeds must be at most 10,000'),
     ({'transitions': _MANY}, 'transitions must be at most 100,000,000'),
     ({'truth_episodes': _MANY}, 'truth_episodes must be at most 100,000,000'),
@@ -183,26 +224,32 @@ _INF, _NAN = float('inf'), float('nan')
     ({'target_epsilons': _NAN}, 'target_epsilons should be numbers, got nan'),
     ({'discount': _NAN}, 'discount should be numbers, got nan'),
     ({'epsilon': _INF}, r'epsilon must lie in \[0, 1\], got inf'),
-    ({'tasks': 'all,no-such'}, "no task 'no-such'")])
+    ({'tasks': 'all,no-such'}, "no task 'no-such'"),
+  ],
+)
 def test_a_sweep_that_cannot_be_is_refused(data, message):
   with pytest.raises(ValueError, match=message):
     sweep_spec.parse(data)
 
 
 def test_lists_of_a_sweep_are_taken_as_they_are_written():
-  spec = sweep_spec.parse({
-      'methods': 'kiv', 'settings': {'kiv': {'stage1_penalties': [
-          '1e-5', 0.1]}}})
+  spec = sweep_spec.parse(
+    {'methods': 'kiv', 'settings': {'kiv': {'stage1_penalties': ['1e-5', 0.1]}}}
+  )
   assert spec.settings == {'kiv': ('stage1_penalties=(1e-5, 0.1)',)}
   (wanted,) = spec.wanted()
   assert wanted.config.stage1_penalties == (1e-5, 0.1)
 
 
-@pytest.mark.parametrize('changes, message', [
+@pytest.mark.parametrize(
+  'changes, message',
+  [
     ({'hidden': (0,)}, 'hidden must hold widths from 1'),
-    ({'window': -1.}, 'window must be positive'),
-    ({'learning_rate': 0.}, 'learning_rate must be positive'),
-    ({'warmup_rounds': -1}, 'warmup_rounds must not be negative')])
+    ({'window': -1.0}, 'window must be positive'),
+    ({'learning_rate': 0.0}, 'learning_rate must be positive'),
+    ({'warmup_rounds': -1}, 'warmup_rounds must not be negative'),
+  ],
+)
 def test_a_training_that_cannot_be_is_refused(changes, message):
   with pytest.raises(ValueError, match=message):
     dqn.Config(**changes)
@@ -210,34 +257,44 @@ def test_a_training_that_cannot_be_is_refused(changes, message):
 
 def test_lstd_refuses_a_penalty_before_it_opens_a_log():
   with pytest.raises(ValueError, match='penalty must be positive, got -1'):
-    lstd.Config(penalty=-1.)
+    lstd.Config(penalty=-1.0)
 
 
 def test_a_choice_between_equal_configs_is_refused():
-  equal = [configured.configure('lstd', settings=changes)
-           for changes in ((), ('penalty=1e-8',))]
+  equal = [
+    configured.configure('lstd', settings=changes)
+    for changes in ((), ('penalty=1e-8',))
+  ]
   assert equal[0].config == lstd.Config()
   with pytest.raises(ValueError, match='named are all the same'):
     plan.choice(inputs.Simulated(dataset=pathlib.Path('data')), equal)
 
 
-@pytest.mark.parametrize('actions, message', [
+@pytest.mark.parametrize(
+  'actions, message',
+  [
     (str(_MANY), 'at most 10,000 actions, got 100000000000'),
     (_MANY, 'at most 10,000 actions'),
     ('9' * 5_000, 'at most 10,000 actions'),
-    ([False, True], 'actions has False, which YAML makes of yes, no')])
+    ([False, True], 'actions has False, which YAML makes of yes, no'),
+  ],
+)
 def test_actions_that_cannot_be_are_refused(actions, message):
   with pytest.raises(ValueError, match=message):
     columns.parse({'actions': actions})
 
 
-@pytest.mark.parametrize('content, message', [
+@pytest.mark.parametrize(
+  'content, message',
+  [
     (b'', 'is not the record of a policy'),
     (b'[]', 'schema version None'),
     (b'[1]', 'is not the record of a policy'),
     (b'\xff', 'is not the record of a policy'),
     (b'[' * 100_000, 'is not the record of a policy'),
-    (b'{"schema": 1}', 'does not say which task')])
+    (b'{"schema": 1}', 'does not say which task'),
+  ],
+)
 def test_a_damaged_record_of_a_policy_is_refused(tmp_path, content, message):
   (tmp_path / trained.RECORD).write_bytes(content)
   with pytest.raises(ValueError, match=message) as caught:
@@ -252,15 +309,21 @@ class _ResourceExhaustedError(Exception):
 _ResourceExhaustedError.__name__ = 'ResourceExhaustedError'
 
 
-@pytest.mark.parametrize('error, words', [
+@pytest.mark.parametrize(
+  'error, words',
+  [
     (ValueError(), 'ValueError, of which no more is known'),
     (MemoryError('Unable to allocate 9 TiB'), 'not enough memory: Unable to'),
     (_ResourceExhaustedError('OOM'), 'not enough memory: OOM'),
     (RecursionError('depth'), 'nested too deeply'),
     (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 'The disk is full'),
     (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), 'The disk is full'),
-    (RuntimeError('x; No space left on device [Op:SaveV2]'),
-     'The disk is full')])
+    (
+      RuntimeError('x; No space left on device [Op:SaveV2]'),
+      'The disk is full',
+    ),
+  ],
+)
 def test_an_error_of_the_machine_is_a_sentence(error, words):
   sentence = error_sentences.of(error, program='dfiv-ope')
   assert words in sentence
@@ -268,8 +331,7 @@ def test_an_error_of_the_machine_is_a_sentence(error, words):
 
 
 def test_a_bug_of_ours_is_no_sentence():
-  assert error_sentences.of(
-      KeyError('name'), program='dfiv-ope') is None
+  assert error_sentences.of(KeyError('name'), program='dfiv-ope') is None
 
 
 @pytest.fixture
@@ -291,23 +353,35 @@ def test_a_full_disk_loses_no_row(tmp_path, ope_row, small_disk):
   assert kept[0] == row
   assert [each.seed for each in kept] == list(range(len(kept)))
   assert 'Result rows and datasets that were complete are kept' in (
-      error_sentences.of(caught.value, program='dfiv-ope'))
+    error_sentences.of(caught.value, program='dfiv-ope')
+  )
 
 
-_EVIL = ('=cmd <script>alert(1)</script> {{7*7}} \\input{x} $\\frac$ [/x] '
-         '\x1b[31m\u202e\x00\udc80')
+_EVIL = (
+  '=cmd <script>alert(1)</script> {{7*7}} \\input{x} $\\frac$ [/x] '
+  '\x1b[31m\u202e\x00\udc80'
+)
 
 
 def _evil(ope_row):
   return [
-      ope_row(method, seed=seed, preset='paper', command=_EVIL,
-              problem={'dataset': _EVIL}, reason=reason,
-              outcome='error' if reason else 'finished')
-      for method in ('lstd', 'kiv') for seed, reason in ((0, ''), (1, _EVIL))]
+    ope_row(
+      method,
+      seed=seed,
+      preset='paper',
+      command=_EVIL,
+      problem={'dataset': _EVIL},
+      reason=reason,
+      outcome='error' if reason else 'finished',
+    )
+    for method in ('lstd', 'kiv')
+    for seed, reason in ((0, ''), (1, _EVIL))
+  ]
 
 
 def test_a_report_on_a_full_disk_leaves_no_half_of_a_file(
-    tmp_path, ope_row, capfd, small_disk):
+  tmp_path, ope_row, capfd, small_disk
+):
   runs = tmp_path / 'runs'
   files.append(runs, ope_row())
   with pytest.raises(OSError, match='too large'):
@@ -317,13 +391,16 @@ def test_a_report_on_a_full_disk_leaves_no_half_of_a_file(
 
 
 def test_texts_of_users_are_harmless_in_every_file_of_a_report(
-    tmp_path, ope_row, capfd):
+  tmp_path, ope_row, capfd
+):
   for row in _evil(ope_row):
     files.append(tmp_path / 'runs', row)
   report.report([tmp_path / 'runs'], out=tmp_path / 'report')
-  written = {path.name: path.read_text() for path in (
-      tmp_path / 'report').rglob('*.*') if path.suffix in (
-          '.html', '.csv', '.tex', '.md', '.svg', '.json')}
+  written = {
+    path.name: path.read_text()
+    for path in (tmp_path / 'report').rglob('*.*')
+    if path.suffix in ('.html', '.csv', '.tex', '.md', '.svg', '.json')
+  }
   for text in written.values():
     assert not {'\x1b', '\u202e', '\x00'} & set(text)
   page = written['index.html']

@@ -42,19 +42,26 @@ _LONGEST = 3_000
 def cases(share):
   """Returns the settings of a test that tries a share of all cases."""
   return settings(
-      max_examples=max(1, round(share * _CASES)), deadline=None,
-      derandomize=True, database=None,
-      suppress_health_check=list(HealthCheck))
+    max_examples=max(1, round(share * _CASES)),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+  )
 
 
 def run(*arguments):
   """Runs a command in this process; returns exit code, output, errors."""
-  with tempfile.TemporaryFile('w+') as output, \
-      tempfile.TemporaryFile('w+') as errors:
-    with mock.patch('sys.argv', ['dfiv-ope', *map(str, arguments)]), \
-        mock.patch.object(runtime, 'start'), \
-        contextlib.redirect_stdout(output), \
-        contextlib.redirect_stderr(errors):
+  with (
+    tempfile.TemporaryFile('w+') as output,
+    tempfile.TemporaryFile('w+') as errors,
+  ):
+    with (
+      mock.patch('sys.argv', ['dfiv-ope', *map(str, arguments)]),
+      mock.patch.object(runtime, 'start'),
+      contextlib.redirect_stdout(output),
+      contextlib.redirect_stderr(errors),
+    ):
       try:
         main.main()
         code = 0
@@ -80,10 +87,19 @@ def refused(*arguments):
 
 # Logs: rows are dictionaries of texts; an episode's last row may be a final
 # observation, which has neither action nor reward.
-_COLUMNS = ('episode', 'step', 'obs_a', 'obs_b', 'action', 'reward',
-            'terminated', 'truncated', 'behaviour_probability')
+_COLUMNS = (
+  'episode',
+  'step',
+  'obs_a',
+  'obs_b',
+  'action',
+  'reward',
+  'terminated',
+  'truncated',
+  'behaviour_probability',
+)
 _LABELS = ('hold', 'buy', 'sell')
-_number = st.integers(-8_000, 8_000).map(lambda x: repr(x / 8.))
+_number = st.integers(-8_000, 8_000).map(lambda x: repr(x / 8.0))
 
 
 @st.composite
@@ -95,26 +111,45 @@ def logs(draw):
     terminated = draw(st.booleans())
     for step in range(length):
       last = step == length - 1
-      rows.append({
-          'episode': f'e{episode}', 'step': str(step),
-          'obs_a': draw(_number), 'obs_b': draw(_number),
-          'action': (_LABELS[len(rows)] if len(rows) < 3
-                     else draw(st.sampled_from(_LABELS))),
-          'reward': draw(_number), 'terminated': str(int(last and terminated)),
+      rows.append(
+        {
+          'episode': f'e{episode}',
+          'step': str(step),
+          'obs_a': draw(_number),
+          'obs_b': draw(_number),
+          'action': (
+            _LABELS[len(rows)]
+            if len(rows) < 3
+            else draw(st.sampled_from(_LABELS))
+          ),
+          'reward': draw(_number),
+          'terminated': str(int(last and terminated)),
           'truncated': str(int(last and not terminated)),
-          'behaviour_probability': draw(st.sampled_from(['0.25', '0.5', '1']))})
+          'behaviour_probability': draw(st.sampled_from(['0.25', '0.5', '1'])),
+        }
+      )
     if not terminated:
-      rows.append({
-          'episode': f'e{episode}', 'step': str(length),
-          'obs_a': draw(_number), 'obs_b': draw(_number)})
+      rows.append(
+        {
+          'episode': f'e{episode}',
+          'step': str(length),
+          'obs_a': draw(_number),
+          'obs_b': draw(_number),
+        }
+      )
   return rows
 
 
 def as_csv(rows, columns=_COLUMNS, **options):
   file = io.StringIO()
   writer = csv.DictWriter(
-      file, columns, restval='', extrasaction='ignore', lineterminator='\n',
-      **options)
+    file,
+    columns,
+    restval='',
+    extrasaction='ignore',
+    lineterminator='\n',
+    **options,
+  )
   writer.writeheader()
   writer.writerows(rows)
   return file.getvalue().encode()
@@ -124,10 +159,11 @@ def mean_return(rows):
   """Returns the average discounted return of the episodes."""
   totals = {}
   for row in rows:
-    totals.setdefault(row['episode'], 0.)
+    totals.setdefault(row['episode'], 0.0)
     if row.get('action'):
-      totals[row['episode']] += (
-          _DISCOUNT ** int(row['step']) * float(row['reward']))
+      totals[row['episode']] += _DISCOUNT ** int(row['step']) * float(
+        row['reward']
+      )
   return float(np.mean(list(totals.values())))
 
 
@@ -137,10 +173,12 @@ def _acting(rows):
 
 def _set(column, *values, acting=True):
   """Returns a fault that puts one of some values into a cell."""
+
   def fault(draw, rows):
     chosen = draw(st.sampled_from(_acting(rows) if acting else rows))
     chosen[column] = draw(st.sampled_from(values))
     return as_csv(rows)
+
   return fault
 
 
@@ -151,7 +189,8 @@ def _raw(change):
 
 def _without(column):
   return lambda draw, rows: as_csv(
-      rows, [name for name in _COLUMNS if name != column])
+    rows, [name for name in _COLUMNS if name != column]
+  )
 
 
 def _set_nearly(draw, rows):
@@ -163,24 +202,31 @@ def _set_nearly(draw, rows):
 
 
 def _set_flag_early(draw, rows):
-  early = [row for row, after in zip(rows[:-1], rows[1:], strict=True)
-           if row['episode'] == after['episode'] and after.get('action')]
+  early = [
+    row
+    for row, after in zip(rows[:-1], rows[1:], strict=True)
+    if row['episode'] == after['episode'] and after.get('action')
+  ]
   draw(st.sampled_from(early))[
-      draw(st.sampled_from(['terminated', 'truncated']))] = '1'
+    draw(st.sampled_from(['terminated', 'truncated']))
+  ] = '1'
   return as_csv(rows)
 
 
 def _drop_inner(draw, rows):
   """Leaves out a step that is neither first nor last."""
-  inner = [index for index in range(1, len(rows) - 1)
-           if rows[index - 1]['episode'] == rows[index + 1]['episode']]
+  inner = [
+    index
+    for index in range(1, len(rows) - 1)
+    if rows[index - 1]['episode'] == rows[index + 1]['episode']
+  ]
   rows.pop(draw(st.sampled_from(inner)))
   return as_csv(rows)
 
 
 def _repeat(draw, rows):
   index = draw(st.integers(0, len(rows) - 1))
-  return as_csv([*rows[:index + 1], rows[index], *rows[index + 1:]])
+  return as_csv([*rows[: index + 1], rows[index], *rows[index + 1 :]])
 
 
 def _come_back(draw, rows):
@@ -195,7 +241,7 @@ def _tear(draw, text):
   index = draw(st.integers(1, len(lines) - 2))
   cells = lines[index].split(b',')
   last = max(place for place, cell in enumerate(cells) if cell)
-  lines[index] = b','.join(cells[:draw(st.integers(1, last))])
+  lines[index] = b','.join(cells[: draw(st.integers(1, last))])
   return b'\n'.join(lines)
 
 
@@ -203,34 +249,36 @@ def _insert(*values):
   def change(draw, text):
     place = draw(st.integers(text.index(b'\n') + 1, len(text) - 2))
     return text[:place] + draw(st.sampled_from(values)) + text[place:]
+
   return _raw(change)
 
 
 FAULTS = {
-    'reward': _set('reward', 'nan', 'inf', '-inf', '1e999', 'high', ''),
-    'observation': _set(
-        'obs_a', 'nan', 'inf', '-1e999', 'x', '', '1,5', '0x10', acting=False),
-    'action': _set('action', '1.5', 'bu\x1by', ''),
-    'nearly the same action': _set_nearly,
-    'step': _set(
-        'step', '-1', '1.5', '99', 'x', '', '1e300', '9007199254740993'),
-    'flag': _set('terminated', '2', 'maybe', '', '0.5'),
-    'flag too early': _set_flag_early,
-    'probability': _set(
-        'behaviour_probability', '0', '-0.1', '1.01', '2', 'nan', '', 'x'),
-    'episode without a name': _set('episode', '', acting=False),
-    'step left out': _drop_inner,
-    'row twice': _repeat,
-    'episode comes back': _come_back,
-    'torn line': _raw(_tear),
-    'control byte': _insert(b'\x00', b'\xff', b'\xfe\xfe', b'\x1b[31m'),
-    'no reward': _without('reward'),
-    'no episode': _without('episode'),
-    'no action': _without('action'),
-    'name twice': lambda draw, rows: as_csv(rows).replace(b'obs_b', b'obs_a'),
-    'semicolons': lambda draw, rows: as_csv(rows, delimiter=';'),
-    'header only': lambda draw, rows: as_csv([]),
-    'nothing': lambda draw, rows: draw(st.sampled_from([b'', b'\n', b' \n'])),
+  'reward': _set('reward', 'nan', 'inf', '-inf', '1e999', 'high', ''),
+  'observation': _set(
+    'obs_a', 'nan', 'inf', '-1e999', 'x', '', '1,5', '0x10', acting=False
+  ),
+  'action': _set('action', '1.5', 'bu\x1by', ''),
+  'nearly the same action': _set_nearly,
+  'step': _set('step', '-1', '1.5', '99', 'x', '', '1e300', '9007199254740993'),
+  'flag': _set('terminated', '2', 'maybe', '', '0.5'),
+  'flag too early': _set_flag_early,
+  'probability': _set(
+    'behaviour_probability', '0', '-0.1', '1.01', '2', 'nan', '', 'x'
+  ),
+  'episode without a name': _set('episode', '', acting=False),
+  'step left out': _drop_inner,
+  'row twice': _repeat,
+  'episode comes back': _come_back,
+  'torn line': _raw(_tear),
+  'control byte': _insert(b'\x00', b'\xff', b'\xfe\xfe', b'\x1b[31m'),
+  'no reward': _without('reward'),
+  'no episode': _without('episode'),
+  'no action': _without('action'),
+  'name twice': lambda draw, rows: as_csv(rows).replace(b'obs_b', b'obs_a'),
+  'semicolons': lambda draw, rows: as_csv(rows, delimiter=';'),
+  'header only': lambda draw, rows: as_csv([]),
+  'nothing': lambda draw, rows: draw(st.sampled_from([b'', b'\n', b' \n'])),
 }
 
 
@@ -239,31 +287,39 @@ def _other_names(draw, rows):
 
 
 HARMLESS = {
-    'the same': lambda draw, rows: as_csv(rows),
-    'other order of columns': lambda draw, rows: as_csv(
-        rows, draw(st.permutations(_COLUMNS).filter(
-            lambda names: names.index('obs_a') < names.index('obs_b')))),
-    'another column': lambda draw, rows: as_csv(
-        [{**row, 'note': '[red]x[/red]'} for row in rows],
-        ('note', *_COLUMNS)),
-    'quotes': lambda draw, rows: as_csv(rows, quoting=csv.QUOTE_ALL),
-    'ends of lines': lambda draw, rows: as_csv(rows).replace(b'\n', b'\r\n'),
-    'mark of UTF-8': lambda draw, rows: b'\xef\xbb\xbf' + as_csv(rows),
-    'no last end': lambda draw, rows: as_csv(rows)[:-1],
-    'other names of episodes': _other_names,
-    'no steps': _without('step'),
-    'later steps': lambda draw, rows: as_csv(
-        [{**row, 'step': str(int(row['step']) + 7)} for row in rows]),
-    'compressed': lambda draw, rows: gzip.compress(as_csv(rows)),
+  'the same': lambda draw, rows: as_csv(rows),
+  'other order of columns': lambda draw, rows: as_csv(
+    rows,
+    draw(
+      st.permutations(_COLUMNS).filter(
+        lambda names: names.index('obs_a') < names.index('obs_b')
+      )
+    ),
+  ),
+  'another column': lambda draw, rows: as_csv(
+    [{**row, 'note': '[red]x[/red]'} for row in rows], ('note', *_COLUMNS)
+  ),
+  'quotes': lambda draw, rows: as_csv(rows, quoting=csv.QUOTE_ALL),
+  'ends of lines': lambda draw, rows: as_csv(rows).replace(b'\n', b'\r\n'),
+  'mark of UTF-8': lambda draw, rows: b'\xef\xbb\xbf' + as_csv(rows),
+  'no last end': lambda draw, rows: as_csv(rows)[:-1],
+  'other names of episodes': _other_names,
+  'no steps': _without('step'),
+  'later steps': lambda draw, rows: as_csv(
+    [{**row, 'step': str(int(row['step']) + 7)} for row in rows]
+  ),
+  'compressed': lambda draw, rows: gzip.compress(as_csv(rows)),
 }
 
 
 def _other_number(column):
   def change(draw, rows):
     row = draw(st.sampled_from(_acting(rows)))
-    row[column] = repr(float(row[column]) + draw(st.sampled_from([
-        1., 0.125, -3., 1e6])))
+    row[column] = repr(
+      float(row[column]) + draw(st.sampled_from([1.0, 0.125, -3.0, 1e6]))
+    )
     return as_csv(rows)
+
   return change
 
 
@@ -274,9 +330,9 @@ def _other_action(draw, rows):
 
 
 CHANGES = {
-    'reward': _other_number('reward'),
-    'observation': _other_number('obs_a'),
-    'action': _other_action,
+  'reward': _other_number('reward'),
+  'observation': _other_number('obs_a'),
+  'action': _other_action,
 }
 
 
@@ -286,8 +342,8 @@ def _import(content, directory, name='log.csv'):
   (directory / name).write_bytes(content)
   out = directory / 'data'
   code, output, errors = run(
-      'dataset', 'import', directory / name, '--out', out, '--discount',
-      _DISCOUNT)
+    'dataset', 'import', directory / name, '--out', out, '--discount', _DISCOUNT
+  )
   return code, output, errors, out
 
 
@@ -310,8 +366,15 @@ def test_a_fault_in_a_log_is_refused_and_leaves_nothing(data, rows, name):
   with tempfile.TemporaryDirectory() as folder:
     directory = pathlib.Path(folder)
     (directory / 'log.csv').write_bytes(content)
-    refused('dataset', 'import', directory / 'log.csv', '--out',
-            directory / 'data', '--discount', _DISCOUNT)
+    refused(
+      'dataset',
+      'import',
+      directory / 'log.csv',
+      '--out',
+      directory / 'data',
+      '--discount',
+      _DISCOUNT,
+    )
     assert [file.name for file in directory.iterdir()] == ['log.csv']
 
 
@@ -320,35 +383,49 @@ def test_a_fault_in_a_log_is_refused_and_leaves_nothing(data, rows, name):
 @given(data=st.data(), rows=logs(), name=st.sampled_from(sorted(HARMLESS)))
 def test_another_way_to_write_a_log_gives_the_same_content(data, rows, name):
   first, second = _records(
-      as_csv(rows), HARMLESS[name](data.draw, copy.deepcopy(rows)))
+    as_csv(rows), HARMLESS[name](data.draw, copy.deepcopy(rows))
+  )
   assert first['digest'] == second['digest']
   np.testing.assert_allclose(
-      [each['behaviour']['mean'] for each in (first, second)],
-      mean_return(rows), rtol=1e-9, atol=1e-9)
+    [each['behaviour']['mean'] for each in (first, second)],
+    mean_return(rows),
+    rtol=1e-9,
+    atol=1e-9,
+  )
 
 
 @pytest.mark.slow
 @cases(0.1)
-@given(data=st.data(), rows=logs().filter(lambda rows: len(_acting(rows)) > 3),
-       name=st.sampled_from(sorted(CHANGES)))
+@given(
+  data=st.data(),
+  rows=logs().filter(lambda rows: len(_acting(rows)) > 3),
+  name=st.sampled_from(sorted(CHANGES)),
+)
 def test_a_log_that_says_something_else_has_another_digest(data, rows, name):
   changed = copy.deepcopy(rows)
-  first, second = _records(
-      as_csv(rows), CHANGES[name](data.draw, changed))
+  first, second = _records(as_csv(rows), CHANGES[name](data.draw, changed))
   assert first['digest'] != second['digest']
   np.testing.assert_allclose(
-      [each['behaviour']['mean'] for each in (first, second)],
-      [mean_return(rows), mean_return(changed)], rtol=1e-9, atol=1e-9)
+    [each['behaviour']['mean'] for each in (first, second)],
+    [mean_return(rows), mean_return(changed)],
+    rtol=1e-9,
+    atol=1e-9,
+  )
 
 
 # Records: JSON with one node replaced, removed or added.
 _JUNK = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 3),
-    st.sampled_from([10 ** 400, -1, 0.5, float('nan'), float('inf'), 1e308]),
-    st.text(max_size=5), st.just('../../etc/passwd'), st.just('\x1b[2J'),
-    st.lists(st.integers(), max_size=2),
-    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
-    st.integers(1, 2_000).map(lambda depth: _nested(depth)))
+  st.none(),
+  st.booleans(),
+  st.integers(-3, 3),
+  st.sampled_from([10**400, -1, 0.5, float('nan'), float('inf'), 1e308]),
+  st.text(max_size=5),
+  st.just('../../etc/passwd'),
+  st.just('\x1b[2J'),
+  st.lists(st.integers(), max_size=2),
+  st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+  st.integers(1, 2_000).map(lambda depth: _nested(depth)),
+)
 
 
 def _nested(depth):
@@ -360,8 +437,13 @@ def _nested(depth):
 
 def _paths(node, path=()):
   """Yields the path of every node of JSON data but the root."""
-  children = (node.items() if isinstance(node, dict)
-              else enumerate(node) if isinstance(node, list) else ())
+  children = (
+    node.items()
+    if isinstance(node, dict)
+    else enumerate(node)
+    if isinstance(node, list)
+    else ()
+  )
   for key, child in children:
     yield (*path, key)
     yield from _paths(child, (*path, key))
@@ -390,11 +472,20 @@ def sound(tmp_path_factory):
   """A small dataset, and its record."""
   directory = tmp_path_factory.mktemp('sound')
   rows = [
-      {'episode': f'e{episode}', 'step': str(step), 'obs_a': repr(episode / 8),
-       'obs_b': repr(step / 4), 'action': _LABELS[(episode + step) % 3],
-       'reward': repr(float(step)), 'terminated': str(int(step == 3)),
-       'truncated': '0', 'behaviour_probability': '0.5'}
-      for episode in range(30) for step in range(4)]
+    {
+      'episode': f'e{episode}',
+      'step': str(step),
+      'obs_a': repr(episode / 8),
+      'obs_b': repr(step / 4),
+      'action': _LABELS[(episode + step) % 3],
+      'reward': repr(float(step)),
+      'terminated': str(int(step == 3)),
+      'truncated': '0',
+      'behaviour_probability': '0.5',
+    }
+    for episode in range(30)
+    for step in range(4)
+  ]
   code, _, errors, out = _import(as_csv(rows), directory)
   assert code == 0, errors
   return out
@@ -422,9 +513,10 @@ def test_a_changed_record_is_never_called_sound(sound, data):
 @given(data=st.data())
 def test_a_changed_byte_of_a_dataset_is_found(sound, data):
   parts = sorted(
-      path.relative_to(sound) for path in sound.rglob('*')
-      if path.is_file() and path.stat().st_size
-      and not path.name.startswith('.'))
+    path.relative_to(sound)
+    for path in sound.rglob('*')
+    if path.is_file() and path.stat().st_size and not path.name.startswith('.')
+  )
   name = data.draw(st.sampled_from(parts))
   with tempfile.TemporaryDirectory() as folder:
     out = pathlib.Path(folder) / 'data'
@@ -438,8 +530,7 @@ def test_a_changed_byte_of_a_dataset_is_found(sound, data):
     (out / name).write_bytes(content)
     if name.name == 'metadata.json':
       with contextlib.suppress(ValueError):
-        if json.loads(content) == json.loads(
-            (sound / name).read_text()):
+        if json.loads(content) == json.loads((sound / name).read_text()):
           return  # Blanks.
     refused('dataset', 'check', out)
 
@@ -451,8 +542,9 @@ def test_a_changed_byte_of_a_dataset_is_found(sound, data):
 @cases(0.05)
 @given(data=st.data())
 def test_rows_with_a_fault_end_in_a_sentence_or_a_report(ope_row, data):
-  rows = [ope_row(method, seed=seed) for method in ('kiv', 'lstd')
-          for seed in (0, 1)]
+  rows = [
+    ope_row(method, seed=seed) for method in ('kiv', 'lstd') for seed in (0, 1)
+  ]
   with tempfile.TemporaryDirectory() as folder:
     runs = pathlib.Path(folder) / 'runs'
     for row in rows:
@@ -464,16 +556,19 @@ def test_rows_with_a_fault_end_in_a_sentence_or_a_report(ope_row, data):
     lines[number] = json.dumps(changed)
     file.write_text('\n'.join([*lines, '']))
     code, output, errors = run(
-        'report', runs, '--out', pathlib.Path(folder) / 'report')
+      'report', runs, '--out', pathlib.Path(folder) / 'report'
+    )
     metrics = changed.get('metrics')
     if code == 0:
       assert 'estimate' in metrics
-      assert all(
-          typed_json.is_number(each) for each in metrics.values()), output
+      assert all(typed_json.is_number(each) for each in metrics.values()), (
+        output
+      )
     else:
       assert code == 2, errors
       assert re.search(
-          rf'[Ll]ine {number + 1}\b|of the problem .* no report knows', errors)
+        rf'[Ll]ine {number + 1}\b|of the problem .* no report knows', errors
+      )
 
 
 # Policies: an answer is taken as meant or refused.
@@ -481,27 +576,55 @@ def _answer(draw, meant, names):
   """Draws an answer, and whether it can only be refused."""
   frame = pd.DataFrame(meant, columns=names)
   order = draw(st.permutations(range(len(names))))
-  kind = draw(st.sampled_from([
-      'array', 'list', 'frame', 'permuted frame', 'float32', 'other names',
-      'shuffled rows', 'nan', 'negative', 'logits', 'wide', 'narrow',
-      'too few', 'object', 'complex', 'none', 'ragged', 'text']))
+  kind = draw(
+    st.sampled_from(
+      [
+        'array',
+        'list',
+        'frame',
+        'permuted frame',
+        'float32',
+        'other names',
+        'shuffled rows',
+        'nan',
+        'negative',
+        'logits',
+        'wide',
+        'narrow',
+        'too few',
+        'object',
+        'complex',
+        'none',
+        'ragged',
+        'text',
+      ]
+    )
+  )
   row = draw(st.integers(0, len(meant) - 1))
   broken = meant.copy()
   if kind in ('nan', 'negative', 'logits'):
-    broken[row, 0] = {'nan': np.nan, 'negative': -0.5, 'logits': 7.}[kind]
+    broken[row, 0] = {'nan': np.nan, 'negative': -0.5, 'logits': 7.0}[kind]
   shuffled = frame.iloc[::-1]
   answers = {
-      'array': meant, 'list': meant.tolist(), 'frame': frame,
-      'permuted frame': frame.iloc[:, list(order)],
-      'float32': meant.astype(np.float32),
-      'other names': frame.rename(columns={names[0]: 'other'}),
-      'shuffled rows': shuffled, 'nan': broken, 'negative': broken,
-      'logits': broken, 'wide': np.hstack([meant, meant[:, :1]]),
-      'narrow': meant[:, 1:], 'too few': meant[1:],
-      'object': np.array([['a', None, {}]] * len(meant), object),
-      'complex': meant + 1j, 'none': None,
-      'ragged': [list(each) for each in meant[:-1]] + [[1.]],
-      'text': 'hold'}
+    'array': meant,
+    'list': meant.tolist(),
+    'frame': frame,
+    'permuted frame': frame.iloc[:, list(order)],
+    'float32': meant.astype(np.float32),
+    'other names': frame.rename(columns={names[0]: 'other'}),
+    'shuffled rows': shuffled,
+    'nan': broken,
+    'negative': broken,
+    'logits': broken,
+    'wide': np.hstack([meant, meant[:, :1]]),
+    'narrow': meant[:, 1:],
+    'too few': meant[1:],
+    'object': np.array([['a', None, {}]] * len(meant), object),
+    'complex': meant + 1j,
+    'none': None,
+    'ragged': [list(each) for each in meant[:-1]] + [[1.0]],
+    'text': 'hold',
+  }
   sound = kind in ('array', 'list', 'frame', 'permuted frame', 'float32')
   return answers[kind], sound
 
@@ -509,9 +632,16 @@ def _answer(draw, meant, names):
 @cases(0.15)
 @given(data=st.data(), rows=st.integers(2, 6))
 def test_an_answer_of_a_policy_is_taken_as_meant_or_refused(data, rows):
-  weights = np.array(data.draw(st.lists(
-      st.lists(st.integers(0, 8), min_size=3, max_size=3).filter(any),
-      min_size=rows, max_size=rows)), float)
+  weights = np.array(
+    data.draw(
+      st.lists(
+        st.lists(st.integers(0, 8), min_size=3, max_size=3).filter(any),
+        min_size=rows,
+        max_size=rows,
+      )
+    ),
+    float,
+  )
   meant = weights / weights.sum(axis=1, keepdims=True)
   answer, sound = _answer(data.draw, meant, list(_LABELS))
   try:

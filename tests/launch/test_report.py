@@ -42,20 +42,28 @@ def rows(ope_row):
   """Three tasks, three noises, four methods; one run diverged."""
   made = []
   for task in ('catch', 'mountain_car', 'cartpole'):
-    for noise in (0., 0.2, 0.5):
-      made.append(ope_row('log', task, noise, relative=0.2, cpu_seconds=0.))
+    for noise in (0.0, 0.2, 0.5):
+      made.append(ope_row('log', task, noise, relative=0.2, cpu_seconds=0.0))
       made += [
-          ope_row(method, task, noise, seed, relative=(seed + 1) * error)
-          for method, error in ERRORS.items() for seed in (0, 1)]
-  bad = next(index for index, row in enumerate(made) if (
-      row.method, row.problem.task, row.problem.action_noise,
-      row.seed) == ('fqe', 'cartpole', 0.5, 1))
+        ope_row(method, task, noise, seed, relative=(seed + 1) * error)
+        for method, error in ERRORS.items()
+        for seed in (0, 1)
+      ]
+  bad = next(
+    index
+    for index, row in enumerate(made)
+    if (row.method, row.problem.task, row.problem.action_noise, row.seed)
+    == ('fqe', 'cartpole', 0.5, 1)
+  )
   made[bad] = dataclasses.replace(
-      made[bad], metrics={}, outcome='diverged', reason=HOSTILE)
+    made[bad], metrics={}, outcome='diverged', reason=HOSTILE
+  )
   first = next(row for row in made if row.method == 'dfiv')
   made[made.index(first)] = dataclasses.replace(
-      first, metrics={**first.metrics, 'held_out_stage1_r2': 0.75},
-      curves={'updates': (10., 20., 30.), 'estimate': (0.1, None, 0.52)})
+    first,
+    metrics={**first.metrics, 'held_out_stage1_r2': 0.75},
+    curves={'updates': (10.0, 20.0, 30.0), 'estimate': (0.1, None, 0.52)},
+  )
   return made
 
 
@@ -89,20 +97,33 @@ def report(runs, tmp_path_factory):
 def _lines(report, name):
   """Returns the lines of a Markdown table by their first cell."""
   text = (report / 'tables' / f'{name}.md').read_text()
-  cells = [line.strip('| ').split(' | ') for line in text.splitlines()
-           if line.startswith('| ')]
+  cells = [
+    line.strip('| ').split(' | ')
+    for line in text.splitlines()
+    if line.startswith('| ')
+  ]
   return {line[0]: dict(zip(cells[0], line, strict=True)) for line in cells[1:]}
 
 
 def test_every_kind_of_file_is_there(report):
   names = {
-      str(path.relative_to(report)) for path in report.rglob('*')
-      if path.is_file()}
+    str(path.relative_to(report))
+    for path in report.rglob('*')
+    if path.is_file()
+  }
   for name in ('errors', 'estimates', 'time', 'curves'):
     assert {f'figures/{name}.svg', f'figures/{name}.png'} <= names
-  for name in ('best', 'methods', 'error-catch', 'relative-error-mountain_car',
-               'improvement', 'families', 'datasets', 'held-out',
-               'divergences'):
+  for name in (
+    'best',
+    'methods',
+    'error-catch',
+    'relative-error-mountain_car',
+    'improvement',
+    'families',
+    'datasets',
+    'held-out',
+    'divergences',
+  ):
     assert {f'tables/{name}.md', f'tables/{name}.tex'} <= names
   assert {'index.html', 'results.csv', 'report.json'} <= names
   assert not [name for name in names if name.endswith('.partial')]
@@ -111,8 +132,12 @@ def test_every_kind_of_file_is_there(report):
 def test_the_csv_has_every_row_and_what_remakes_it(report, rows):
   table = pd.read_csv(report / 'results.csv')
   assert len(table) == len(rows) == 63
-  row = table[(table.variant == 'KIV') & (table.task == 'catch')
-              & (table.action_noise == 0.2) & (table.seed == 1)].iloc[0]
+  row = table[
+    (table.variant == 'KIV')
+    & (table.task == 'catch')
+    & (table.action_noise == 0.2)
+    & (table.seed == 1)
+  ].iloc[0]
   assert row.estimate == pytest.approx(0.51)
   assert row.error == pytest.approx(0.01)
   assert row.relative_error == pytest.approx(0.02)
@@ -126,20 +151,33 @@ def test_the_csv_has_every_row_and_what_remakes_it(report, rows):
 
 def test_the_csv_has_the_intervals_of_the_runs(ope_row):
   rows = [
-      ope_row(method, noise=noise, seed=seed, resamples=tuple(
-          (0.01 * (place + 1) * np.linspace(-1., 1., 51)).tolist()),
-              metrics={'estimate': 0.5 + 0.01 * seed, 'correction': 0.})
-      for place, method in enumerate(('kiv', 'fqe')) for noise in (0., 0.2)
-      for seed in (0, 1)]
+    ope_row(
+      method,
+      noise=noise,
+      seed=seed,
+      resamples=tuple(
+        (0.01 * (place + 1) * np.linspace(-1.0, 1.0, 51)).tolist()
+      ),
+      metrics={'estimate': 0.5 + 0.01 * seed, 'correction': 0.0},
+    )
+    for place, method in enumerate(('kiv', 'fqe'))
+    for noise in (0.0, 0.2)
+    for seed in (0, 1)
+  ]
   rows[0] = dataclasses.replace(
-      rows[0], metrics={}, resamples=(), outcome='diverged', reason='far')
+    rows[0], metrics={}, resamples=(), outcome='diverged', reason='far'
+  )
   rows.append(ope_row('log'))
-  table = pd.read_csv(io.BytesIO(
-      build.files(rows, 'runs')['results.csv'])).set_index('key')
+  table = pd.read_csv(
+    io.BytesIO(build.files(rows, 'runs')['results.csv'])
+  ).set_index('key')
   for method in ('kiv', 'fqe'):
-    for noise in (0., 0.2):
-      ours = [row for row in rows if row.method == method
-              and row.problem.action_noise == noise]
+    for noise in (0.0, 0.2):
+      ours = [
+        row
+        for row in rows
+        if row.method == method and row.problem.action_noise == noise
+      ]
       found = row_intervals.of(ours, level=0.95)
       for row in ours:
         ends = table.loc[row.key, ['low', 'high']].tolist()
@@ -148,7 +186,8 @@ def test_the_csv_has_the_intervals_of_the_runs(ope_row):
         else:
           assert ends == pytest.approx([found.low, found.high])
   assert table.loc[rows[-1].key, ['low', 'high']].tolist() == pytest.approx(
-      row_intervals.of_log(rows[-1].problem, level=0.95))
+    row_intervals.of_log(rows[-1].problem, level=0.95)
+  )
 
 
 def test_a_divergence_is_listed_and_has_no_error(report):
@@ -200,7 +239,10 @@ def test_families_and_diagnostics_are_shown(report):
   line = _lines(report, 'families')['catch-noise-0.2-epsilon-0p2-20000-seed-0']
   # Medians of 0.505 and 0.51, of 0.52 and 0.54, and of 0.55 and 0.6.
   assert [line[name] for name in ('closed form', 'neural IV', 'FQE')] == [
-      '0.508', '0.53', '0.575']
+    '0.508',
+    '0.53',
+    '0.575',
+  ]
   assert line['gap'] == '12.7 %'
   assert line['truth ± s.e.'] == '0.500 ± 0.001'
   assert _lines(report, 'held-out')['DFIV']['held out stage1 r2'] == '0.75'
@@ -225,8 +267,14 @@ def test_figures_are_drawn(report):
   for path in (report / 'figures').glob('*.png'):
     assert path.read_bytes().startswith(b'\x89PNG')
   text = (report / 'figures/errors.svg').read_text()
-  for words in ('catch', 'mountain_car', 'noise 0.5', 'DFIV', 'Log (naive)',
-                'relative error'):
+  for words in (
+    'catch',
+    'mountain_car',
+    'noise 0.5',
+    'DFIV',
+    'Log (naive)',
+    'relative error',
+  ):
     assert f'>{words}<' in text
 
 
@@ -240,9 +288,13 @@ def test_the_page_needs_no_network_and_takes_no_text_for_markup(report):
   assert "default-src 'none'" in page
   assert page.count('<figure class="chart"') == 3 * 3  # Three a task.
   assert page.count('<svg viewBox') == 1  # One panel of learning curves.
-  data = json.loads(re.search(
-      r'<script type="application/json" id="data">(.*?)</script>', page,
-      re.DOTALL)[1])
+  data = json.loads(
+    re.search(
+      r'<script type="application/json" id="data">(.*?)</script>',
+      page,
+      re.DOTALL,
+    )[1]
+  )
   assert len(data['rows']) == 63
   assert len(data['configs']) == len(data['versions']) == 1
   assert len(data['problems']) == 9
@@ -256,11 +308,16 @@ def test_the_page_is_marked_up_for_all_readers(report):
   assert page.count('<table') == page.count('<caption') >= 14
   drawings = re.findall(r'<svg[^>]*>', page)
   # What is drawn of a chart stands beside it as text.
-  assert all('aria-hidden="true"' in each or 'class="track"' in each
-             or 'role="img"' in each and 'aria-label="' in each
-             for each in drawings)
+  assert all(
+    'aria-hidden="true"' in each
+    or 'class="track"' in each
+    or 'role="img"' in each
+    and 'aria-label="' in each
+    for each in drawings
+  )
   assert '<span class="sr narrow">noise 0.5: 10 %, 1 of 2 diverged</span>' in (
-      page)
+    page
+  )
   names = re.findall(r'\bid="([^"]+)"', page)
   assert len(names) == len(set(names))
   links = re.findall(r'href="#([^"]+)"', page)
@@ -269,12 +326,12 @@ def test_the_page_is_marked_up_for_all_readers(report):
 
 def test_the_same_rows_make_the_same_report(rows):
   few = [row for row in rows if row.problem.task == 'catch']
-  assert (build.files(few, 'runs')
-          == build.files(few, 'runs'))
+  assert build.files(few, 'runs') == build.files(few, 'runs')
 
 
 def test_a_report_replaces_its_own_files_and_nothing_else(
-    report, ope_row, tmp_path):
+  report, ope_row, tmp_path
+):
   out, runs = tmp_path / 'out', tmp_path / 'runs'
   for seed in (0, 1):
     row_files.append(runs, ope_row(task='catch', seed=seed))
@@ -292,15 +349,28 @@ def test_a_report_replaces_its_own_files_and_nothing_else(
 def test_one_run_each_is_shown_as_such(demo):
   files = build.files(demo, 'runs')
   page = files['index.html'].decode()
-  assert ('One run: the intervals of DFIV (quick), DeepIV (quick) and FQE '
-          '(quick) leave out the training.</figcaption>') in page
+  assert (
+    'One run: the intervals of DFIV (quick), DeepIV (quick) and FQE '
+    '(quick) leave out the training.</figcaption>'
+  ) in page
   for name, value in (
-      ('log', 'catch-noise-0.2-epsilon-0p2-20000-seed-0'),
-      ('discount', '0.99'), ('budget', 'quick for DFIV, FQE, DeepIV')):
+    ('log', 'catch-noise-0.2-epsilon-0p2-20000-seed-0'),
+    ('discount', '0.99'),
+    ('budget', 'quick for DFIV, FQE, DeepIV'),
+  ):
     assert f'<dt>{name}</dt><dd>{value}</dd>' in page.split('<main')[0]
-  for words in ('interquartile', 'IQM', 'bootstrap', 'beats', 'P(', 'Summary',
-                'Probability of improvement', 'standard deviation',
-                'Smallest relative error', 'median over seeds'):
+  for words in (
+    'interquartile',
+    'IQM',
+    'bootstrap',
+    'beats',
+    'P(',
+    'Summary',
+    'Probability of improvement',
+    'standard deviation',
+    'Smallest relative error',
+    'median over seeds',
+  ):
     assert words not in page.split('<script')[0], words
   for name in ('best', 'methods', 'improvement', 'error-catch'):
     assert f'tables/{name}.md' not in files
@@ -311,65 +381,105 @@ def test_the_estimates_come_first_with_intervals_and_the_truth(demo):
   page = files['index.html'].decode()
   assert page.split('<section id="')[1].startswith('answer"')
   numbers = re.findall(
-      r'<dt>([^<]*)</dt><dd class="large">([^<]*)</dd>(?:<dd>([^<]*)<)?', page)
+    r'<dt>([^<]*)</dt><dd class="large">([^<]*)</dd>(?:<dd>([^<]*)<)?', page
+  )
   assert numbers == [
-      ('Estimate, LSTD-Q', '0.505', '95 % interval 0.41 to 0.6'),
-      ('Difference to the log’s average', '–', 'no paired interval'),
-      ('Log’s average', '0.6', '95 % interval 0.58 to 0.62'),
-      ('True value (simulated)', '0.5', 'inside the interval'),
-      ('Verdict', 'Do not rely on it', 'Families of estimators differ by 0.25, '
-       'more than the widest interval, 0.19.')]
+    ('Estimate, LSTD-Q', '0.505', '95 % interval 0.41 to 0.6'),
+    ('Difference to the log’s average', '–', 'no paired interval'),
+    ('Log’s average', '0.6', '95 % interval 0.58 to 0.62'),
+    ('True value (simulated)', '0.5', 'inside the interval'),
+    (
+      'Verdict',
+      'Do not rely on it',
+      'Families of estimators differ by 0.25, '
+      'more than the widest interval, 0.19.',
+    ),
+  ]
   drawing = files['figures/estimates.svg'].decode()
-  for words in ('true value 0.5', 'log’s average 0.6', 'LSTD-Q',
-                'DFIV (quick)', 'FQE (quick)', 'DeepIV (quick)'):
+  for words in (
+    'true value 0.5',
+    'log’s average 0.6',
+    'LSTD-Q',
+    'DFIV (quick)',
+    'FQE (quick)',
+    'DeepIV (quick)',
+  ):
     assert f'>{words}<' in drawing
   text = files['tables/estimates.md'].decode()
   assert text.startswith(
-      'Estimates over seeds with 95 % confidence intervals (low, high) and '
-      'errors against the true value 0.5 ± 0.0005.')
-  assert ('| LSTD-Q | 1 | **0.505** | 0.41 | 0.6 | 0.005 | 1 % | trust |'
-          in text)
+    'Estimates over seeds with 95 % confidence intervals (low, high) and '
+    'errors against the true value 0.5 ± 0.0005.'
+  )
+  assert '| LSTD-Q | 1 | **0.505** | 0.41 | 0.6 | 0.005 | 1 % | trust |' in text
   assert '| FQE (quick) | 1 | 0.48 | 0.385 | 0.575 |' in text
-  assert ('| Log (average return) | – | 0.6 | 0.58 | 0.62 | 0.1 | 20 % |'
-          in text)
+  assert '| Log (average return) | – | 0.6 | 0.58 | 0.62 | 0.1 | 20 % |' in text
 
 
-@pytest.mark.parametrize('log_return, side', [
-    (0.1, 'right'), (0.9, 'left'), (0.45, 'center')])
+@pytest.mark.parametrize(
+  'log_return, side', [(0.1, 'right'), (0.9, 'left'), (0.45, 'center')]
+)
 def test_the_label_of_the_truth_stays_inside(ope_row, log_return, side):
-  rows = [ope_row('kiv', relative=0., problem={'log_return': log_return}),
-          ope_row('fqe', relative=0.2 * (side == 'center'), problem={
-              'log_return': log_return})]
+  rows = [
+    ope_row('kiv', relative=0.0, problem={'log_return': log_return}),
+    ope_row(
+      'fqe',
+      relative=0.2 * (side == 'center'),
+      problem={'log_return': log_return},
+    ),
+  ]
   (found,) = log_results.collect(frames.ope(rows), rows)
-  axes = mpl_figure.Figure(figsize=(3.6, 2.)).add_axes((0.05, 0.2, 0.9, 0.6))
+  axes = mpl_figure.Figure(figsize=(3.6, 2.0)).add_axes((0.05, 0.2, 0.9, 0.6))
   chart_figure.draw(forest.chart('estimates', found), axes)
-  (label,) = [text for text in axes.texts if text.get_text() == (
-      'true value 0.5')]
+  (label,) = [
+    text for text in axes.texts if text.get_text() == ('true value 0.5')
+  ]
   assert label.get_ha() == side
 
 
 def test_several_runs_of_few_problems_are_ranked_after_the_estimates(ope_row):
-  rows = [ope_row(method, seed=seed, relative=0.01 * (1 + seed))
-          for method in ('kiv', 'fqe') for seed in (0, 1)]
+  rows = [
+    ope_row(method, seed=seed, relative=0.01 * (1 + seed))
+    for method in ('kiv', 'fqe')
+    for seed in (0, 1)
+  ]
   files = build.files(rows, 'runs')
   page = files['index.html'].decode()
   assert page.index('<section id="answer"') < page.index(
-      '<section id="summary"')
+    '<section id="summary"'
+  )
   assert '(interquartile mean' in page
   assert 'One run' not in page
   # Mean of 0.505 and 0.51, and of their errors.
-  assert '| KIV | 2 | **0.508** | – | – | 0.0075 | 1.5 % | do not |' in files[
-      'tables/estimates.md'].decode()
+  assert (
+    '| KIV | 2 | **0.508** | – | – | 0.0075 | 1.5 % | do not |'
+    in files['tables/estimates.md'].decode()
+  )
 
 
 def test_a_run_that_did_not_open_its_log_stands_with_the_others(ope_row):
   rows = [ope_row('kiv'), ope_row('kiv', seed=1)]
-  unopened = dict.fromkeys((
-      'transitions', 'episodes', 'truth', 'truth_standard_error', 'overlap',
-      'log_return', 'log_standard_error', 'size'))
-  rows.insert(0, ope_row(
-      'fqe', metrics={}, outcome='error', reason='no memory', problem={
-          **unopened, 'dataset': ''}))
+  unopened = dict.fromkeys(
+    (
+      'transitions',
+      'episodes',
+      'truth',
+      'truth_standard_error',
+      'overlap',
+      'log_return',
+      'log_standard_error',
+      'size',
+    )
+  )
+  rows.insert(
+    0,
+    ope_row(
+      'fqe',
+      metrics={},
+      outcome='error',
+      reason='no memory',
+      problem={**unopened, 'dataset': ''},
+    ),
+  )
   frame = frames.ope(rows)
   assert frame.question.nunique() == frame.panel.nunique() == 1
   assert frame.truth.tolist() == [0.5] * 3
@@ -378,11 +488,12 @@ def test_a_run_that_did_not_open_its_log_stands_with_the_others(ope_row):
 
 
 def test_two_logs_of_one_problem_have_names_of_their_own(ope_row):
-  files = build.files([
-      ope_row('kiv', problem={'digest': digest * 64}) for digest in 'de'],
-      'runs')
-  assert {f'tables/estimates-catch-noise-0-2-log-{8 * digest}.md'
-          for digest in 'de'} <= set(files)
+  files = build.files(
+    [ope_row('kiv', problem={'digest': digest * 64}) for digest in 'de'], 'runs'
+  )
+  assert {
+    f'tables/estimates-catch-noise-0-2-log-{8 * digest}.md' for digest in 'de'
+  } <= set(files)
   names = re.findall(r'\bid="([^"]+)"', files['index.html'].decode())
   assert len(names) == len(set(names))
 
@@ -398,30 +509,34 @@ def test_of_many_problems_estimates_are_shown_at_a_middle_noise(report):
   assert '>catch, noise 0.2<' in drawing and '>true value 100<' in drawing
 
 
-def test_measured_coverage_stands_beside_the_estimates(
-    demo, coverage_row):
+def test_measured_coverage_stands_beside_the_estimates(demo, coverage_row):
   study = [coverage_row(demo[1], log, covered=log < 9) for log in range(10)]
   files = build.files([*demo, *study], 'runs')
-  assert ('On 10 simulated logs of catch (noise 0.2, number of seeds 3), the '
-          '95 % interval of LSTD-Q held the truth in 90 %.') in files[
-              'tables/estimates.md'].decode()
+  assert (
+    'On 10 simulated logs of catch (noise 0.2, number of seeds 3), the '
+    '95 % interval of LSTD-Q held the truth in 90 %.'
+  ) in files['tables/estimates.md'].decode()
 
 
 def test_several_policies_on_one_log_are_ranked(ope_row):
   rows = []
-  for method, errors in (('kiv', (0., 0.)), ('dfiv', (-0.3, 0.2))):
-    for epsilon, error in zip((0., 0.5), errors, strict=True):
+  for method, errors in (('kiv', (0.0, 0.0)), ('dfiv', (-0.3, 0.2))):
+    for epsilon, error in zip((0.0, 0.5), errors, strict=True):
       truth = 0.5 - 0.2 * epsilon  # 0.5 and 0.4
-      rows.append(ope_row(
-          method, problem={
-              'truth': truth, 'target_epsilon': epsilon},
-          metrics={'estimate': truth + error}))
+      rows.append(
+        ope_row(
+          method,
+          problem={'truth': truth, 'target_epsilon': epsilon},
+          metrics={'estimate': truth + error},
+        )
+      )
   table = ranking.policies(frames.ope(rows))
-  values = {line[0].text: [cell.value for cell in line[2:]]
-            for line in table.rows}
+  values = {
+    line[0].text: [cell.value for cell in line[2:]] for line in table.rows
+  }
   # One ranking of two policies; KIV is right, DFIV says 0.2 and 0.6.
-  assert values['KIV'] == pytest.approx([1, 2, 0, 1., 0.])
-  assert values['DFIV'] == pytest.approx([1, 2, 0, -1., 0.1])
+  assert values['KIV'] == pytest.approx([1, 2, 0, 1.0, 0.0])
+  assert values['DFIV'] == pytest.approx([1, 2, 0, -1.0, 0.1])
   assert ranking.policies(frames.ope(rows[:1])) is None
 
 
@@ -430,14 +545,20 @@ def two_discounts(ope_row):
   """KIV is better at 0.99, FQE at 0.5, on the same log."""
   made = []
   for discount, truth, errors in (
-      (0.99, 0.5, {'kiv': 0.01, 'fqe': 0.1}),
-      (0.5, 0.2, {'kiv': 0.3, 'fqe': 0.02})):
+    (0.99, 0.5, {'kiv': 0.01, 'fqe': 0.1}),
+    (0.5, 0.2, {'kiv': 0.3, 'fqe': 0.02}),
+  ):
     made += [
-        ope_row(method, seed=seed, problem={
-            'discount': discount, 'truth': truth}, metrics={
-                'estimate': truth * (1. + error), 'held_out_loss': discount},
-                curves={'updates': (1., 2.), 'estimate': (truth, truth)})
-        for method, error in errors.items() for seed in (0, 1)]
+      ope_row(
+        method,
+        seed=seed,
+        problem={'discount': discount, 'truth': truth},
+        metrics={'estimate': truth * (1.0 + error), 'held_out_loss': discount},
+        curves={'updates': (1.0, 2.0), 'estimate': (truth, truth)},
+      )
+      for method, error in errors.items()
+      for seed in (0, 1)
+    ]
   return made
 
 
@@ -446,8 +567,11 @@ def test_rows_of_two_discounts_are_in_no_line_together(two_discounts):
 
   def lines(name):
     text = files[f'tables/{name}.md'].decode()
-    return [line.strip('| ').split(' | ') for line in text.splitlines()
-            if line.startswith('| ')][1:]
+    return [
+      line.strip('| ').split(' | ')
+      for line in text.splitlines()
+      if line.startswith('| ')
+    ][1:]
 
   # Half first: groups are in the order of their labels.
   for number, best, error in ((1, 'FQE', '2 %'), (2, 'KIV', '1.00 %')):
@@ -455,11 +579,14 @@ def test_rows_of_two_discounts_are_in_no_line_together(two_discounts):
     assert line[1] == f'**{best}**'
     assert line[2].startswith(error.split()[0].rstrip('0').rstrip('.'))
     assert {line[0]: line[3] for line in lines(f'methods-at-{number}')} == {
-        'KIV': '2', 'FQE': '2'}  # Two runs each, not four.
+      'KIV': '2',
+      'FQE': '2',
+    }  # Two runs each, not four.
     (line,) = lines(f'log-families-at-{number}')
     assert len(lines(f'datasets-at-{number}')) == 1
     assert {line[-1] for line in lines(f'held-out-at-{number}')} == {
-        ('0.5', '0.99')[number - 1]}
+      ('0.5', '0.99')[number - 1]
+    }
   caption = files['tables/best-at-1.md'].decode()
   assert caption.startswith('Discount 0.5. The method of smallest')
   page = files['index.html'].decode()
@@ -470,11 +597,17 @@ def test_rows_of_two_discounts_are_in_no_line_together(two_discounts):
   names = re.findall(r'\bid="([^"]+)"', page)
   assert len(names) == len(set(names))
   for number in (1, 2):
-    assert {f'figures/{name}-at-{number}.svg' for name in (
-        'estimates', 'curves', 'time')} <= set(files)
-  data = json.loads(re.search(
-      r'<script type="application/json" id="data">(.*?)</script>', page,
-      re.DOTALL)[1])
+    assert {
+      f'figures/{name}-at-{number}.svg'
+      for name in ('estimates', 'curves', 'time')
+    } <= set(files)
+  data = json.loads(
+    re.search(
+      r'<script type="application/json" id="data">(.*?)</script>',
+      page,
+      re.DOTALL,
+    )[1]
+  )
   assert ['discount', 'discount', 'number'] in data['columns']
   assert 'catch, discount 0.5' in json.dumps(data)
 
@@ -487,41 +620,57 @@ def test_one_discount_has_no_label(report):
 
 def test_two_truths_and_two_policies_are_in_no_line_together(ope_row):
   truths = [
-      ope_row(method, problem={'truth': truth, 'target_epsilon': 0.2},
-              metrics={'estimate': 0.5})
-      for method, truth in (('kiv', 0.5), ('fqe', 0.4))]
+    ope_row(
+      method,
+      problem={'truth': truth, 'target_epsilon': 0.2},
+      metrics={'estimate': 0.5},
+    )
+    for method, truth in (('kiv', 0.5), ('fqe', 0.4))
+  ]
   policies = [
-      ope_row(method, noise=0.5, problem={'target': target},
-              metrics={'estimate': 0.5})
-      for method, target in (('kiv', 'a' * 64), ('fqe', 'b' * 64))]
+    ope_row(
+      method, noise=0.5, problem={'target': target}, metrics={'estimate': 0.5}
+    )
+    for method, target in (('kiv', 'a' * 64), ('fqe', 'b' * 64))
+  ]
   frame = frames.ope([*truths, *policies])
   assert frame.panel.tolist() == [
-      'catch, truth 0.5', 'catch, truth 0.4', 'catch, policy aaaaaaaa',
-      'catch, policy bbbbbbbb']
+    'catch, truth 0.5',
+    'catch, truth 0.4',
+    'catch, policy aaaaaaaa',
+    'catch, policy bbbbbbbb',
+  ]
   assert frame.question.nunique() == 4
   table = details.families(frame)
   assert len(table.rows) == 4
   assert len(details.datasets(frame).rows) == 4
   # None of them is a problem that two methods share.
-  assert {cell.text for line in ranking.improvement(frame).rows
-          for cell in line[1:]} == {'–'}
+  assert {
+    cell.text for line in ranking.improvement(frame).rows for cell in line[1:]
+  } == {'–'}
 
 
 def test_diagnostics_of_two_policies_are_in_no_line_together(ope_row):
   rows = [
-      ope_row(problem={'target_epsilon': epsilon}, metrics={
-          'estimate': 0.5, 'held_out_loss': epsilon})
-      for epsilon in (0., 0.5)]
+    ope_row(
+      problem={'target_epsilon': epsilon},
+      metrics={'estimate': 0.5, 'held_out_loss': epsilon},
+    )
+    for epsilon in (0.0, 0.5)
+  ]
   table = details.held_out(frames.ope(rows), rows)
   assert [[cell.text for cell in line[3:]] for line in table.rows] == [
-      ['0', '0'], ['0.5', '0.5']]
+    ['0', '0'],
+    ['0.5', '0.5'],
+  ]
 
 
 def test_rows_of_an_older_version_are_refused(ope_row, tmp_path):
   line = {**rows_lib.encode(ope_row()), 'format': 2}
   (tmp_path / 'rows.jsonl').write_text(json.dumps(line) + '\n')
-  with pytest.raises(ValueError, match=(
-      'was written by another version of dfiv-ope')):
+  with pytest.raises(
+    ValueError, match=('was written by another version of dfiv-ope')
+  ):
     run(tmp_path, '--out', tmp_path / 'report')
   assert not (tmp_path / 'report').exists()
 
@@ -534,72 +683,106 @@ def test_rows_of_several_directories_stand_on_one_page(ope_row, tmp_path):
   run(tmp_path / 'a', tmp_path / 'b', '--out', tmp_path / 'out')
   table = pd.read_csv(tmp_path / 'out/results.csv')
   assert sorted(zip(table.method, table.relative_error, strict=True)) == [
-      ('fqe', pytest.approx(0.01)), ('kiv', pytest.approx(0.3))]
+    ('fqe', pytest.approx(0.01)),
+    ('kiv', pytest.approx(0.3)),
+  ]
   page = (tmp_path / 'out/index.html').read_text()
-  assert f"<dd>{tmp_path / 'a'}, {tmp_path / 'b'}</dd>" in page
+  assert f'<dd>{tmp_path / "a"}, {tmp_path / "b"}</dd>' in page
 
 
 def test_methods_are_told_apart_by_preset_and_settings(ope_row):
   rows = [
-      ope_row('dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 1}),
-      # Tuned to the task: the same method.
-      ope_row('dfiv', 'cartpole', config={'type': 'C', 'width': 99, 'a': 1}),
-      ope_row('dfiv', 'catch', config={'type': 'C', 'width': 10, 'a': 1},
-              preset='paper'),
-      ope_row('dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 2},
-              custom=True)]
-  assert frames.variants(rows) == [
-      'DFIV', 'DFIV', 'DFIV (paper)', 'DFIV (a=2)']
+    ope_row('dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 1}),
+    # Tuned to the task: the same method.
+    ope_row('dfiv', 'cartpole', config={'type': 'C', 'width': 99, 'a': 1}),
+    ope_row(
+      'dfiv', 'catch', config={'type': 'C', 'width': 10, 'a': 1}, preset='paper'
+    ),
+    ope_row(
+      'dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 2}, custom=True
+    ),
+  ]
+  assert frames.variants(rows) == ['DFIV', 'DFIV', 'DFIV (paper)', 'DFIV (a=2)']
 
 
 def test_a_row_called_dfiv_is_dfiv(ope_row):
   assert set(agents.ENTRIES['dfiv'].variants['solve']) == set(dfiv.SOLVES)
   rows = [
-      ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}),
-      ope_row('dfiv', config={'type': 'C', 'solve': 'moment'}, custom=True),
-      ope_row('dfiv', config={'type': 'C', 'solve': 'lstd'}, custom=True),
-      ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}, preset='paper'),
-      ope_row('dfiv', config={'type': 'C', 'solve': 'moment'},
-              preset='paper', custom=True),
-      # Version 0.1.0.
-      ope_row('dfiv', 'cartpole', config={'own_instruments': True})]
+    ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}),
+    ope_row('dfiv', config={'type': 'C', 'solve': 'moment'}, custom=True),
+    ope_row('dfiv', config={'type': 'C', 'solve': 'lstd'}, custom=True),
+    ope_row('dfiv', config={'type': 'C', 'solve': 'plug-in'}, preset='paper'),
+    ope_row(
+      'dfiv',
+      config={'type': 'C', 'solve': 'moment'},
+      preset='paper',
+      custom=True,
+    ),
+    # Version 0.1.0.
+    ope_row('dfiv', 'cartpole', config={'own_instruments': True}),
+  ]
   labels = frames.variants(rows)
   assert labels == [
-      'DFIV (plug-in)', 'DFIV (moment)', 'LSTD-Q on DFIV features',
-      'DFIV (plug-in, paper)', 'DFIV (moment, paper)',
-      'LSTD-Q on DFIV features']
+    'DFIV (plug-in)',
+    'DFIV (moment)',
+    'LSTD-Q on DFIV features',
+    'DFIV (plug-in, paper)',
+    'DFIV (moment, paper)',
+    'LSTD-Q on DFIV features',
+  ]
   assert [(label.base, label.notes) for label in labels[2:5]] == [
-      ('LSTD-Q on DFIV features', ()), ('DFIV (plug-in)', ('paper',)),
-      ('DFIV (moment)', ('paper',))]
+    ('LSTD-Q on DFIV features', ()),
+    ('DFIV (plug-in)', ('paper',)),
+    ('DFIV (moment)', ('paper',)),
+  ]
   assert frames.order(['FQE', 'LSTD-Q', *labels]) == [
-      'LSTD-Q', 'DFIV (plug-in)', 'DFIV (plug-in, paper)', 'DFIV (moment)',
-      'DFIV (moment, paper)', 'LSTD-Q on DFIV features', 'FQE']
+    'LSTD-Q',
+    'DFIV (plug-in)',
+    'DFIV (plug-in, paper)',
+    'DFIV (moment)',
+    'DFIV (moment, paper)',
+    'LSTD-Q on DFIV features',
+    'FQE',
+  ]
 
 
 def test_the_quick_budget_is_named_instead_of_its_settings(ope_row):
   quick = {'type': 'C', 'updates': 4000, 'checks': 4, 'width': 50}
   rows = [
-      ope_row('fqe', config={**quick, 'updates': 20_000, 'checks': 10}),
-      ope_row('fqe', config=quick, custom=True),
-      ope_row('fqe', config={**quick, 'width': 9}, custom=True),
-      ope_row('fqe', config={**quick, 'checks': 2}, custom=True),
-      # A default that happens to have these numbers is the default.
-      ope_row('fqe', 'cartpole', config=quick)]
+    ope_row('fqe', config={**quick, 'updates': 20_000, 'checks': 10}),
+    ope_row('fqe', config=quick, custom=True),
+    ope_row('fqe', config={**quick, 'width': 9}, custom=True),
+    ope_row('fqe', config={**quick, 'checks': 2}, custom=True),
+    # A default that happens to have these numbers is the default.
+    ope_row('fqe', 'cartpole', config=quick),
+  ]
   labels = frames.variants(rows)
   assert labels == [
-      'FQE', 'FQE (quick, width=50)', 'FQE (quick, width=9)',
-      'FQE (checks=2, updates=4000, width=50)', 'FQE']
+    'FQE',
+    'FQE (quick, width=50)',
+    'FQE (quick, width=9)',
+    'FQE (checks=2, updates=4000, width=50)',
+    'FQE',
+  ]
   assert frames.variants(rows[1:2]) == ['FQE (quick)']
   assert labels[1].base == 'FQE' and labels[1].notes == ('quick', 'width=50')
 
 
 def test_the_printed_table_names_what_is_not_dfiv(ope_row, capsys):
-  summary_table.print_table([
-      ope_row('dfiv', custom=custom, config={
-          'type': 'C', 'solve': solve, 'updates': updates, 'checks': 3})
+  summary_table.print_table(
+    [
+      ope_row(
+        'dfiv',
+        custom=custom,
+        config={'type': 'C', 'solve': solve, 'updates': updates, 'checks': 3},
+      )
       for solve, updates, custom in (
-          ('plug-in', 900, False), ('plug-in', 300, True),
-          ('lstd', 900, True))])
+        ('plug-in', 900, False),
+        ('plug-in', 300, True),
+        ('lstd', 900, True),
+      )
+    ]
+  )
   printed = capsys.readouterr().out
   assert 'dfiv    default ' in printed
   assert 'dfiv    quick ' in printed
@@ -608,16 +791,22 @@ def test_the_printed_table_names_what_is_not_dfiv(ope_row, capsys):
 
 def test_changes_that_all_rows_share_are_no_part_of_a_name(ope_row):
   rows = [
-      ope_row('dfiv', config={'type': 'C', 'updates': 9, 'width': 5},
-              custom=True),
-      ope_row('dfiv', config={'type': 'C', 'updates': 9, 'width': 1},
-              preset='paper', custom=True)]
+    ope_row(
+      'dfiv', config={'type': 'C', 'updates': 9, 'width': 5}, custom=True
+    ),
+    ope_row(
+      'dfiv',
+      config={'type': 'C', 'updates': 9, 'width': 1},
+      preset='paper',
+      custom=True,
+    ),
+  ]
   assert frames.variants(rows) == ['DFIV', 'DFIV (paper)']
 
 
 def test_a_method_that_misses_problems_is_not_the_best(ope_row):
-  rows = [ope_row('dfiv', noise=noise, relative=0.1) for noise in (0., 0.5)]
-  rows.append(ope_row('kiv', noise=0., relative=0.001))
+  rows = [ope_row('dfiv', noise=noise, relative=0.1) for noise in (0.0, 0.5)]
+  rows.append(ope_row('kiv', noise=0.0, relative=0.001))
   line = ranking.best(frames.ope(rows)).rows[-1]
   assert line[1].text == 'DFIV'
 
@@ -625,8 +814,8 @@ def test_a_method_that_misses_problems_is_not_the_best(ope_row):
 def test_without_a_truth_there_are_estimates_and_no_errors(ope_row):
   unknown = {'truth': None, 'truth_standard_error': None}
   files = build.files(
-      [ope_row(method, problem=unknown) for method in ('kiv', 'fqe')],
-      'runs')
+    [ope_row(method, problem=unknown) for method in ('kiv', 'fqe')], 'runs'
+  )
   assert 'True value' not in files['index.html'].decode()
   assert 'figures/errors.svg' not in files
   assert 'tables/log-families.md' in files
@@ -637,15 +826,21 @@ def test_without_a_truth_there_are_estimates_and_no_errors(ope_row):
 
 def test_rows_of_the_demand_design_show_errors_and_effects():
   rows = [
-      rows_lib.Row(
-          problem=problems.IVDesign(
-              name='demand', parameters={'n': n, 'rho': 0.5}), method=method,
-          config={'type': 'Config'}, seed=seed, version=1,
-          metrics={'mse': error * (seed + 1)},
-          curves={'ate': (1.,) * 20, 'cate': (2.,) * 20}, cpu_seconds=0.5,
-          versions={'dfiv-ope': '0.1.0'})
-      for n in (1000, 5000) for method, error in (('kiv', 50.), ('dfiv', 3.))
-      for seed in (0, 1, 2)]
+    rows_lib.Row(
+      problem=problems.IVDesign(name='demand', parameters={'n': n, 'rho': 0.5}),
+      method=method,
+      config={'type': 'Config'},
+      seed=seed,
+      version=1,
+      metrics={'mse': error * (seed + 1)},
+      curves={'ate': (1.0,) * 20, 'cate': (2.0,) * 20},
+      cpu_seconds=0.5,
+      versions={'dfiv-ope': '0.1.0'},
+    )
+    for n in (1000, 5000)
+    for method, error in (('kiv', 50.0), ('dfiv', 3.0))
+    for seed in (0, 1, 2)
+  ]
   files = build.files(rows, 'runs')
   text = files['tables/demand.md'].decode()
   assert '| KIV | 1,000 | 0.5 | 3 | 0 | 100 | 50 | 150 | 0.5 |' in text
@@ -658,20 +853,28 @@ def test_rows_of_the_demand_design_show_errors_and_effects():
   assert 'http:' not in page
 
 
-@pytest.mark.parametrize('change, message', [
+@pytest.mark.parametrize(
+  'change, message',
+  [
     (None, 'has no result rows'),
     ({}, 'has no complete result row yet'),
     ({'novelty': 1}, 'Line 1 of .* is not a result row of this version'),
     ({'problem': {'kind': 'chess'}}, "is of the kind 'chess', but only"),
-    ({'problem': {'kind': 'simulated_task', 'task': 'catch'}},
-     "Line 1 .*problem misses a field .*'digest', 'discount'"),
+    (
+      {'problem': {'kind': 'simulated_task', 'task': 'catch'}},
+      "Line 1 .*problem misses a field .*'digest', 'discount'",
+    ),
     ({'metrics': [1]}, r'Line 1 .*metrics should be'),
     ({'metrics': {'estimate': 'abc'}}, r'Line 1 .*metrics.estimate .*Remove'),
-    ({'metrics': {'estimate': math.nan}},
-     r'Line 1 .*metrics.estimate .*Remove'),
-])
+    (
+      {'metrics': {'estimate': math.nan}},
+      r'Line 1 .*metrics.estimate .*Remove',
+    ),
+  ],
+)
 def test_rows_that_cannot_be_shown_are_named(
-    ope_row, tmp_path, change, message):
+  ope_row, tmp_path, change, message
+):
   runs = tmp_path / 'runs'
   runs.mkdir()
   if change is not None:
@@ -695,18 +898,22 @@ def test_a_directory_of_something_else_is_left_alone(runs, tmp_path):
 
 def test_two_reports_do_not_write_to_one_directory(ope_row, tmp_path):
   row_files.append(tmp_path / 'runs', ope_row())
-  with (atomic_output.exclusive(tmp_path / 'out'),
-        pytest.raises(FileExistsError, match='Another process is working')):
+  with (
+    atomic_output.exclusive(tmp_path / 'out'),
+    pytest.raises(FileExistsError, match='Another process is working'),
+  ):
     run(tmp_path / 'runs', '--out', tmp_path / 'out')
 
 
-def test_a_record_removes_nothing_outside_its_directory(
-    ope_row, tmp_path):
+def test_a_record_removes_nothing_outside_its_directory(ope_row, tmp_path):
   (tmp_path / 'precious.txt').write_text('mine')
   out = tmp_path / 'out'
   out.mkdir()
-  (out / 'report.json').write_text(json.dumps(
-      {'kind': 'dfiv-ope report', 'files': ['../precious.txt', 'old.md']}))
+  (out / 'report.json').write_text(
+    json.dumps(
+      {'kind': 'dfiv-ope report', 'files': ['../precious.txt', 'old.md']}
+    )
+  )
   (out / 'old.md').write_text('old')
   row_files.append(tmp_path / 'runs', ope_row())
   run(tmp_path / 'runs', '--out', out)
@@ -714,21 +921,36 @@ def test_a_record_removes_nothing_outside_its_directory(
   assert not (out / 'old.md').exists()
 
 
-@pytest.mark.parametrize('value, text', [
-    (0., '0'), (0.5, '0.5'), (0.012345, '0.0123'), (98.76, '98.8'),
-    (12345.6, '12,346'), (-72.13, '-72.1'), (1e9, '1.00e+09'),
-    (2e-6, '2.00e-06'), (math.inf, '∞'), (math.nan, '–')])
+@pytest.mark.parametrize(
+  'value, text',
+  [
+    (0.0, '0'),
+    (0.5, '0.5'),
+    (0.012345, '0.0123'),
+    (98.76, '98.8'),
+    (12345.6, '12,346'),
+    (-72.13, '-72.1'),
+    (1e9, '1.00e+09'),
+    (2e-6, '2.00e-06'),
+    (math.inf, '∞'),
+    (math.nan, '–'),
+  ],
+)
 def test_numbers_have_three_digits(value, text):
   assert tables.digits(value) == text
 
 
 def test_svgs_keep_their_labels_and_lose_their_colours():
   drawing = svg.inline(
-      '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" '
-      'width="9pt" viewBox="0 0 9 9"><g id="a"><path d="M 1.23456 7.00001" '
-      'style="stroke: #000000; opacity: 0.25"/></g><text>0.0001</text>'
-      '<use xlink:href="#a"/></svg>', 'p', 'a "line"')
+    '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" '
+    'width="9pt" viewBox="0 0 9 9"><g id="a"><path d="M 1.23456 7.00001" '
+    'style="stroke: #000000; opacity: 0.25"/></g><text>0.0001</text>'
+    '<use xlink:href="#a"/></svg>',
+    'p',
+    'a "line"',
+  )
   assert drawing == (
-      '<svg viewBox="0 0 9 9" role="img" aria-label="a &quot;line&quot;">'
-      '<g id="p-a"><path d="M 1.2 7" style="stroke: currentColor; '
-      'opacity: 0.25"/></g><text>0.0001</text><use href="#p-a"/></svg>')
+    '<svg viewBox="0 0 9 9" role="img" aria-label="a &quot;line&quot;">'
+    '<g id="p-a"><path d="M 1.2 7" style="stroke: currentColor; '
+    'opacity: 0.25"/></g><text>0.0001</text><use href="#p-a"/></svg>'
+  )

@@ -9,12 +9,21 @@ import pytest
 from dfiv_ope.results import files
 
 
-@pytest.mark.parametrize('budget, datasets, runs', [
-    ('quick', 9, 216), ('full', 18, 1080)])
+@pytest.mark.parametrize(
+  'budget, datasets, runs', [('quick', 9, 216), ('full', 18, 1080)]
+)
 def test_both_configs_of_all_methods_on_all_tasks(
-    command, tmp_path, budget, datasets, runs):
-  result = command('reproduce', 'ope', '--budget', budget,
-                   '--out', tmp_path / 'runs', '--dry-run')
+  command, tmp_path, budget, datasets, runs
+):
+  result = command(
+    'reproduce',
+    'ope',
+    '--budget',
+    budget,
+    '--out',
+    tmp_path / 'runs',
+    '--dry-run',
+  )
   assert result.returncode == 0, result.stderr
   assert f'datasets: {datasets} of {datasets} to run' in result.stdout
   assert f'experiments: {runs} of {runs} to run' in result.stdout
@@ -37,15 +46,18 @@ def test_four_tasks_with_vectors_at_three_levels_of_noise(command, tmp_path):
 
 def test_an_unknown_budget_is_refused(command, tmp_path):
   words = command.refuses(
-      'reproduce', 'ope', '--budget', 'tiny', '--out', tmp_path / 'runs')
+    'reproduce', 'ope', '--budget', 'tiny', '--out', tmp_path / 'runs'
+  )
   assert "no budget 'tiny'. Choose from quick, full." in words
 
 
-@pytest.mark.parametrize('name', [
-    'dsprites', 'demand-mnist', 'mnist', 'instability'])
+@pytest.mark.parametrize(
+  'name', ['dsprites', 'demand-mnist', 'mnist', 'instability']
+)
 def test_each_benchmark_has_its_budgets(command, tmp_path, name):
   words = command.refuses(
-      'reproduce', name, '--budget', 'tiny', '--out', tmp_path / 'runs')
+    'reproduce', name, '--budget', 'tiny', '--out', tmp_path / 'runs'
+  )
   assert "no budget 'tiny'. Choose from quick, full." in words
 
 
@@ -64,10 +76,14 @@ reproduce.dsprites(pathlib.Path(sys.argv[1]), 'quick')
 @pytest.mark.slow
 def test_a_benchmark_ends_with_its_report(tmp_path):
   subprocess.run(
-      [sys.executable, '-c', _SMALL, str(tmp_path / 'runs')], check=True)
+    [sys.executable, '-c', _SMALL, str(tmp_path / 'runs')], check=True
+  )
   rows = files.read(tmp_path / 'runs')
   # Two at a time, in any order.
   assert sorted((row.method, row.preset) for row in rows) == [
-      ('kiv', 'default'), ('kiv', 'paper'), ('lit_pixels', 'default')]
+    ('kiv', 'default'),
+    ('kiv', 'paper'),
+    ('lit_pixels', 'default'),
+  ]
   page = (tmp_path / 'runs' / 'report' / 'index.html').read_text()
   assert 'lit pixels' in page

@@ -47,5 +47,6 @@ if __name__ == '__main__':
   wanted = _next_command()
   if wanted is not None:
     from dfiv_ope.launch import main
+
     sys.argv = ['-c', *wanted]
     main.main()

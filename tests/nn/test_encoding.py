@@ -10,32 +10,34 @@ from dfiv_ope.nn import encoding, scaling
 from dfiv_ope.ope import bellman
 from dfiv_ope.policies import cloning
 
-_MIXED = np.array([[3., 0.5, 7.], [1., -0.5, 9.], [3., 1.5, 9.]])
+_MIXED = np.array([[3.0, 0.5, 7.0], [1.0, -0.5, 9.0], [3.0, 1.5, 9.0]])
 
 
 @pytest.mark.parametrize('power', [-66, 66])
 def test_powers_of_two_change_no_bit_of_what_is_encoded(power):
-  x = np.random.default_rng(0).normal(3., 2., (50, 2))
-  scaled = x * 2. ** power
+  x = np.random.default_rng(0).normal(3.0, 2.0, (50, 2))
+  scaled = x * 2.0**power
   np.testing.assert_array_equal(
-      encoding.fit(x).apply(x), encoding.fit(scaled).apply(scaled))
+    encoding.fit(x).apply(x), encoding.fit(scaled).apply(scaled)
+  )
 
 
 def test_an_offset_of_1e12_changes_nothing():
   # Multiples of 1/64 and their sums with 1e12 are exact in float64.
-  x = np.round(64. * np.random.default_rng(1).normal(size=(500, 2))) / 64.
+  x = np.round(64.0 * np.random.default_rng(1).normal(size=(500, 2))) / 64.0
   far = x + 1e12
   before, after = (encoding.fit(each).apply(each) for each in (x, far))
   np.testing.assert_allclose(before, after, atol=1e-6)
   np.testing.assert_array_equal(
-      encoding.fit(far).invert(encoding.fit(far).apply(far)).numpy().round(3),
-      far.round(3))
+    encoding.fit(far).invert(encoding.fit(far).apply(far)).numpy().round(3),
+    far.round(3),
+  )
 
 
-@pytest.mark.parametrize('value', [0., 0.1, -1e20, 1e-20, 1.7e12])
+@pytest.mark.parametrize('value', [0.0, 0.1, -1e20, 1e-20, 1.7e12])
 def test_a_constant_column_is_zero_at_any_size(value):
   x = np.full((1_000, 1), value)
-  np.testing.assert_array_equal(scaling.fit_standardiser(x).apply(x), 0.)
+  np.testing.assert_array_equal(scaling.fit_standardiser(x).apply(x), 0.0)
 
 
 def test_a_change_of_one_last_digit_is_no_change():
@@ -46,7 +48,8 @@ def test_a_change_of_one_last_digit_is_no_change():
 def test_the_largest_floats_have_a_scale():
   x = np.array([[1.7e308], [-1.7e308]])
   np.testing.assert_allclose(
-      scaling.fit_standardiser(x).apply(x)[:, 0], [1., -1.])
+    scaling.fit_standardiser(x).apply(x)[:, 0], [1.0, -1.0]
+  )
 
 
 def test_numbers_come_first_and_categories_are_indicators():
@@ -54,9 +57,11 @@ def test_numbers_come_first_and_categories_are_indicators():
   encoded = states.apply(_MIXED).numpy()
   assert states.size == 5 and states.cells is None
   np.testing.assert_allclose(
-      encoded[:, 0], (_MIXED[:, 1] - 0.5) / np.sqrt(2. / 3.), atol=1e-6)
+    encoded[:, 0], (_MIXED[:, 1] - 0.5) / np.sqrt(2.0 / 3.0), atol=1e-6
+  )
   np.testing.assert_array_equal(
-      encoded[:, 1:], [[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1]])
+    encoded[:, 1:], [[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1]]
+  )
   compact = states.compact(_MIXED).numpy()
   np.testing.assert_array_equal(compact[:, 1:], [[1, 0], [0, 1], [1, 1]])
   np.testing.assert_allclose(states.invert(compact), _MIXED)
@@ -64,19 +69,21 @@ def test_numbers_come_first_and_categories_are_indicators():
 
 def test_a_category_that_was_never_seen_has_no_indicator():
   states = encoding.fit(_MIXED[:, :1], categorical=[0])
-  np.testing.assert_array_equal(states.apply([[2.], [3.]]), [[0, 0], [0, 1]])
-  np.testing.assert_array_equal(states.compact([[2.], [3.]]), [[-1], [1]])
+  np.testing.assert_array_equal(states.apply([[2.0], [3.0]]), [[0, 0], [0, 1]])
+  np.testing.assert_array_equal(states.compact([[2.0], [3.0]]), [[-1], [1]])
   np.testing.assert_array_equal(
-      states.cell(states.compact([[2.], [3.]])), [2, 1])
+    states.cell(states.compact([[2.0], [3.0]])), [2, 1]
+  )
 
 
 def test_drawn_states_take_the_category_of_the_largest_entry():
   states = encoding.fit(_MIXED, categorical=[0, 2])
-  drawn = tf.constant([[0.3, -1., 0.2, 0.9, 0.8]])
+  drawn = tf.constant([[0.3, -1.0, 0.2, 0.9, 0.8]])
   np.testing.assert_allclose(
-      states.expand(states.collapse(drawn)), [[0.3, 0., 1., 1., 0.]])
+    states.expand(states.collapse(drawn)), [[0.3, 0.0, 1.0, 1.0, 0.0]]
+  )
   raw = states.invert(states.collapse(drawn)).numpy()
-  np.testing.assert_array_equal(raw[:, [0, 2]], [[3., 7.]])
+  np.testing.assert_array_equal(raw[:, [0, 2]], [[3.0, 7.0]])
 
 
 def test_cells_are_the_joint_states():
@@ -84,14 +91,16 @@ def test_cells_are_the_joint_states():
   states = encoding.fit(raw, categorical=[0, 1])
   cells = encoding.Cells(states)
   np.testing.assert_array_equal(
-      cells(states.compact([[3., 9.], [1., 9.], [1., 7.], [2., 9.]])),
-      [[0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
+    cells(states.compact([[3.0, 9.0], [1.0, 9.0], [1.0, 7.0], [2.0, 9.0]])),
+    [[0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0]],
+  )
   np.testing.assert_allclose(
-      states.invert(states.cell_states()), [[1., 9.], [3., 7.], [3., 9.]])
+    states.invert(states.cell_states()), [[1.0, 9.0], [3.0, 7.0], [3.0, 9.0]]
+  )
 
 
 def test_a_log_of_many_categories_stays_small():
-  raw = np.arange(20_000.)[:, None]
+  raw = np.arange(20_000.0)[:, None]
   states = encoding.fit(raw, categorical=[0])
   assert states.compact(raw).shape == (20_000, 1)
   assert states.size == len(states.cells) == 20_000
@@ -104,11 +113,13 @@ def test_a_categorical_column_that_is_not_there_is_refused():
 
 def _numbered(rows):
   """Returns transitions whose one-hot states are numbers, out of order."""
-  names = np.array([[40.], [7.], [100.], [8.], [9.]])
+  names = np.array([[40.0], [7.0], [100.0], [8.0], [9.0]])
   return rows._replace(
-      observation=tf.constant(names[np.argmax(rows.observation, axis=1)]),
-      next_observation=tf.constant(
-          names[np.argmax(rows.next_observation, axis=1)])), names
+    observation=tf.constant(names[np.argmax(rows.observation, axis=1)]),
+    next_observation=tf.constant(
+      names[np.argmax(rows.next_observation, axis=1)]
+    ),
+  ), names
 
 
 def test_lstd_on_a_categorical_number_is_the_tabular_answer():
@@ -116,30 +127,39 @@ def test_lstd_on_a_categorical_number_is_the_tabular_answer():
   rows, names = _numbered(process.transitions(4_000))
   policy = np.array([0.3, 0.7])
   problem = bellman.pose(
-      rows, testing.Mixed(policy), discount=0.9, num_actions=2,
-      categorical=[0])
+    rows, testing.Mixed(policy), discount=0.9, num_actions=2, categorical=[0]
+  )
   learner = base.OPELearner(
-      lstd.make(lstd.Config(prior_rows=1e-9), problem, seed=0), problem,
-      memory.InMemory(problem.rows(rows), batch_size=1, seed=0),
-      initial_observations=tf.constant(names))
+    lstd.make(lstd.Config(prior_rows=1e-9), problem, seed=0),
+    problem,
+    memory.InMemory(problem.rows(rows), batch_size=1, seed=0),
+    initial_observations=tf.constant(names),
+  )
   learner.run()
   state = np.searchsorted(np.sort(names[:, 0]), rows.observation[:, 0])
   later = np.searchsorted(np.sort(names[:, 0]), rows.next_observation[:, 0])
   psi, following = np.zeros((2, 4_000, 10))
   index = np.arange(4_000)
-  psi[index, 2 * state + rows.action.numpy()] = 1.
+  psi[index, 2 * state + rows.action.numpy()] = 1.0
   for action in (0, 1):
     following[index, 2 * later + action] = (
-        0.9 * policy[action] * rows.discount.numpy())
+      0.9 * policy[action] * rows.discount.numpy()
+    )
   table = np.linalg.solve(
-      psi.T @ (psi - following), psi.T @ rows.reward.numpy())
+    psi.T @ (psi - following), psi.T @ rows.reward.numpy()
+  )
   np.testing.assert_allclose(
-      learner.q_function.values(tf.constant(np.sort(names, axis=0))),
-      table.reshape(5, 2), rtol=1e-4)
-  wrong = tf.constant([[names[0, 0]], [names.max() + 1.]])
+    learner.q_function.values(tf.constant(np.sort(names, axis=0))),
+    table.reshape(5, 2),
+    rtol=1e-4,
+  )
+  wrong = tf.constant([[names[0, 0]], [names.max() + 1.0]])
   asked = learner.q_function
-  for ask in (asked.values, asked.expected,
-              lambda states: asked.value(states, tf.constant([0, 1]))):
+  for ask in (
+    asked.values,
+    asked.expected,
+    lambda states: asked.value(states, tf.constant([0, 1])),
+  ):
     with pytest.raises(ValueError, match='Row 1 .* 5 categories in the log'):
       ask(wrong)
 
@@ -147,8 +167,12 @@ def test_lstd_on_a_categorical_number_is_the_tabular_answer():
 def test_features_of_a_table_have_one_column_a_cell_and_action():
   rows, _ = _numbered(testing.TabularMDP(seed=3).transitions(500))
   problem = bellman.pose(
-      rows, testing.Mixed([0.3, 0.7]), discount=0.9, num_actions=2,
-      categorical=[0])
+    rows,
+    testing.Mixed([0.3, 0.7]),
+    discount=0.9,
+    num_actions=2,
+    categorical=[0],
+  )
   psi = fixed_features.make(problem, lstd.Config().settings, seed=0)
   assert psi.output_size == (5 + 1) * 2
 
@@ -159,10 +183,16 @@ def test_a_clone_sees_categories():
   state = generator.integers(40, size=(2_000, 1)).astype(float)
   zeros = np.zeros(2_000, np.float32)
   log = types.Transition(
-      state, (state[:, 0] % 2).astype(np.int32), zeros, zeros, state)
+    state, (state[:, 0] % 2).astype(np.int32), zeros, zeros, state
+  )
   found = cloning.clone(
-      log, np.arange(2_000), num_actions=2, seed=0, categorical=[0],
-      config=cloning.Config(updates=300, checks=3))
+    log,
+    np.arange(2_000),
+    num_actions=2,
+    seed=0,
+    categorical=[0],
+    config=cloning.Config(updates=300, checks=3),
+  )
   assert found.held_out_loss < 0.1
 
 
@@ -170,10 +200,15 @@ def test_a_clone_sees_categories():
 def test_the_scale_of_values_is_that_of_rewards(scale):
   rows = testing.TabularMDP(seed=0).transitions(500)
   problems = [
-      bellman.pose(
-          rows._replace(reward=tf.cast(rows.reward, tf.float64) * each),
-          testing.Mixed([0.5, 0.5]), discount=0.9, num_actions=2)
-      for each in (1., scale)]
+    bellman.pose(
+      rows._replace(reward=tf.cast(rows.reward, tf.float64) * each),
+      testing.Mixed([0.5, 0.5]),
+      discount=0.9,
+      num_actions=2,
+    )
+    for each in (1.0, scale)
+  ]
   assert problems[1].value_scale == pytest.approx(
-      scale * problems[0].value_scale)
+    scale * problems[0].value_scale
+  )
   assert problems[1].value_mean == pytest.approx(problems[0].value_mean)

@@ -8,20 +8,26 @@ from dfiv_ope import configs
 from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.nn import networks
 
-LAYERS = (layers_lib.Dense(8), layers_lib.Dropout(0.5),
-          layers_lib.BatchNorm('relu'), layers_lib.Dense(2, activation=None))
+LAYERS = (
+  layers_lib.Dense(8),
+  layers_lib.Dropout(0.5),
+  layers_lib.BatchNorm('relu'),
+  layers_lib.Dense(2, activation=None),
+)
 
 
 def inputs(rows=16, columns=3, seed=0):
   return tf.constant(
-      np.random.default_rng(seed).normal(size=(rows, columns)), tf.float32)
+    np.random.default_rng(seed).normal(size=(rows, columns)), tf.float32
+  )
 
 
 def test_a_network_of_two_layers_is_the_formula():
   network = networks.Network(
-      (layers_lib.Dense(4), layers_lib.Dense(1, None)), input_size=3, seed=0)
+    (layers_lib.Dense(4), layers_lib.Dense(1, None)), input_size=3, seed=0
+  )
   b0, w0, b1, w1 = (v.numpy() for v in network.trainable_variables)
-  hidden = np.maximum(inputs().numpy() @ w0 + b0, 0.)
+  hidden = np.maximum(inputs().numpy() @ w0 + b0, 0.0)
   np.testing.assert_allclose(network(inputs()), hidden @ w1 + b1, rtol=1e-5)
   assert network.output_size == 1
 
@@ -35,7 +41,8 @@ def test_weights_and_biases_start_within_the_fan_in_bound():
 
 def test_the_seed_decides_weights_and_dropout_masks():
   first, same, other = (
-      networks.Network(LAYERS, input_size=3, seed=s) for s in (1, 1, 2))
+    networks.Network(LAYERS, input_size=3, seed=s) for s in (1, 1, 2)
+  )
   tf.random.set_seed(99)
   outputs = [net(inputs(), is_training=True) for net in (first, same, other)]
   np.testing.assert_array_equal(outputs[0], outputs[1])
@@ -44,20 +51,21 @@ def test_the_seed_decides_weights_and_dropout_masks():
 
 def test_dropout_keeps_the_mean_in_training_and_is_off_otherwise():
   network = networks.Network(
-      (layers_lib.Dropout(0.25),), input_size=1000, seed=0)
+    (layers_lib.Dropout(0.25),), input_size=1000, seed=0
+  )
   ones = tf.ones([100, 1000])
   dropped = network(ones, is_training=True).numpy()
-  assert (dropped == 0.).mean() == pytest.approx(0.25, abs=0.01)
-  assert dropped.mean() == pytest.approx(1., abs=0.01)
+  assert (dropped == 0.0).mean() == pytest.approx(0.25, abs=0.01)
+  assert dropped.mean() == pytest.approx(1.0, abs=0.01)
   np.testing.assert_array_equal(network(ones), ones)
 
 
 def test_batch_norm_uses_batch_statistics_in_training_only():
   network = networks.Network((layers_lib.BatchNorm(),), input_size=3, seed=0)
-  shifted = inputs(rows=200) * 5. + 7.
+  shifted = inputs(rows=200) * 5.0 + 7.0
   trained = network(shifted, is_training=True).numpy()
-  np.testing.assert_allclose(trained.mean(0), 0., atol=1e-4)
-  np.testing.assert_allclose(trained.std(0), 1., atol=1e-3)
+  np.testing.assert_allclose(trained.mean(0), 0.0, atol=1e-4)
+  np.testing.assert_allclose(trained.std(0), 1.0, atol=1e-3)
   one_row = network(shifted[:1]).numpy()
   np.testing.assert_allclose(one_row, network(shifted).numpy()[:1], rtol=1e-4)
 
@@ -70,19 +78,23 @@ def test_a_network_survives_a_checkpoint(tmp_path):
   tf.train.Checkpoint(network=other).read(path).assert_consumed()
   np.testing.assert_array_equal(network(inputs()), other(inputs()))
   np.testing.assert_array_equal(
-      network(inputs(), is_training=True), other(inputs(), is_training=True))
+    network(inputs(), is_training=True), other(inputs(), is_training=True)
+  )
 
 
-@pytest.mark.parametrize('make, message', [
+@pytest.mark.parametrize(
+  'make, message',
+  [
     (lambda: layers_lib.Dense(0), 'at least 1, got 0'),
     (lambda: layers_lib.Dense(2, 'sigmoid'), "got 'sigmoid'"),
-    (lambda: layers_lib.Dropout(1.), 'got 1.0'),
+    (lambda: layers_lib.Dropout(1.0), 'got 1.0'),
     (lambda: layers_lib.BatchNorm('swish'), "got 'swish'"),
-    (lambda: layers_lib.BatchNorm(decay=1.), 'got 1.0'),
+    (lambda: layers_lib.BatchNorm(decay=1.0), 'got 1.0'),
     (lambda: layers_lib.Conv(4, 0), 'kernel must be at least 1, got 0'),
     (lambda: layers_lib.Image(0, 3), 'height must be at least 1, got 0'),
     (lambda: networks.Network((), input_size=0, seed=0), 'got 0'),
-])
+  ],
+)
 def test_bad_specifications_are_refused(make, message):
   with pytest.raises(ValueError, match=message):
     make()
@@ -90,28 +102,32 @@ def test_bad_specifications_are_refused(make, message):
 
 def singular_values(network):
   return [
-      np.linalg.svd(np.reshape(v, [-1, v.shape[-1]]), compute_uv=False)[0]
-      for v in network.trainable_variables if v.shape.rank > 1]
+    np.linalg.svd(np.reshape(v, [-1, v.shape[-1]]), compute_uv=False)[0]
+    for v in network.trainable_variables
+    if v.shape.rank > 1
+  ]
 
 
 def test_a_spectral_norm_divides_by_the_largest_singular_value():
   network = networks.Network(
-      (layers_lib.Dense(6, None, spectral=True),), input_size=5, seed=0)
+    (layers_lib.Dense(6, None, spectral=True),), input_size=5, seed=0
+  )
   b, w = (v.numpy() for v in network.trainable_variables)
   x = inputs(columns=5).numpy()
-  largest, = singular_values(network)
+  (largest,) = singular_values(network)
   np.testing.assert_allclose(network(x), x @ w / largest + b, rtol=1e-3)
 
 
 def test_a_spectral_norm_follows_the_weights_in_training_only():
   network = networks.Network(
-      (layers_lib.Dense(6, None, spectral=True),), input_size=5, seed=0)
+    (layers_lib.Dense(6, None, spectral=True),), input_size=5, seed=0
+  )
   b, w = network.trainable_variables
   w.assign(np.random.default_rng(1).normal(size=(5, 6)))
   x = inputs(columns=5)
   for _ in range(30):
     network(x, is_training=True)
-  largest, = singular_values(network)
+  (largest,) = singular_values(network)
   expected = x.numpy() @ w.numpy() / largest + b.numpy()
   np.testing.assert_allclose(network(x), expected, rtol=1e-3, atol=1e-4)
   # Predictions change nothing.
@@ -123,7 +139,8 @@ def test_a_spectral_norm_follows_the_weights_in_training_only():
 
 def test_the_gradient_of_a_spectral_norm_is_that_of_the_formula():
   network = networks.Network(
-      (layers_lib.Dense(3, None, spectral=True),), input_size=4, seed=0)
+    (layers_lib.Dense(3, None, spectral=True),), input_size=4, seed=0
+  )
   _, w = network.trainable_variables
   x = inputs(columns=4)
   with tf.GradientTape() as tape:
@@ -144,77 +161,104 @@ def test_the_gradient_of_a_spectral_norm_is_that_of_the_formula():
 
 def test_a_convolution_without_padding_is_the_sum_over_its_window():
   network = networks.Network(
-      (layers_lib.Image(3, 4), layers_lib.Conv(2, 2, None)), input_size=12,
-      seed=0)
+    (layers_lib.Image(3, 4), layers_lib.Conv(2, 2, None)), input_size=12, seed=0
+  )
   b, w = (v.numpy() for v in network.trainable_variables)
   x = inputs(rows=5, columns=12)
   picture = x.numpy().reshape(5, 3, 4)
   expected = np.zeros((5, 2, 3, 2))
   for i in range(2):
     for j in range(3):
-      window = picture[:, i:i + 2, j:j + 2]
+      window = picture[:, i : i + 2, j : j + 2]
       expected[:, i, j] = np.einsum('bij,ijc->bc', window, w[:, :, 0]) + b
   np.testing.assert_allclose(
-      network(x), expected.reshape(5, -1), rtol=1e-4, atol=1e-5)
+    network(x), expected.reshape(5, -1), rtol=1e-4, atol=1e-5
+  )
   assert network.output_size == 12
 
 
 def test_pools_keep_the_largest_and_the_mean():
-  x = tf.constant([[1., 2., 3., 4., 5., 6., 7., 9.]])
-  for layer, expected in ((layers_lib.MaxPool(2), [6., 9.]),
-                          (layers_lib.MeanPool(2), [3.5, 5.75])):
+  x = tf.constant([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 9.0]])
+  for layer, expected in (
+    (layers_lib.MaxPool(2), [6.0, 9.0]),
+    (layers_lib.MeanPool(2), [3.5, 5.75]),
+  ):
     network = networks.Network(
-        (layers_lib.Image(2, 4), layer), input_size=8, seed=0)
+      (layers_lib.Image(2, 4), layer), input_size=8, seed=0
+    )
     np.testing.assert_allclose(network(x), [expected])
 
 
 def test_the_papers_extractor_has_9216_inputs_after_its_pool():
   network = networks.Network(
-      (layers_lib.Image(28, 28), layers_lib.Conv(64, 3), layers_lib.Conv(64, 3),
-       layers_lib.MaxPool(2)), input_size=784, seed=0)
+    (
+      layers_lib.Image(28, 28),
+      layers_lib.Conv(64, 3),
+      layers_lib.Conv(64, 3),
+      layers_lib.MaxPool(2),
+    ),
+    input_size=784,
+    seed=0,
+  )
   assert network.output_size == 9216
 
 
 def test_a_branch_replaces_the_last_columns():
   network = networks.Network(
-      (layers_lib.Branch(2, (layers_lib.Dense(3, None),)),), input_size=5,
-      seed=0)
+    (layers_lib.Branch(2, (layers_lib.Dense(3, None),)),), input_size=5, seed=0
+  )
   b, w = (v.numpy() for v in network.trainable_variables)
   x = inputs(columns=5).numpy()
   np.testing.assert_allclose(
-      network(x), np.concatenate([x[:, :3], x[:, 3:] @ w + b], axis=1),
-      rtol=1e-4, atol=1e-6)
+    network(x),
+    np.concatenate([x[:, :3], x[:, 3:] @ w + b], axis=1),
+    rtol=1e-4,
+    atol=1e-6,
+  )
   assert network.output_size == 6
 
 
 def test_many_pictures_are_the_same_as_few_at_a_time():
   network = networks.Network(
-      (layers_lib.Image(4, 4), layers_lib.Conv(2, 2), layers_lib.Dense(3)),
-      input_size=16, seed=0)
+    (layers_lib.Image(4, 4), layers_lib.Conv(2, 2), layers_lib.Dense(3)),
+    input_size=16,
+    seed=0,
+  )
   x = inputs(rows=1300, columns=16)
-  parts = [network(x[start:start + 100]) for start in range(0, 1300, 100)]
+  parts = [network(x[start : start + 100]) for start in range(0, 1300, 100)]
   np.testing.assert_allclose(network(x), tf.concat(parts, 0), rtol=1e-5)
 
 
 def test_nested_layers_survive_json():
-  layers = (layers_lib.Branch(4, (layers_lib.Image(2, 2), layers_lib.Conv(3, 2),
-                                  layers_lib.Dropout(0.1))),
-            layers_lib.Dense(5, 'tanh', spectral=True),
-            layers_lib.BatchNorm('relu', 0.9))
+  layers = (
+    layers_lib.Branch(
+      4,
+      (layers_lib.Image(2, 2), layers_lib.Conv(3, 2), layers_lib.Dropout(0.1)),
+    ),
+    layers_lib.Dense(5, 'tanh', spectral=True),
+    layers_lib.BatchNorm('relu', 0.9),
+  )
   assert configs.decode(configs.encode(layers), layers_lib.LAYERS) == layers
 
 
-@pytest.mark.parametrize('layers, message', [
+@pytest.mark.parametrize(
+  'layers, message',
+  [
     ((layers_lib.Conv(2, 2),), 'Put Image'),
     ((layers_lib.MaxPool(2),), 'Put Image'),
     ((layers_lib.Image(3, 3),), 'takes 9 pixels, but gets rows of 16'),
     ((layers_lib.Image(4, 4), layers_lib.Image(4, 4)), 'gets pictures'),
-    ((layers_lib.Image(4, 4), layers_lib.Conv(1, 5)),
-     'larger than its pictures'),
-    ((layers_lib.Image(4, 4), layers_lib.MeanPool(5)),
-     'larger than its pictures'),
+    (
+      (layers_lib.Image(4, 4), layers_lib.Conv(1, 5)),
+      'larger than its pictures',
+    ),
+    (
+      (layers_lib.Image(4, 4), layers_lib.MeanPool(5)),
+      'larger than its pictures',
+    ),
     ((layers_lib.Branch(17, ()),), 'gets rows of 16'),
-])
+  ],
+)
 def test_layers_that_do_not_fit_are_refused(layers, message):
   with pytest.raises(ValueError, match=message):
     networks.Network(layers, input_size=16, seed=0)

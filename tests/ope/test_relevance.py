@@ -16,31 +16,47 @@ class Column:
     self._column = column
 
   def action_probabilities(self, observation):
-    return tf.one_hot(
-        tf.cast(observation[:, self._column] > 0., tf.int32), 2)
+    return tf.one_hot(tf.cast(observation[:, self._column] > 0.0, tf.int32), 2)
 
 
-def _log(*, helps=0., noise=0., episodes=60, length=25, **options):
+def _log(*, helps=0.0, noise=0.0, episodes=60, length=25, **options):
   """A walk in column 0 beside a clock; the clock earns `helps` a step."""
   generator = np.random.default_rng(0)
   place, rows = generator.normal(size=episodes), []
   for step in range(length):
     action = generator.integers(0, 2, episodes)
-    after = (0.8 * place + action - 0.5
-             + 0.1 * generator.normal(size=episodes))
+    after = 0.8 * place + action - 0.5 + 0.1 * generator.normal(size=episodes)
     clock = np.full(episodes, step)
-    rows.append(np.stack([
-        np.arange(episodes), place, clock, action,
-        np.cos(place) + helps * clock / length + (
-            noise * generator.normal(size=episodes)), after, clock + 1,
-        np.full(episodes, step == length - 1)], axis=1))
+    rows.append(
+      np.stack(
+        [
+          np.arange(episodes),
+          place,
+          clock,
+          action,
+          np.cos(place)
+          + helps * clock / length
+          + (noise * generator.normal(size=episodes)),
+          after,
+          clock + 1,
+          np.full(episodes, step == length - 1),
+        ],
+        axis=1,
+      )
+    )
     place = after
   rows = np.stack(rows, axis=1).reshape(-1, 8)
   return dfiv_ope.Log.from_arrays(
-      rows[:, 1:3], rows[:, 3].astype(int), rows[:, 4],
-      np.zeros(len(rows), bool), rows[:, 7].astype(bool), discount=0.9,
-      next_observations=rows[:, 5:7], episode_ids=rows[:, 0].astype(int),
-      **options)
+    rows[:, 1:3],
+    rows[:, 3].astype(int),
+    rows[:, 4],
+    np.zeros(len(rows), bool),
+    rows[:, 7].astype(bool),
+    discount=0.9,
+    next_observations=rows[:, 5:7],
+    episode_ids=rows[:, 0].astype(int),
+    **options,
+  )
 
 
 def test_a_clock_that_changes_nothing_is_left_out():
@@ -48,15 +64,14 @@ def test_a_clock_that_changes_nothing_is_left_out():
 
 
 def test_a_clock_that_earns_something_stays():
-  assert relevance.irrelevant(_log(helps=1.), Column(0)) == ()
+  assert relevance.irrelevant(_log(helps=1.0), Column(0)) == ()
 
 
-@pytest.mark.parametrize('sign', [-1., 1.])
+@pytest.mark.parametrize('sign', [-1.0, 1.0])
 def test_a_clock_that_earns_less_than_chance_stays(sign, monkeypatch):
-  log = _log(helps=sign, noise=2., episodes=120)
+  log = _log(helps=sign, noise=2.0, episodes=120)
   assert relevance.irrelevant(log, Column(0)) == ()
-  assert relevance.irrelevant(
-      _log(noise=2., episodes=120), Column(0)) == (1,)
+  assert relevance.irrelevant(_log(noise=2.0, episodes=120), Column(0)) == (1,)
   # Trees alone do not see it.
   monkeypatch.setattr(relevance, '_COVARIANCE', np.inf)
   assert relevance.irrelevant(log, Column(0)) == (1,)
@@ -95,10 +110,14 @@ def test_values_of_a_log_without_its_clock_do_not_depend_on_it():
   log = _log()
   result = dfiv_ope.evaluate(log, Column(0), methods='lstd', seeds=1)
   without = dfiv_ope.Log.from_arrays(
-      log.transitions.observation[:, :1], log.transitions.action,
-      log.transitions.reward, np.zeros(len(log), bool),
-      np.diff(log.episodes, append=-1) != 0, discount=0.9,
-      next_observations=log.transitions.next_observation[:, :1],
-      episode_ids=log.episodes)
+    log.transitions.observation[:, :1],
+    log.transitions.action,
+    log.transitions.reward,
+    np.zeros(len(log), bool),
+    np.diff(log.episodes, append=-1) != 0,
+    discount=0.9,
+    next_observations=log.transitions.next_observation[:, :1],
+    episode_ids=log.episodes,
+  )
   alone = dfiv_ope.evaluate(without, Column(0), methods='lstd', seeds=1)
   assert result.value == pytest.approx(alone.value, rel=1e-9)

@@ -1,5 +1,4 @@
-"""Answers of policies that come from elsewhere: by name, by place, or refused.
-"""
+"""Answers of policies from elsewhere: by name, by place, or refused."""
 
 import numpy as np
 import pandas as pd
@@ -21,8 +20,7 @@ def _take(answer, labels=_LABELS):
 
 def test_columns_that_are_named_after_actions_are_put_in_order():
   answer = _frame(['stay', 'left', 'right'])
-  np.testing.assert_allclose(
-      _take(answer), _ROWS[:, [1, 2, 0]], rtol=1e-6)
+  np.testing.assert_allclose(_take(answer), _ROWS[:, [1, 2, 0]], rtol=1e-6)
   np.testing.assert_allclose(_take(_frame(list(_LABELS))), _ROWS, rtol=1e-6)
 
 
@@ -33,23 +31,37 @@ def test_columns_without_names_are_taken_by_their_place():
 
 def test_numbers_in_another_order_are_names_where_actions_have_no_labels():
   np.testing.assert_allclose(
-      _take(_frame([2, 0, 1]), ()), _ROWS[:, [1, 2, 0]], rtol=1e-6)
+    _take(_frame([2, 0, 1]), ()), _ROWS[:, [1, 2, 0]], rtol=1e-6
+  )
   np.testing.assert_allclose(
-      _take(_frame(['5', '1', '2']), ('1', '2', '5')), _ROWS[:, [1, 2, 0]],
-      rtol=1e-6)
+    _take(_frame(['5', '1', '2']), ('1', '2', '5')),
+    _ROWS[:, [1, 2, 0]],
+    rtol=1e-6,
+  )
 
 
-@pytest.mark.parametrize('answer', [
-    pd.Series(['stay', 'left']), pd.Series(['stay', 'left'], dtype='category'),
-    pd.Series(['stay', 'left'], dtype='string'), pd.Series([2, 0])])
+@pytest.mark.parametrize(
+  'answer',
+  [
+    pd.Series(['stay', 'left']),
+    pd.Series(['stay', 'left'], dtype='category'),
+    pd.Series(['stay', 'left'], dtype='string'),
+    pd.Series([2, 0]),
+  ],
+)
 def test_a_series_of_actions_is_taken(answer):
   assert _take(answer).tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
-@pytest.mark.parametrize('answer, labels, message', [
-    (_frame(['up', 'left', 'stay']), _LABELS,
-     'returned the columns up, left, stay, but the actions of the log are '
-     'left, right, stay'),
+@pytest.mark.parametrize(
+  'answer, labels, message',
+  [
+    (
+      _frame(['up', 'left', 'stay']),
+      _LABELS,
+      'returned the columns up, left, stay, but the actions of the log are '
+      'left, right, stay',
+    ),
     (_frame(['left', 'left', 'stay']), _LABELS, 'returned the columns left, l'),
     (_frame([1, 2, 3]), (), 'returned the columns 1, 2, 3'),
     (_frame([0, 1, 2]), ('2', '1', '0'), 'names of actions or their places'),
@@ -60,16 +72,17 @@ def test_a_series_of_actions_is_taken(answer):
     (_ROWS.astype(object), _LABELS, 'with entries of type object'),
     (_ROWS.astype(complex), _LABELS, 'with entries of type complex128'),
     (np.ma.masked_array(_ROWS, mask=_ROWS > 0.6), _LABELS, 'a masked array'),
-    ([[0.5, 0.5, 0.], [1.]], _LABELS, 'list, which makes no array'),
-    (None, _LABELS, r'NoneType of shape \[\] with entries of type object')])
+    ([[0.5, 0.5, 0.0], [1.0]], _LABELS, 'list, which makes no array'),
+    (None, _LABELS, r'NoneType of shape \[\] with entries of type object'),
+  ],
+)
 def test_what_may_be_misread_is_refused(answer, labels, message):
   with pytest.raises(ValueError, match=message):
     _take(answer, labels)
 
 
 def test_a_masked_array_of_which_nothing_is_missing_is_an_array():
-  np.testing.assert_allclose(
-      _take(np.ma.masked_array(_ROWS)), _ROWS, rtol=1e-6)
+  np.testing.assert_allclose(_take(np.ma.masked_array(_ROWS)), _ROWS, rtol=1e-6)
 
 
 class _Tensor:

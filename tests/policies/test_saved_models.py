@@ -1,6 +1,5 @@
 """A SavedModel that may do more than compute is told without loading it."""
 
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,8 +16,9 @@ class _Policy(tf.Module):
     super().__init__('policy')
     self.scale = tf.Variable(0.5)
     self.action_probabilities = tf.function(
-        lambda x: self._answer(x, deed),
-        input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+      lambda x: self._answer(x, deed),
+      input_signature=[tf.TensorSpec([None, 2], tf.float32)],
+    )
 
   def _answer(self, x, deed):
     with tf.control_dependencies([tf.group(deed(x))]):
@@ -30,20 +30,24 @@ def _write(path):
 
 
 DEEDS = {
-    'ReadFile': lambda x: tf.io.read_file('/etc/hostname'),
-    'WriteFile': lambda x: tf.io.write_file('/nowhere/x', 'x'),
-    'MatchingFiles': lambda x: tf.io.matching_files('/etc/*'),
-    'EagerPyFunc': lambda x: tf.py_function(lambda y: y, [x], tf.float32),
-    'PyFunc': lambda x: tf.numpy_function(lambda y: y, [x], tf.float32),
-    'PrintV2': lambda x: tf.print('x', output_stream='file:///nowhere/x'),
-    'RestoreV2': lambda x: tf.raw_ops.RestoreV2(
-        prefix='/nowhere/x', tensor_names=['a'], shape_and_slices=[''],
-        dtypes=[tf.float32]),
-    'SaveV2': lambda x: tf.raw_ops.SaveV2(
-        prefix='/nowhere/x', tensor_names=['a'], shape_and_slices=[''],
-        tensors=[x]),
-    'MergeV2Checkpoints': lambda x: tf.raw_ops.MergeV2Checkpoints(
-        checkpoint_prefixes=['/nowhere/x'], destination_prefix='/nowhere/y'),
+  'ReadFile': lambda x: tf.io.read_file('/etc/hostname'),
+  'WriteFile': lambda x: tf.io.write_file('/nowhere/x', 'x'),
+  'MatchingFiles': lambda x: tf.io.matching_files('/etc/*'),
+  'EagerPyFunc': lambda x: tf.py_function(lambda y: y, [x], tf.float32),
+  'PyFunc': lambda x: tf.numpy_function(lambda y: y, [x], tf.float32),
+  'PrintV2': lambda x: tf.print('x', output_stream='file:///nowhere/x'),
+  'RestoreV2': lambda x: tf.raw_ops.RestoreV2(
+    prefix='/nowhere/x',
+    tensor_names=['a'],
+    shape_and_slices=[''],
+    dtypes=[tf.float32],
+  ),
+  'SaveV2': lambda x: tf.raw_ops.SaveV2(
+    prefix='/nowhere/x', tensor_names=['a'], shape_and_slices=[''], tensors=[x]
+  ),
+  'MergeV2Checkpoints': lambda x: tf.raw_ops.MergeV2Checkpoints(
+    checkpoint_prefixes=['/nowhere/x'], destination_prefix='/nowhere/y'
+  ),
 }
 
 
@@ -57,9 +61,14 @@ def test_an_operation_that_touches_files_is_named(tmp_path, name):
 
 def test_it_is_found_in_a_branch_of_a_called_function(tmp_path):
   inner = tf.function(lambda x: tf.io.read_file('/etc/hostname'))
-  tf.saved_model.save(_Policy(lambda x: tf.cond(
-      tf.reduce_sum(x) > 1e9, lambda: inner(x), lambda: tf.constant(''))),
-      str(tmp_path))
+  tf.saved_model.save(
+    _Policy(
+      lambda x: tf.cond(
+        tf.reduce_sum(x) > 1e9, lambda: inner(x), lambda: tf.constant('')
+      )
+    ),
+    str(tmp_path),
+  )
   assert saved_models.foreign_operations(tmp_path) == ['ReadFile']
 
 
@@ -70,9 +79,11 @@ def test_only_a_trusted_policy_runs_what_it_holds(tmp_path):
     finite.load(tmp_path / 'model', num_observations=2, num_actions=2)
   assert not trace.exists()
   loaded = finite.load(
-      tmp_path / 'model', num_observations=2, num_actions=2, trusted=True)
+    tmp_path / 'model', num_observations=2, num_actions=2, trusted=True
+  )
   np.testing.assert_allclose(
-      loaded.action_probabilities(tf.zeros([1, 2])), [[.5, .5]])
+    loaded.action_probabilities(tf.zeros([1, 2])), [[0.5, 0.5]]
+  )
   assert trace.read_text() == 'written'
 
 
@@ -80,7 +91,8 @@ def _changed(path, change):
   """Writes a sound SavedModel with a change in its file."""
   tf.saved_model.save(_Policy(tf.reduce_sum), str(path))
   model = saved_model_pb2.SavedModel.FromString(
-      (path / 'saved_model.pb').read_bytes())
+    (path / 'saved_model.pb').read_bytes()
+  )
   change(model.meta_graphs[0])
   (path / 'saved_model.pb').write_bytes(model.SerializeToString())
   return saved_models.foreign_operations(path)
@@ -92,9 +104,13 @@ def test_a_sound_one_holds_nothing_foreign(tmp_path):
 
 def test_the_functions_that_save_may_not_be_called_by_others(tmp_path):
   def expose(graph):
-    (name,) = (each.signature.name for each in graph.graph_def.library.function
-               if 'traced_save' in each.signature.name)
+    (name,) = (
+      each.signature.name
+      for each in graph.graph_def.library.function
+      if 'traced_save' in each.signature.name
+    )
     graph.object_graph_def.concrete_functions[name].SetInParent()
+
   assert 'SaveV2' in _changed(tmp_path, expose)
 
 
@@ -103,14 +119,16 @@ def test_an_initialiser_that_does_something_is_named(tmp_path):
     (name,) = graph.collection_def['saved_model_main_op'].node_list.value
     (node,) = (each for each in graph.graph_def.node if each.name == name)
     node.op = 'StatefulPartitionedCall'
+
   assert _changed(tmp_path, initialise) == [
-      'StatefulPartitionedCall as initialiser']
+    'StatefulPartitionedCall as initialiser'
+  ]
 
 
 def test_a_graph_of_tensorflow_1_is_not_trusted(tmp_path):
   assert _changed(
-      tmp_path, lambda graph: graph.ClearField('object_graph_def')) == [
-          'a graph of TensorFlow 1']
+    tmp_path, lambda graph: graph.ClearField('object_graph_def')
+  ) == ['a graph of TensorFlow 1']
 
 
 def test_a_file_that_is_none_is_refused(tmp_path):
@@ -121,18 +139,26 @@ def test_a_file_that_is_none_is_refused(tmp_path):
 
 def test_models_of_keras_compute_only(tmp_path):
   layers = tf.keras.layers
-  net = tf.keras.Sequential([
-      layers.Input([2]), layers.Normalization(), layers.Dense(4, 'relu'),
-      layers.BatchNormalization(), layers.Dropout(.1),
-      layers.Dense(2, 'softmax')])
+  net = tf.keras.Sequential(
+    [
+      layers.Input([2]),
+      layers.Normalization(),
+      layers.Dense(4, 'relu'),
+      layers.BatchNormalization(),
+      layers.Dropout(0.1),
+      layers.Dense(2, 'softmax'),
+    ]
+  )
   module = tf.Module()
   module.net = net
   module.action_probabilities = tf.function(
-      lambda x: net(x), input_signature=[tf.TensorSpec([None, 2])])
+    lambda x: net(x), input_signature=[tf.TensorSpec([None, 2])]
+  )
   tf.saved_model.save(module, str(tmp_path))
   loaded = finite.load(tmp_path, num_observations=2, num_actions=2)
   np.testing.assert_allclose(
-      loaded.action_probabilities(tf.ones([3, 2])), net(tf.ones([3, 2])))
+    loaded.action_probabilities(tf.ones([3, 2])), net(tf.ones([3, 2]))
+  )
 
 
 @pytest.mark.parametrize('name', ['x[1]', 'x*', 'what?', '{a,b}'])
@@ -140,7 +166,8 @@ def test_a_path_may_look_like_a_pattern(tmp_path, name):
   tf.saved_model.save(_Policy(tf.reduce_sum), str(tmp_path / name))
   loaded = finite.load(tmp_path / name, num_observations=2, num_actions=2)
   np.testing.assert_allclose(
-      loaded.action_probabilities(tf.zeros([1, 2])), [[.5, .5]])
+    loaded.action_probabilities(tf.zeros([1, 2])), [[0.5, 0.5]]
+  )
 
 
 def test_every_operation_of_the_list_exists():
@@ -153,7 +180,7 @@ def test_nothing_on_the_list_takes_a_path_or_an_address():
   words = ('file', 'path', 'address', 'directory', 'output_stream', 'token')
   for name in saved_models._COMPUTES:
     definition = op_def_registry.get(name)
-    told = [each.name for each in (
-        *definition.input_arg, *definition.attr)]
-    assert not [each for each in told if any(
-        word in each for word in words)], name
+    told = [each.name for each in (*definition.input_arg, *definition.attr)]
+    assert not [each for each in told if any(word in each for word in words)], (
+      name
+    )

@@ -44,15 +44,22 @@ class Curve(Protocol):
 def intervals(effects: Sequence[Curve]) -> str:
   """Returns the intervals of average derivatives in a sentence."""
   if any(each.band is None for each in effects):
-    return ('There are no confidence intervals: rows are too few or too many. '
-            'The numbers are point estimates.')
+    return (
+      'There are no confidence intervals: rows are too few or too many. '
+      'The numbers are point estimates.'
+    )
   words = [
-      'by {} {:.4g} [{:.4g}, {:.4g}]'.format(
-          each.treatment, *each.debiased_derivative)
-      for each in effects if each.debiased_derivative is not None]
-  return (f'Average derivative and 95 % confidence interval: '
-          f'{", ".join(words)}.' if words else
-          'The band has a confidence of 95 % at all values together.')
+    'by {} {:.4g} [{:.4g}, {:.4g}]'.format(
+      each.treatment, *each.debiased_derivative
+    )
+    for each in effects
+    if each.debiased_derivative is not None
+  ]
+  return (
+    f'Average derivative and 95 % confidence interval: {", ".join(words)}.'
+    if words
+    else 'The band has a confidence of 95 % at all values together.'
+  )
 
 
 def sentences(effect: Curve, rows: types.FloatArray) -> list[str]:
@@ -71,37 +78,49 @@ def sentences(effect: Curve, rows: types.FloatArray) -> list[str]:
 def _endogeneity(effect: Curve) -> str:
   outside = _outside(effect, 2)
   if outside.any():
-    return (f'Plain regression of {effect.treatment} leaves the 95 % band at '
-            f'{outside.sum()} of {len(outside)} values: the treatment is '
-            'confounded, or the instruments are invalid. Report IV.')
-  return (f'Plain regression of {effect.treatment} stays within the 95 % band '
-          f'at all {len(outside)} values: IV does not differ from it by more '
-          'than chance and bias may explain. Report both.')
+    return (
+      f'Plain regression of {effect.treatment} leaves the 95 % band at '
+      f'{outside.sum()} of {len(outside)} values: the treatment is '
+      'confounded, or the instruments are invalid. Report IV.'
+    )
+  return (
+    f'Plain regression of {effect.treatment} stays within the 95 % band '
+    f'at all {len(outside)} values: IV does not differ from it by more '
+    'than chance and bias may explain. Report both.'
+  )
 
 
 def _own(effect: Curve) -> str:
   outside = _outside(effect, 1)
   if not outside.any():
     return ''
-  return (f'The fitted curve of {effect.treatment} leaves its own band at '
-          f'{outside.sum()} of {len(outside)} values: its penalties or its '
-          'splits moved it. Trust the band, or fit another method.')
+  return (
+    f'The fitted curve of {effect.treatment} leaves its own band at '
+    f'{outside.sum()} of {len(outside)} values: its penalties or its '
+    'splits moved it. Trust the band, or fit another method.'
+  )
 
 
 def _bias(effect: Curve) -> str:
   assert effect.band is not None
-  share = f'{100. * effect.bias_share:.0f} %'
+  share = f'{100.0 * effect.bias_share:.0f} %'
   if not np.isfinite(effect.band).all():
-    return (f'The band of {effect.treatment} is unbounded at some values: the '
-            'instruments are too weak for a curve. Fit a line (two_sls) and '
-            'read its Anderson-Rubin set, or find stronger instruments.')
+    return (
+      f'The band of {effect.treatment} is unbounded at some values: the '
+      'instruments are too weak for a curve. Fit a line (two_sls) and '
+      'read its Anderson-Rubin set, or find stronger instruments.'
+    )
   if effect.bias_share > _MUCH_BIAS:
-    return (f'{share} of the variance of the band of {effect.treatment} is a '
-            'bound on bias: the instruments do not tell the shape of the curve '
-            'more finely. Ask for averages such as the derivative, or find '
-            'instruments that move the treatment more.')
-  return (f'{share} of the variance of the band of {effect.treatment} is a '
-          'bound on bias, the rest is noise: more rows narrow it.')
+    return (
+      f'{share} of the variance of the band of {effect.treatment} is a '
+      'bound on bias: the instruments do not tell the shape of the curve '
+      'more finely. Ask for averages such as the derivative, or find '
+      'instruments that move the treatment more.'
+    )
+  return (
+    f'{share} of the variance of the band of {effect.treatment} is a '
+    'bound on bias, the rest is noise: more rows narrow it.'
+  )
 
 
 def _overlap(effect: Curve, rows: types.FloatArray) -> str:
@@ -109,16 +128,21 @@ def _overlap(effect: Curve, rows: types.FloatArray) -> str:
   if len(np.unique(rows)) <= _FIFTHS:
     return ''
   counts, ends = np.histogram(
-      rows, bins=_FIFTHS, range=(float(values[0]), float(values[-1])))
+    rows, bins=_FIFTHS, range=(float(values[0]), float(values[-1]))
+  )
   least = int(np.argmin(counts))
   share = counts[least] / len(rows)
   place = f'from {ends[least]:.4g} to {ends[least + 1]:.4g}'
   if share < _THIN:
-    return (f'Only {100. * share:.1f} % of the rows have {effect.treatment} '
-            f'{place}: there the curve rests on what lies beside. Ask for '
-            'effects between values that rows have.')
-  return (f'Every fifth of the range of {effect.treatment} has '
-          f'{100. * share:.0f} % of the rows or more.')
+    return (
+      f'Only {100.0 * share:.1f} % of the rows have {effect.treatment} '
+      f'{place}: there the curve rests on what lies beside. Ask for '
+      'effects between values that rows have.'
+    )
+  return (
+    f'Every fifth of the range of {effect.treatment} has '
+    f'{100.0 * share:.0f} % of the rows or more.'
+  )
 
 
 def _outside(effect: Curve, column: int) -> types.FloatArray:

@@ -9,7 +9,7 @@ import math
 
 # Staiger and Stock's rule of thumb, for the F of one held-out index: below it,
 # the bias may be more than a tenth of that of ordinary regression.
-WEAK_F = 10.
+WEAK_F = 10.0
 # Two-stage least squares is to keep less than this share of the worst-case
 # bias; its effective F is held against the critical value of that.
 WORST_BIAS = 0.1
@@ -21,7 +21,7 @@ WEAK_R2 = 0.3
 LOW_VALUE = 0.1
 # The F of a direction, s^2 n, below which its value is not known to a third of
 # itself, and so neither is the effect along it.
-_KNOWN_F = 10.
+_KNOWN_F = 10.0
 # A share is known to about a tenth (`spectrum`); at three times that it is no
 # chance that part of the outcome lies where stage 1 keeps little.
 ILL_POSED_SHARE = 0.3
@@ -39,9 +39,7 @@ def low_value(rows: int) -> float:
 
 
 def lost_share(
-    values: Sequence[float],
-    alignment: Sequence[float],
-    low: float = LOW_VALUE,
+  values: Sequence[float], alignment: Sequence[float], low: float = LOW_VALUE
 ) -> float:
   """Returns how much of the outcome lies along directions of low values.
 
@@ -54,9 +52,10 @@ def lost_share(
   Returns:
     A share between 0 and 1, or nan.
   """
-  share = sum(each for value, each in zip(values, alignment, strict=True)
-              if value < low)
-  return share if math.isnan(share) else min(max(share, 0.), 1.)
+  share = sum(
+    each for value, each in zip(values, alignment, strict=True) if value < low
+  )
+  return share if math.isnan(share) else min(max(share, 0.0), 1.0)
 
 
 def weak_instrument(share: float, f: float, *, what: str) -> str:
@@ -68,14 +67,15 @@ def weak_instrument(share: float, f: float, *, what: str) -> str:
     what: names the treatment.
   """
   return (
-      f'Z is a weak instrument: it explains {percent(share)} of {what} on '
-      f'held-out rows, and the F of the held-out first-stage index is {f:.1f}, '
-      f'below {WEAK_F:.0f}. Estimates are biased towards ordinary regression; '
-      'look for a stronger instrument or more rows.')
+    f'Z is a weak instrument: it explains {percent(share)} of {what} on '
+    f'held-out rows, and the F of the held-out first-stage index is {f:.1f}, '
+    f'below {WEAK_F:.0f}. Estimates are biased towards ordinary regression; '
+    'look for a stronger instrument or more rows.'
+  )
 
 
 def strength(
-    f: float, threshold: float, *, what: str, linear: bool, conditional: bool,
+  f: float, threshold: float, *, what: str, linear: bool, conditional: bool
 ) -> str:
   """Says in short whether the F that decides is large enough.
 
@@ -87,24 +87,35 @@ def strength(
     linear: whether it is the former.
     conditional: whether that is one of several treatments.
   """
-  name = ('F of the held-out first-stage index' if not linear
-          else 'conditional F' if conditional else 'effective F')
-  bound = (f'the critical value {threshold:.1f} for a bias of at most '
-           f'{percent(WORST_BIAS)} of the worst case' if linear
-           else f'{threshold:.0f}')
+  name = (
+    'F of the held-out first-stage index'
+    if not linear
+    else 'conditional F'
+    if conditional
+    else 'effective F'
+  )
+  bound = (
+    f'the critical value {threshold:.1f} for a bias of at most '
+    f'{percent(WORST_BIAS)} of the worst case'
+    if linear
+    else f'{threshold:.0f}'
+  )
   if f < threshold:
-    return (f'The instruments are weak for {what}: {name} {f:.1f}, below '
-            f'{bound}.')
-  return (f'The instruments are strong enough for {what}: {name} {f:,.1f}, '
-          f'above {bound}.')
+    return (
+      f'The instruments are weak for {what}: {name} {f:.1f}, below {bound}.'
+    )
+  return (
+    f'The instruments are strong enough for {what}: {name} {f:,.1f}, '
+    f'above {bound}.'
+  )
 
 
 def weak_linear(
-    f: float,
-    critical_values: Mapping[float, float],
-    *,
-    what: str,
-    conditional: bool = False,
+  f: float,
+  critical_values: Mapping[float, float],
+  *,
+  what: str,
+  conditional: bool = False,
 ) -> str:
   """Says that instruments are weak for two-stage least squares.
 
@@ -117,20 +128,26 @@ def weak_linear(
   """
   excluded = [tau for tau, each in critical_values.items() if f >= each]
   name = (
-      f'conditional F (Sanderson-Windmeijer) of {what}' if conditional
-      else f'effective F (Montiel Olea-Pflueger) of {what}')
+    f'conditional F (Sanderson-Windmeijer) of {what}'
+    if conditional
+    else f'effective F (Montiel Olea-Pflueger) of {what}'
+  )
   return (
-      f'Z is a weak instrument: the {name} is {f:.1f}, below '
-      f'{critical_values[WORST_BIAS]:.1f}, so two-stage least squares may keep '
-      f'more than {percent(WORST_BIAS)} of the worst-case bias, towards '
-      'ordinary regression ('
-      + (f'more than {percent(min(excluded))} is excluded' if excluded
-         else f'not even {percent(max(critical_values))} is excluded')
-      + ' at the 5 % level). Use fewer and stronger instruments, or more rows.')
+    f'Z is a weak instrument: the {name} is {f:.1f}, below '
+    f'{critical_values[WORST_BIAS]:.1f}, so two-stage least squares may keep '
+    f'more than {percent(WORST_BIAS)} of the worst-case bias, towards '
+    'ordinary regression ('
+    + (
+      f'more than {percent(min(excluded))} is excluded'
+      if excluded
+      else f'not even {percent(max(critical_values))} is excluded'
+    )
+    + ' at the 5 % level). Use fewer and stronger instruments, or more rows.'
+  )
 
 
 def ill_posed(
-    share: float, *, instruments: str, outcome: str, low: float = LOW_VALUE,
+  share: float, *, instruments: str, outcome: str, low: float = LOW_VALUE
 ) -> str:
   """Says that part of the outcome lies where stage 1 keeps little.
 
@@ -141,9 +158,10 @@ def ill_posed(
     low: values below this are low.
   """
   return (
-      f'{percent(share)} of what {instruments} tell of {outcome} lies along '
-      'directions that stage 1 hardly keeps (singular values below '
-      f'{low:.2g}), so small errors there become large ones in the answer.')
+    f'{percent(share)} of what {instruments} tell of {outcome} lies along '
+    'directions that stage 1 hardly keeps (singular values below '
+    f'{low:.2g}), so small errors there become large ones in the answer.'
+  )
 
 
 def weak_values(metrics: Mapping[str, Mapping[str, float]]) -> str:
@@ -156,24 +174,29 @@ def weak_values(metrics: Mapping[str, Mapping[str, float]]) -> str:
     A sentence; empty if there is no such method.
   """
   weak = {
-      name: each for name, each in metrics.items()
-      if each.get('first_stage_r2', math.inf) < WEAK_R2
-      or each.get('first_stage_f', math.inf) < WEAK_F}
+    name: each
+    for name, each in metrics.items()
+    if each.get('first_stage_r2', math.inf) < WEAK_R2
+    or each.get('first_stage_f', math.inf) < WEAK_F
+  }
   if not weak:
     return ''
   shares = [
-      f'{percent(each["first_stage_r2"])} by {name} (F of the held-out index '
-      f'{each["first_stage_f"]:,.0f})' for name, each in weak.items()]
+    f'{percent(each["first_stage_r2"])} by {name} (F of the held-out index '
+    f'{each["first_stage_f"]:,.0f})'
+    for name, each in weak.items()
+  ]
   return (
-      'Weak first stage: of the discounted next value (s, a) predicts '
-      f'{", ".join(shares)} on held-out rows (R2). Either transitions are very '
-      'noisy or the state is partially observed: add observations, or trust '
-      'the closed forms less.')
+    'Weak first stage: of the discounted next value (s, a) predicts '
+    f'{", ".join(shares)} on held-out rows (R2). Either transitions are very '
+    'noisy or the state is partially observed: add observations, or trust '
+    'the closed forms less.'
+  )
 
 
 def percent(share: float) -> str:
   """Returns a share in per cent, such as '4.2 %'; a negative one is none."""
-  value = 100. * max(share, 0.)
-  if 0. < value < 0.1:
+  value = 100.0 * max(share, 0.0)
+  if 0.0 < value < 0.1:
     return 'less than 0.1 %'
-  return f'{value:.2g} %' if value < 10. else f'{value:.0f} %'
+  return f'{value:.2g} %' if value < 10.0 else f'{value:.0f} %'

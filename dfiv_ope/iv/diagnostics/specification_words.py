@@ -9,8 +9,7 @@ from dfiv_ope.iv.linear import results, specification
 _LEVEL = 0.05
 
 
-def sentences(
-    found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
+def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
   """Returns what the tests say, a sentence each.
 
   Args:
@@ -19,49 +18,70 @@ def sentences(
   """
   tau = weak_instruments.TAUS.index(messages.WORST_BIAS)
   words = [
-      messages.strength(
-          each.effective_f, each.critical_values[tau], what=name, linear=True,
-          conditional=len(treatments) > 1)
-      + (' Read the Anderson-Rubin set instead of the interval.'
-         if each.effective_f < each.critical_values[tau] else '')
-      for name, each in zip(treatments, found.first_stage, strict=True)]
+    messages.strength(
+      each.effective_f,
+      each.critical_values[tau],
+      what=name,
+      linear=True,
+      conditional=len(treatments) > 1,
+    )
+    + (
+      ' Read the Anderson-Rubin set instead of the interval.'
+      if each.effective_f < each.critical_values[tau]
+      else ''
+    )
+    for name, each in zip(treatments, found.first_stage, strict=True)
+  ]
   words.append(_over_identification(found))
   words.append(_endogeneity(found))
   return words
 
 
 def _over_identification(found: results.LinearFit) -> str:
-  test = _chosen(found, specification.OVER_IDENTIFICATION,
-                 ('Hansen J', 'Sargan'))
+  test = _chosen(
+    found, specification.OVER_IDENTIFICATION, ('Hansen J', 'Sargan')
+  )
   if test is None:
-    return ('There are as many instruments as treatments, so nothing in the '
-            'data can tell whether they are valid: argue for them.')
+    return (
+      'There are as many instruments as treatments, so nothing in the '
+      'data can tell whether they are valid: argue for them.'
+    )
   if test.p_value < _LEVEL:
-    return (f'The instruments contradict each other ({test.name} '
-            f'{test.statistic:.3g}, p {test.p_value:.3f}): at least one moves '
-            'the outcome by another way, or effects differ between rows. Drop '
-            'instruments that may, and compare the estimates.')
-  return (f'The instruments agree ({test.name} {test.statistic:.3g}, p '
-          f'{test.p_value:.2f}); all of them could still be invalid alike.')
+    return (
+      f'The instruments contradict each other ({test.name} '
+      f'{test.statistic:.3g}, p {test.p_value:.3f}): at least one moves '
+      'the outcome by another way, or effects differ between rows. Drop '
+      'instruments that may, and compare the estimates.'
+    )
+  return (
+    f'The instruments agree ({test.name} {test.statistic:.3g}, p '
+    f'{test.p_value:.2f}); all of them could still be invalid alike.'
+  )
 
 
 def _endogeneity(found: results.LinearFit) -> str:
-  test = _chosen(found, specification.ENDOGENEITY,
-                 ('Wooldridge regression', 'Wu-Hausman'))
+  test = _chosen(
+    found, specification.ENDOGENEITY, ('Wooldridge regression', 'Wu-Hausman')
+  )
   if test is None:
-    return ('The treatments are their own instruments: this is ordinary '
-            'regression.')
+    return (
+      'The treatments are their own instruments: this is ordinary regression.'
+    )
   if test.p_value < _LEVEL:
-    return (f'IV differs from ordinary regression ({test.name} '
-            f'{test.statistic:.3g}, p {test.p_value:.3f}): the treatment is '
-            'confounded, or the instruments are invalid. Report IV.')
-  return (f'IV does not differ from ordinary regression by more than chance '
-          f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}). If that '
-          'is plausible, ordinary regression is more precise; report both.')
+    return (
+      f'IV differs from ordinary regression ({test.name} '
+      f'{test.statistic:.3g}, p {test.p_value:.3f}): the treatment is '
+      'confounded, or the instruments are invalid. Report IV.'
+    )
+  return (
+    f'IV does not differ from ordinary regression by more than chance '
+    f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}). If that '
+    'is plausible, ordinary regression is more precise; report both.'
+  )
 
 
 def _chosen(
-    found: results.LinearFit, about: str, names: Sequence[str],
+  found: results.LinearFit, about: str, names: Sequence[str]
 ) -> specification.Test | None:
   """Returns the first test of some names that there is."""
   for name in names:

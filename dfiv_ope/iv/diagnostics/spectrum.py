@@ -31,10 +31,10 @@ _LEAST_LEFT = 0.05
 # are rounding.
 _ROUNDING = 1e-10
 # Candidates of the penalties of stage 1 and of the controls.
-_PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 1., 2.))
+_PENALTIES = tuple(float(x) for x in 10.0 ** np.arange(-9.0, 1.0, 2.0))
 # The alignment is known if the outcome's explained part is as many times the
 # standard error that noise gives it: a share is then known to about a tenth.
-_KNOWN = 10.
+_KNOWN = 10.0
 
 
 class Spectrum(NamedTuple):
@@ -47,6 +47,7 @@ class Spectrum(NamedTuple):
       along each direction, [K]; sums to one, and noise may make some slightly
       negative. All nan where the instruments explain too little to tell.
   """
+
   values: types.FloatArray
   alignment: types.FloatArray
 
@@ -80,6 +81,7 @@ class Moments(NamedTuple):
       there are none.
     noise: the part of `instrument` that is known to be noise, if any.
   """
+
   instrument: types.FloatArray
   cross: types.FloatArray
   treatment: types.FloatArray
@@ -91,7 +93,7 @@ class Moments(NamedTuple):
 
 
 def from_moments(
-    first: Moments, second: Moments, *, penalty: float | None = None,
+  first: Moments, second: Moments, *, penalty: float | None = None
 ) -> Spectrum:
   """Returns the spectrum from sums over two halves of the rows.
 
@@ -106,11 +108,11 @@ def from_moments(
 
 
 def from_rows(
-    first: types.IVBatch,
-    second: types.IVBatch,
-    *,
-    noise: Sequence[types.FloatArray] = (),
-    swap: bool = True,
+  first: types.IVBatch,
+  second: types.IVBatch,
+  *,
+  noise: Sequence[types.FloatArray] = (),
+  swap: bool = True,
 ) -> Spectrum:
   """Returns the spectrum of two halves of the rows, controls removed.
 
@@ -128,14 +130,16 @@ def from_rows(
   sizes = first.instrument.shape[1], first.treatment.shape[1]
   controls = 1 if first.covariate is None else first.covariate.shape[1] + 1
   pairs = []
-  for fitted, judge in ((0, 1), (1, 0))[:2 if swap else 1]:
+  for fitted, judge in ((0, 1), (1, 0))[: 2 if swap else 1]:
     given = [_columns(joint[half], controls) for half in (fitted, judge)]
     weights = _control(*given)
     found, other = (
-        _without(joint[half], weights, sizes) for half in (fitted, judge))
+      _without(joint[half], weights, sizes) for half in (fitted, judge)
+    )
     if noise:
       other = other._replace(
-          noise=ridge.sums(noise[judge], noise[judge][:, :1]).gram)
+        noise=ridge.sums(noise[judge], noise[judge][:, :1]).gram
+      )
     means = np.zeros_like(weights)
     means[-1] = given[0].moment[-1] / given[0].count
     whole = _without(joint[fitted], means, sizes).treatment
@@ -158,16 +162,18 @@ def _joint(half: types.IVBatch) -> ridge.Sums:
   constant = np.ones_like(half.outcome)
   controls = [] if half.covariate is None else [half.covariate]
   columns = np.concatenate(
-      [*controls, constant, half.instrument, half.treatment, half.outcome],
-      axis=1)
+    [*controls, constant, half.instrument, half.treatment, half.outcome], axis=1
+  )
   return ridge.sums(columns, columns[:, -1:])
 
 
 def _columns(total: ridge.Sums, count: int) -> ridge.Sums:
   """Returns the sums of the first columns, with the others as targets."""
   return total._replace(
-      gram=total.gram[:count, :count], moment=total.gram[:count, count:],
-      square=np.diag(total.gram)[count:])
+    gram=total.gram[:count, :count],
+    moment=total.gram[:count, count:],
+    square=np.diag(total.gram)[count:],
+  )
 
 
 def _control(fitted: ridge.Sums, judge: ridge.Sums) -> types.FloatArray:
@@ -177,46 +183,53 @@ def _control(fitted: ridge.Sums, judge: ridge.Sums) -> types.FloatArray:
   errors = []
   for weights in grid:
     fit = judge.gram @ weights
-    left = judge.square - np.sum(weights * (2. * judge.moment - fit), axis=0)
+    left = judge.square - np.sum(weights * (2.0 * judge.moment - fit), axis=0)
     errors.append(np.sum(_ratio(left, spread)))
   return grid[int(np.argmin(errors))]
 
 
 def _without(
-    total: ridge.Sums, weights: types.FloatArray, sizes: tuple[int, int],
+  total: ridge.Sums, weights: types.FloatArray, sizes: tuple[int, int]
 ) -> Moments:
   """Returns the moments of what controls with some weights leave."""
   left = ridge.project(
-      total, np.concatenate([-weights, np.eye(sum(sizes) + 1)]))
+    total, np.concatenate([-weights, np.eye(sum(sizes) + 1)])
+  )
   gram = left.gram
   phi, psi = np.split(np.arange(sum(sizes)), sizes[:1])
   return Moments(
-      instrument=gram[np.ix_(phi, phi)], cross=gram[np.ix_(phi, psi)],
-      treatment=gram[np.ix_(psi, psi)], outcome=gram[phi, -1],
-      square=float(gram[-1, -1]), rows=float(total.count))
+    instrument=gram[np.ix_(phi, phi)],
+    cross=gram[np.ix_(phi, psi)],
+    treatment=gram[np.ix_(psi, psi)],
+    outcome=gram[phi, -1],
+    square=float(gram[-1, -1]),
+    rows=float(total.count),
+  )
 
 
 def _combine(
-    pairs: Sequence[tuple[Moments, Moments]], penalty: float | None = None,
+  pairs: Sequence[tuple[Moments, Moments]], penalty: float | None = None
 ) -> Spectrum:
   """Returns the mean of what several pairs of fitted and judge give."""
   values, explained = zip(
-      *(_judge(*pair, penalty or _penalty(*pair)) for pair in pairs),
-      strict=True)
+    *(_judge(*pair, penalty or _penalty(*pair)) for pair in pairs), strict=True
+  )
   rank = min(map(len, values))
   value = np.mean([each[:rank] for each in values], axis=0)
   part = np.mean([each[:rank] for each in explained], axis=0)
   # Squared correlations with noise have a variance of 2 / n^2.
-  noise = np.sqrt(2. * rank / len(pairs)) / min(
-      judge.rows for _, judge in pairs)
+  noise = np.sqrt(2.0 * rank / len(pairs)) / min(
+    judge.rows for _, judge in pairs
+  )
   known = np.sum(part) > _KNOWN * noise
   return Spectrum(
-      values=np.clip(value, 0., 1.),
-      alignment=part / np.sum(part) if known else np.full(rank, np.nan))
+    values=np.clip(value, 0.0, 1.0),
+    alignment=part / np.sum(part) if known else np.full(rank, np.nan),
+  )
 
 
 def _judge(
-    fitted: Moments, judge: Moments, penalty: float,
+  fitted: Moments, judge: Moments, penalty: float
 ) -> tuple[types.FloatArray, types.FloatArray]:
   """Finds directions in some rows, and looks at them in others.
 
@@ -229,17 +242,20 @@ def _judge(
   left = rotation / np.sqrt(variances + penalty * fitted.rows)
   right = _treatment_directions(fitted)
   rotated, _, back = np.linalg.svd(
-      left.T @ fitted.cross @ right, full_matrices=False)
+    left.T @ fitted.cross @ right, full_matrices=False
+  )
   phi, psi = left @ rotated, right @ back.T  # [D2, K], [D1, K]
   inner = phi.T @ judge.instrument @ phi
   size = np.diag(inner)
   if judge.noise is not None:
     # Of a direction that is mostly noise, not all may be known.
     size = np.maximum(
-        size - np.sum(phi * (judge.noise @ phi), axis=0), size / 4.)
+      size - np.sum(phi * (judge.noise @ phi), axis=0), size / 4.0
+    )
   values = _ratio(
-      np.sum(phi * (judge.cross @ psi), axis=0),
-      np.sqrt(size * np.sum(psi * (judge.treatment @ psi), axis=0)))
+    np.sum(phi * (judge.cross @ psi), axis=0),
+    np.sqrt(size * np.sum(psi * (judge.treatment @ psi), axis=0)),
+  )
   return values, _explained(inner, phi.T @ judge.outcome, judge)
 
 
@@ -249,13 +265,14 @@ def _treatment_directions(fitted: Moments) -> types.FloatArray:
   spread, rotation = _directions(whole, _LEAST_VARIANCE, _MAX_RANK)
   whitening = rotation / np.sqrt(spread)
   left, rotation = _directions(
-      whitening.T @ fitted.treatment @ whitening, 0., None)
+    whitening.T @ fitted.treatment @ whitening, 0.0, None
+  )
   kept = left >= min(_LEAST_LEFT, left[0])
   return whitening @ rotation[:, kept] / np.sqrt(left[kept])
 
 
 def _explained(
-    inner: types.FloatArray, outcome: types.FloatArray, judge: Moments,
+  inner: types.FloatArray, outcome: types.FloatArray, judge: Moments
 ) -> types.FloatArray:
   """Returns adjusted shares of the outcome, direction after direction."""
   # Orthogonal in the fitted rows, directions are not quite so in others.
@@ -264,23 +281,29 @@ def _explained(
   factor = np.linalg.cholesky(inner + _ROUNDING * np.eye(len(inner)))
   part = np.square(np.linalg.solve(factor, outcome / scale))
   part = _ratio(part, np.full(len(part), judge.square))
-  return part - (1. - np.sum(part)) / judge.rows
+  return part - (1.0 - np.sum(part)) / judge.rows
 
 
 def _penalty(fitted: Moments, judge: Moments) -> float:
   """Returns the penalty of stage 1 that the other rows prefer."""
   sums = [
-      ridge.Sums(
-          gram=each.instrument, moment=each.cross,
-          square=np.diag(each.treatment), count=np.float64(each.rows))
-      for each in (fitted, judge)]
-  losses = [ridge.mean_squared_error(sums[1], weights)
-            for weights in ridge.solve_grid(sums[0], _PENALTIES)]
+    ridge.Sums(
+      gram=each.instrument,
+      moment=each.cross,
+      square=np.diag(each.treatment),
+      count=np.float64(each.rows),
+    )
+    for each in (fitted, judge)
+  ]
+  losses = [
+    ridge.mean_squared_error(sums[1], weights)
+    for weights in ridge.solve_grid(sums[0], _PENALTIES)
+  ]
   return _PENALTIES[int(np.argmin(losses))]
 
 
 def _directions(
-    gram: types.FloatArray, least: float, most: int | None,
+  gram: types.FloatArray, least: float, most: int | None
 ) -> tuple[types.FloatArray, types.FloatArray]:
   """Returns variances, falling, and directions [D, K] of a Gram matrix."""
   values, vectors = np.linalg.eigh(gram)
@@ -291,6 +314,7 @@ def _directions(
 
 
 def _ratio(
-    above: types.FloatArray, below: types.FloatArray) -> types.FloatArray:
+  above: types.FloatArray, below: types.FloatArray
+) -> types.FloatArray:
   """Returns above / below, 0 where there is nothing below."""
-  return np.divide(above, below, out=np.zeros_like(above), where=below > 0.)
+  return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)

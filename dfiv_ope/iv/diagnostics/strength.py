@@ -23,7 +23,7 @@ _TOGETHER = 20_000
 # Features of rows, [B, D] -> [B, K].
 FeatureMap = Callable[[types.FloatArray], types.FloatArray]
 
-_PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 1., 2.))
+_PENALTIES = tuple(float(x) for x in 10.0 ** np.arange(-9.0, 1.0, 2.0))
 # Small enough for ordinary least squares on standardised columns.
 _NO_PENALTY = 1e-12
 # Variance of a column that is rounding, such as that of a black pixel.
@@ -75,6 +75,7 @@ class FirstStage(NamedTuple):
     effective_f: likewise; of several treatments, conditional, [D].
     critical_values: likewise, [D, 4].
   """
+
   r2: types.FloatArray
   partial_r2: types.FloatArray
   held_out_index_f: types.FloatArray
@@ -92,7 +93,7 @@ class FirstStage(NamedTuple):
   @property
   def weak(self) -> bool:
     """Whether the F that decides is below what it should be."""
-    return bool(np.any(self.shortfall < 1.))
+    return bool(np.any(self.shortfall < 1.0))
 
   @property
   def shortfall(self) -> types.FloatArray:
@@ -106,19 +107,29 @@ class FirstStage(NamedTuple):
   def lost_share(self) -> float:
     """Share of the outcome along directions of low values; nan if unknown."""
     return messages.lost_share(
-        self.singular_values.tolist(), self.alignment.tolist(),
-        self.low_value)
+      self.singular_values.tolist(), self.alignment.tolist(), self.low_value
+    )
 
   def warnings(self) -> list[UserWarning]:
     """Returns what speaks against the fit, in plain words."""
     found: list[UserWarning] = []
     if self.weak:
-      found.append(WeakInstrumentWarning(
-          self._weak_words(int(np.nanargmin(self.shortfall)))))
+      found.append(
+        WeakInstrumentWarning(
+          self._weak_words(int(np.nanargmin(self.shortfall)))
+        )
+      )
     if self.lost_share > messages.ILL_POSED_SHARE:
-      found.append(IllPosedWarning(messages.ill_posed(
-          self.lost_share, instruments='the instruments',
-          outcome='the outcome', low=self.low_value)))
+      found.append(
+        IllPosedWarning(
+          messages.ill_posed(
+            self.lost_share,
+            instruments='the instruments',
+            outcome='the outcome',
+            low=self.low_value,
+          )
+        )
+      )
     return found
 
   def _weak_words(self, column: int) -> str:
@@ -130,13 +141,22 @@ class FirstStage(NamedTuple):
       what = f'column {column} of the treatment'
     if not self.linear:
       return messages.weak_instrument(
-          float(self.partial_r2[column]),
-          float(self.held_out_index_f[column]), what=what)
+        float(self.partial_r2[column]),
+        float(self.held_out_index_f[column]),
+        what=what,
+      )
     return messages.weak_linear(
-        float(self.effective_f[column]),
-        dict(zip(weak_instruments.TAUS, self.critical_values[column].tolist(),
-                 strict=True)),
-        what=what, conditional=len(self.r2) > 1)
+      float(self.effective_f[column]),
+      dict(
+        zip(
+          weak_instruments.TAUS,
+          self.critical_values[column].tolist(),
+          strict=True,
+        )
+      ),
+      what=what,
+      conditional=len(self.r2) > 1,
+    )
 
 
 class Half(NamedTuple):
@@ -153,6 +173,7 @@ class Half(NamedTuple):
     shuffled: phi(z, o) at one more draw, for a control, [B, d2].
     controls: functions of the covariates, [B, d3].
   """
+
   treatment: types.FloatArray
   instrument: types.FloatArray
   moved: types.FloatArray
@@ -162,11 +183,11 @@ class Half(NamedTuple):
 
 
 def prepare(
-    rows: types.IVBatch,
-    instrument_features: FeatureMap,
-    covariate_features: FeatureMap | None = None,
-    *,
-    generator: np.random.Generator,
+  rows: types.IVBatch,
+  instrument_features: FeatureMap,
+  covariate_features: FeatureMap | None = None,
+  *,
+  generator: np.random.Generator,
 ) -> Half:
   """Returns rows for the diagnostics.
 
@@ -178,13 +199,13 @@ def prepare(
     generator: draws the shuffles.
   """
   treatment, instrument = (
-      np.asarray(each, np.float64)
-      for each in (rows.treatment, rows.instrument))
+    np.asarray(each, np.float64) for each in (rows.treatment, rows.instrument)
+  )
   phi = np.asarray(instrument_features(instrument), np.float64)
   if rows.covariate is None:
     return Half(treatment, phi, phi)
   covariate = np.asarray(rows.covariate, np.float64)
-  own = instrument[:, :-covariate.shape[1]]
+  own = instrument[:, : -covariate.shape[1]]
 
   def mean(count: int) -> types.FloatArray:
     """Returns the mean of phi over some draws, [B, d2]."""
@@ -192,12 +213,16 @@ def prepare(
     once = max(1, _TOGETHER // len(own))
     for start in range(0, count, once):
       draws = min(once, count - start)
-      drawn = np.concatenate(
-          [generator.permutation(own) for _ in range(draws)])
-      total += np.sum(np.reshape(
-          instrument_features(np.concatenate(
-              [drawn, np.tile(covariate, (draws, 1))], axis=1)),
-          (draws, *phi.shape)), axis=0)
+      drawn = np.concatenate([generator.permutation(own) for _ in range(draws)])
+      total += np.sum(
+        np.reshape(
+          instrument_features(
+            np.concatenate([drawn, np.tile(covariate, (draws, 1))], axis=1)
+          ),
+          (draws, *phi.shape),
+        ),
+        axis=0,
+      )
     return total / count
 
   pairs = max(1, min(_PAIRS, _WIDE // phi.shape[1]))
@@ -206,12 +231,16 @@ def prepare(
   one, other = mean(pairs), mean(pairs)
   more = [] if covariate_features is None else [covariate_features(covariate)]
   return Half(
-      treatment, phi, moved=phi - (one + other) / 2., noise=(one - other) / 2.,
-      shuffled=mean(1), controls=np.concatenate([covariate, *more], axis=1))
+    treatment,
+    phi,
+    moved=phi - (one + other) / 2.0,
+    noise=(one - other) / 2.0,
+    shuffled=mean(1),
+    controls=np.concatenate([covariate, *more], axis=1),
+  )
 
 
-def first_stage(
-    first: Half, second: Half, *, swap: bool = True) -> FirstStage:
+def first_stage(first: Half, second: Half, *, swap: bool = True) -> FirstStage:
   """Returns R2 and the F of the held-out index of instrument features.
 
   A ridge regression of the treatment on phi(z, o) in one half of the rows
@@ -230,33 +259,36 @@ def first_stage(
   """
   halves = [first, second]
   sums = [
-      two_stage.stage1_sums(types.IVBatch(
-          half.treatment, half.instrument, half.treatment))
-      for half in halves]
+    two_stage.stage1_sums(
+      types.IVBatch(half.treatment, half.instrument, half.treatment)
+    )
+    for half in halves
+  ]
   fits = []
-  for held_out, fitted in ((1, 0), (0, 1))[:2 if swap else 1]:
+  for held_out, fitted in ((1, 0), (0, 1))[: 2 if swap else 1]:
     grid, losses = two_stage.held_out_losses(
-        sums[fitted], sums[held_out], _PENALTIES)
+      sums[fitted], sums[held_out], _PENALTIES
+    )
     fits.append(_compare(halves[held_out], grid[int(np.argmin(losses))]))
   total = _Fit(*np.sum(fits, axis=0))
-  gain = np.maximum(total.gain, 0.)
-  varies = np.where(total.variation > _FLAT * len(first.treatment), 1., np.nan)
+  gain = np.maximum(total.gain, 0.0)
+  varies = np.where(total.variation > _FLAT * len(first.treatment), 1.0, np.nan)
   return FirstStage(
-      r2=varies * _ratio(total.variation - total.error, total.variation),
-      partial_r2=varies * _ratio(gain, gain + total.error),
-      held_out_index_f=varies * combined_f(total.statistic, len(fits)))
+    r2=varies * _ratio(total.variation - total.error, total.variation),
+    partial_r2=varies * _ratio(gain, gain + total.error),
+    held_out_index_f=varies * combined_f(total.statistic, len(fits)),
+  )
 
 
-def combined_f(
-    statistic: types.FloatArray, count: int) -> types.FloatArray:
+def combined_f(statistic: types.FloatArray, count: int) -> types.FloatArray:
   """Returns the F of a sum of independent t statistics; 0 for a negative."""
-  return np.square(np.maximum(statistic, 0.)) / count
+  return np.square(np.maximum(statistic, 0.0)) / count
 
 
 def robust_t(
-    outcome: types.FloatArray,
-    regressor: types.FloatArray,
-    clusters: types.FloatArray | None = None,
+  outcome: types.FloatArray,
+  regressor: types.FloatArray,
+  clusters: types.FloatArray | None = None,
 ) -> float:
   """Returns the robust t statistic of a slope; both are without their mean.
 
@@ -267,8 +299,8 @@ def robust_t(
       do if None.
   """
   size = np.sum(np.square(regressor))
-  if size == 0.:
-    return 0.
+  if size == 0.0:
+    return 0.0
   slope = np.sum(regressor * outcome) / size
   score = regressor * (outcome - slope * regressor)
   if clusters is not None:
@@ -279,6 +311,7 @@ def robust_t(
 
 class _Fit(NamedTuple):
   """Sums of squares and t statistics of a half, [D] each."""
+
   error: types.FloatArray
   variation: types.FloatArray
   gain: types.FloatArray
@@ -296,32 +329,42 @@ def _compare(half: Half, weights: types.FloatArray) -> _Fit:
     controls = None
     if given is not None and half.shuffled is not None:
       controls = np.concatenate(
-          [given, half.shuffled @ weights[:-1, [column]]], axis=1)
-    columns.append(_partial(
-        np.stack([treatment[:, column], moved[:, column]], axis=1), controls))
+        [given, half.shuffled @ weights[:-1, [column]]], axis=1
+      )
+    columns.append(
+      _partial(
+        np.stack([treatment[:, column], moved[:, column]], axis=1), controls
+      )
+    )
   gain, size, statistic = np.array(columns).T
   if half.noise is not None:
     # Noise of the draws makes the slope smaller than it is.
     noise = np.sum(np.square(half.noise @ weights[:-1]), axis=0)
-    statistic *= np.sqrt(_ratio(size, np.maximum(size - noise, size / 4.)))
+    statistic *= np.sqrt(_ratio(size, np.maximum(size - noise, size / 4.0)))
   return _Fit(
-      error=np.sum(np.square(treatment - predicted), axis=0),
-      variation=np.sum(np.square(treatment - treatment.mean(axis=0)), axis=0),
-      gain=gain, statistic=statistic)
+    error=np.sum(np.square(treatment - predicted), axis=0),
+    variation=np.sum(np.square(treatment - treatment.mean(axis=0)), axis=0),
+    gain=gain,
+    statistic=statistic,
+  )
 
 
 def _partial(
-    both: types.FloatArray, controls: types.FloatArray | None,
+  both: types.FloatArray, controls: types.FloatArray | None
 ) -> tuple[float, float, float]:
   """Returns the product of treatment and instrument [B, 2], size and t."""
   left = both - both.mean(axis=0)
   if controls is not None:
     controls = ridge.append_intercept(controls)
     left = both - controls @ ridge.solve_sums(
-        ridge.sums(controls, both), _NO_PENALTY, intercept=True)
+      ridge.sums(controls, both), _NO_PENALTY, intercept=True
+    )
   outcome, regressor = left.T
-  return (float(np.sum(outcome * regressor)),
-          float(np.sum(np.square(regressor))), robust_t(outcome, regressor))
+  return (
+    float(np.sum(outcome * regressor)),
+    float(np.sum(np.square(regressor))),
+    robust_t(outcome, regressor),
+  )
 
 
 def _leading(controls: types.FloatArray) -> types.FloatArray:
@@ -335,6 +378,7 @@ def _leading(controls: types.FloatArray) -> types.FloatArray:
 
 
 def _ratio(
-    above: types.FloatArray, below: types.FloatArray) -> types.FloatArray:
+  above: types.FloatArray, below: types.FloatArray
+) -> types.FloatArray:
   """Returns above / below, 0 where there is nothing below."""
-  return np.divide(above, below, out=np.zeros_like(above), where=below > 0.)
+  return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)

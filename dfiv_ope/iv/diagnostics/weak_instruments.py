@@ -49,6 +49,7 @@ class LinearFirstStage(NamedTuple):
     critical_values: what it must be above for a worst-case bias of less than
       each share of `TAUS`, at the 5 % level, [D, 4].
   """
+
   partial_r2: types.FloatArray
   robust_f: types.FloatArray
   effective_f: types.FloatArray
@@ -56,9 +57,9 @@ class LinearFirstStage(NamedTuple):
 
 
 def measure(
-    treatment: types.FloatArray,
-    instrument: types.FloatArray,
-    controls: types.FloatArray | None = None,
+  treatment: types.FloatArray,
+  instrument: types.FloatArray,
+  controls: types.FloatArray | None = None,
 ) -> LinearFirstStage:
   """Returns the statistics of a linear first stage.
 
@@ -76,19 +77,24 @@ def measure(
       constant is always among them.
   """
   treatment, instrument = (
-      np.asarray(each, np.float64) for each in (treatment, instrument))
+    np.asarray(each, np.float64) for each in (treatment, instrument)
+  )
   ones = np.ones([len(treatment), 1])
-  given = _basis(ones if controls is None else np.concatenate(
-      [np.asarray(controls, np.float64), ones], axis=1))
+  given = _basis(
+    ones
+    if controls is None
+    else np.concatenate([np.asarray(controls, np.float64), ones], axis=1)
+  )
   left = _without(given, treatment)
   basis = _basis(
-      _without(given, instrument), np.linalg.norm(instrument, axis=0))
+    _without(given, instrument), np.linalg.norm(instrument, axis=0)
+  )
   freedom = len(treatment) - given.shape[1] - basis.shape[1]
   scale = np.linalg.norm(treatment - treatment.mean(axis=0), axis=0)
   varies = np.linalg.norm(left, axis=0) > _ROUNDING * scale
 
   def robust(
-      residual: types.FloatArray, instruments: types.FloatArray,
+    residual: types.FloatArray, instruments: types.FloatArray
   ) -> types.FloatArray:
     score = instruments * residual[:, None]
     return score.T @ score * (len(residual) / freedom)
@@ -100,11 +106,14 @@ def measure(
       continue
     others = left[:, varies & (np.arange(left.shape[1]) != column)]
     found = of_treatment(
-        left[:, column], others, basis, robust if freedom > 0 else None)
-    columns.append((found.partial_r2, found.f, found.effective_f,
-                    found.critical_values))
-  return LinearFirstStage(*(np.array(each) for each in zip(
-      *columns, strict=True)))
+      left[:, column], others, basis, robust if freedom > 0 else None
+    )
+    columns.append(
+      (found.partial_r2, found.f, found.effective_f, found.critical_values)
+    )
+  return LinearFirstStage(
+    *(np.array(each) for each in zip(*columns, strict=True))
+  )
 
 
 class Strength(NamedTuple):
@@ -117,6 +126,7 @@ class Strength(NamedTuple):
     effective_f: Montiel Olea and Pflueger's, given the other treatments.
     critical_values: of that, one for each of `TAUS`.
   """
+
   partial_r2: float
   f: float
   conditional_f: float
@@ -125,10 +135,10 @@ class Strength(NamedTuple):
 
 
 def of_treatment(
-    treatment: types.FloatArray,
-    others: types.FloatArray,
-    basis: types.FloatArray,
-    covariance: Covariance | None,
+  treatment: types.FloatArray,
+  others: types.FloatArray,
+  basis: types.FloatArray,
+  covariance: Covariance | None,
 ) -> Strength:
   """Returns the strength of instruments for a treatment.
 
@@ -141,17 +151,20 @@ def of_treatment(
   own = _regress(treatment, basis, covariance)
   conditional = own
   if others.shape[1]:
-    conditional = _regress(
-        *_conditional(treatment, others, basis), covariance)
+    conditional = _regress(*_conditional(treatment, others, basis), covariance)
   return Strength(
-      float(np.sum(np.square(basis.T @ treatment))
-            / np.sum(np.square(treatment))),
-      own.robust_f, conditional.robust_f, conditional.effective_f,
-      critical_values(conditional.covariance))
+    float(
+      np.sum(np.square(basis.T @ treatment)) / np.sum(np.square(treatment))
+    ),
+    own.robust_f,
+    conditional.robust_f,
+    conditional.effective_f,
+    critical_values(conditional.covariance),
+  )
 
 
 def critical_values(
-    covariance: types.FloatArray, taus: Sequence[float] = TAUS,
+  covariance: types.FloatArray, taus: Sequence[float] = TAUS
 ) -> types.FloatArray:
   """Returns critical values of the effective F at the 5 % level, one a tau.
 
@@ -169,31 +182,36 @@ def critical_values(
   Returns:
     [len(taus)]; infinite without any instrument.
   """
-  if not len(covariance) or not np.trace(covariance) > 0.:
+  if not len(covariance) or not np.trace(covariance) > 0.0:
     return np.full(len(taus), np.inf)
   trace, square = np.trace(covariance), np.sum(np.square(covariance))
   largest = np.linalg.eigvalsh(covariance)[-1]
-  means = 1. / np.asarray(taus, np.float64)
-  freedom = np.square(trace) * (1. + 2. * means) / (
-      square + 2. * means * trace * largest)
-  return special.chndtrix(1. - _LEVEL, freedom, freedom * means) / freedom
+  means = 1.0 / np.asarray(taus, np.float64)
+  freedom = (
+    np.square(trace)
+    * (1.0 + 2.0 * means)
+    / (square + 2.0 * means * trace * largest)
+  )
+  return special.chndtrix(1.0 - _LEVEL, freedom, freedom * means) / freedom
 
 
 class _Regression(NamedTuple):
   """Statistics of a regression on orthonormal instruments."""
+
   robust_f: float
   effective_f: float
   covariance: types.FloatArray
 
 
 def _regress(
-    treatment: types.FloatArray, basis: types.FloatArray,
-    covariance_of: Covariance | None,
+  treatment: types.FloatArray,
+  basis: types.FloatArray,
+  covariance_of: Covariance | None,
 ) -> _Regression:
   """Returns the statistics of a treatment [n] on instruments [n, K]."""
   count = basis.shape[1]
   if not count or covariance_of is None:
-    return _Regression(0., 0., np.eye(count))
+    return _Regression(0.0, 0.0, np.eye(count))
   slopes = basis.T @ treatment
   covariance = covariance_of(treatment - basis @ slopes, basis)
   trace = float(np.trace(covariance))
@@ -201,13 +219,12 @@ def _regress(
     return _Regression(np.inf, np.inf, np.eye(count))  # An exact first stage.
   wald = slopes @ np.linalg.pinv(covariance, hermitian=True) @ slopes
   return _Regression(
-      float(wald / count), float(np.sum(np.square(slopes)) / trace),
-      covariance)
+    float(wald / count), float(np.sum(np.square(slopes)) / trace), covariance
+  )
 
 
 def _conditional(
-    treatment: types.FloatArray, others: types.FloatArray,
-    basis: types.FloatArray,
+  treatment: types.FloatArray, others: types.FloatArray, basis: types.FloatArray
 ) -> tuple[types.FloatArray, types.FloatArray]:
   """Removes other treatments [n, D - 1] from one, and from instruments.
 
@@ -218,11 +235,11 @@ def _conditional(
   fits = basis.T @ others  # [K, D - 1]
   slopes = np.linalg.lstsq(fits, basis.T @ treatment, rcond=None)[0]
   rotation, _ = np.linalg.qr(fits, mode='complete')
-  return treatment - others @ slopes, basis @ rotation[:, fits.shape[1]:]
+  return treatment - others @ slopes, basis @ rotation[:, fits.shape[1] :]
 
 
 def _basis(
-    columns: types.FloatArray, scale: types.FloatArray | None = None,
+  columns: types.FloatArray, scale: types.FloatArray | None = None
 ) -> types.FloatArray:
   """Returns orthonormal columns of the same span, without rounding.
 
@@ -235,10 +252,11 @@ def _basis(
   kept = np.linalg.norm(columns, axis=0) > _ROUNDING * scale
   columns = columns[:, kept] / np.linalg.norm(columns[:, kept], axis=0)
   left, values, _ = np.linalg.svd(columns, full_matrices=False)
-  return left[:, values > _ROUNDING * max(values, default=0.)]
+  return left[:, values > _ROUNDING * max(values, default=0.0)]
 
 
 def _without(
-    given: types.FloatArray, columns: types.FloatArray) -> types.FloatArray:
+  given: types.FloatArray, columns: types.FloatArray
+) -> types.FloatArray:
   """Returns what orthonormal columns [n, L] leave of others [n, D]."""
   return columns - given @ (given.T @ columns)

@@ -36,6 +36,7 @@ class Fitted(NamedTuple):
     dtype: of the data that the model sees.
     seed: of everything that is drawn.
   """
+
   model: Any
   scales: types.IVBatch
   names: types.IVBatch
@@ -47,7 +48,8 @@ class Inference:
   """Effects of a fitted method with intervals."""
 
   def __init__(
-      self, fitted: Fitted, rows: types.IVBatch, *, groups: Any = None):
+    self, fitted: Fitted, rows: types.IVBatch, *, groups: Any = None
+  ):
     """Initialises it with rows, those of the fit as a rule.
 
     Args:
@@ -61,77 +63,103 @@ class Inference:
     count = len(rows.outcome)
     if count < FEWEST_ROWS:
       raise ValueError(
-          f'Cross-fitting needs at least {FEWEST_ROWS} rows, got {count}.')
+        f'Cross-fitting needs at least {FEWEST_ROWS} rows, got {count}.'
+      )
     self._fitted, self._rows = fitted, rows
     clusters = inputs.clusters(groups, count)
     self._clusters = None if clusters is None else clusters[:, 0]
     folds = self._draw()
     treatment, instrument, outcome, covariate = (
-        None if each is None else scale.apply(each)
-        for each, scale in zip(rows, fitted.scales, strict=True))
+      None if each is None else scale.apply(each)
+      for each, scale in zip(rows, fitted.scales, strict=True)
+    )
     assert treatment is not None and instrument is not None
     assert outcome is not None
     self._space = spaces.Space(
-        self._structural, _given(treatment, covariate), seed=fitted.seed,
-        trends=True)
+      self._structural,
+      _given(treatment, covariate),
+      seed=fitted.seed,
+      trends=True,
+    )
     told = spaces.Space(
-        self._instruments, _given(instrument, covariate), seed=fitted.seed)
+      self._instruments, _given(instrument, covariate), seed=fitted.seed
+    )
     phi = told.rows
     if covariate is not None:  # Exogenous: their own instruments.
       phi = np.concatenate([covariate, phi], axis=1)
-    self._stages = stages.Stages(stages.Rows(
-        design=self._space.rows, instruments=phi, outcome=outcome[:, 0]),
-        folds)
+    self._stages = stages.Stages(
+      stages.Rows(
+        design=self._space.rows, instruments=phi, outcome=outcome[:, 0]
+      ),
+      folds,
+    )
 
   def ate_interval(
-      self, T0: Any, T1: Any, *, level: float = 0.95,
+    self, T0: Any, T1: Any, *, level: float = 0.95
   ) -> intervals.FunctionalIntervals:
     """Returns the mean effect of T0 -> T1 over the covariates of the rows."""
     start, end = self._ends(T0, T1)
-    return self._intervals([self._difference(
-        start[0], end[0], self._rows.covariate)], level)
+    return self._intervals(
+      [self._difference(start[0], end[0], self._rows.covariate)], level
+    )
 
   def effect_interval(
-      self, X: Any = None, *, T0: Any, T1: Any, level: float = 0.95,
+    self, X: Any = None, *, T0: Any, T1: Any, level: float = 0.95
   ) -> intervals.FunctionalIntervals:
     """Returns f(T1, x) - f(T0, x) for each row of X (or of T0 and T1)."""
     X = frames.aligned('X', X, self._fitted.names.covariate)
     ends = [
-        arrays.points(
-            frames.aligned(name, each, self._fitted.names.treatment), X,
-            self._fitted.scales.treatment, self._fitted.scales.covariate)
-        for name, each in (('T0', T0), ('T1', T1))]
+      arrays.points(
+        frames.aligned(name, each, self._fitted.names.treatment),
+        X,
+        self._fitted.scales.treatment,
+        self._fitted.scales.covariate,
+      )
+      for name, each in (('T0', T0), ('T1', T1))
+    ]
     count = max(len(each[0]) for each in ends)
     (start, covariate), (end, _) = (
-        [None if each is None else np.broadcast_to(
-            each, (count, each.shape[1])) for each in pair] for pair in ends)
+      [
+        None if each is None else np.broadcast_to(each, (count, each.shape[1]))
+        for each in pair
+      ]
+      for pair in ends
+    )
     assert start is not None and end is not None
-    return self._intervals([
+    return self._intervals(
+      [
         self._difference(
-            start[row], end[row],
-            None if covariate is None else covariate[row:row + 1])
-        for row in range(count)], level)
+          start[row],
+          end[row],
+          None if covariate is None else covariate[row : row + 1],
+        )
+        for row in range(count)
+      ],
+      level,
+    )
 
   def average_derivative(
-      self, treatment: int = 0, *, level: float = 0.95,
+    self, treatment: int = 0, *, level: float = 0.95
   ) -> intervals.FunctionalIntervals:
     """Returns the mean over rows of df/dt, by central differences."""
     T, X = self._rows.treatment, self._rows.covariate
     if not 0 <= treatment < T.shape[1]:
       raise ValueError(
-          f'There is no treatment {treatment}; the fit had {T.shape[1]}, '
-          'counted from 0.')
+        f'There is no treatment {treatment}; the fit had {T.shape[1]}, '
+        'counted from 0.'
+      )
     step = np.zeros(T.shape[1])
     step[treatment] = _STEP * np.std(T[:, treatment])
 
     def moment() -> types.FloatArray:
       return (self._at(T + step, X) - self._at(T - step, X)) / (
-          2. * step[treatment])
+        2.0 * step[treatment]
+      )
 
     return self._intervals([moment], level)
 
   def dose_response_interval(
-      self, T_grid: Any, *, level: float = 0.95, uniform: bool = False,
+    self, T_grid: Any, *, level: float = 0.95, uniform: bool = False
   ) -> intervals.FunctionalIntervals:
     """Returns E[Y | do(T=t)] for each row t of T_grid, [G] each.
 
@@ -144,8 +172,12 @@ class Inference:
     return self.cate_interval(T_grid, given={}, level=level, uniform=uniform)
 
   def cate_interval(
-      self, T_grid: Any, *, given: Mapping[int | str, float],
-      level: float = 0.95, uniform: bool = False,
+    self,
+    T_grid: Any,
+    *,
+    given: Mapping[int | str, float],
+    level: float = 0.95,
+    uniform: bool = False,
   ) -> intervals.FunctionalIntervals:
     """Returns E[Y | do(T=t), X_j=x_j] for each row t of T_grid, [G] each.
 
@@ -157,15 +189,26 @@ class Inference:
       uniform: as in `dose_response_interval`.
     """
     covariate = arrays.held(
-        self._rows.covariate, given, self._fitted.names.covariate)
+      self._rows.covariate, given, self._fitted.names.covariate
+    )
     return self._intervals(
-        [self._level(point, covariate)
-         for point in self._points('T_grid', T_grid)],
-        level, uniform=uniform, shift=True)
+      [
+        self._level(point, covariate)
+        for point in self._points('T_grid', T_grid)
+      ],
+      level,
+      uniform=uniform,
+      shift=True,
+    )
 
   def levels_interval(
-      self, treatment: int, values: types.FloatArray, *,
-      base: float | None = None, level: float = 0.95, uniform: bool = False,
+    self,
+    treatment: int,
+    values: types.FloatArray,
+    *,
+    base: float | None = None,
+    level: float = 0.95,
+    uniform: bool = False,
   ) -> intervals.FunctionalIntervals:
     """Returns average outcomes with one treatment set to values, [G] each.
 
@@ -191,25 +234,36 @@ class Inference:
       return lambda: at(value) if base is None else at(value) - at(base)
 
     return self._intervals(
-        [moment(float(value)) for value in values], level, uniform=uniform,
-        shift=base is None)
+      [moment(float(value)) for value in values],
+      level,
+      uniform=uniform,
+      shift=base is None,
+    )
 
   def _intervals(
-      self, moments: Sequence[stages.Moment], level: float, *,
-      uniform: bool = False, shift: bool = False,
+    self,
+    moments: Sequence[stages.Moment],
+    level: float,
+    *,
+    uniform: bool = False,
+    shift: bool = False,
   ) -> intervals.FunctionalIntervals:
     found = self._stages.estimate(moments)
     outcome = self._fitted.scales.outcome
     scale = float(outcome.scale[0])
-    offset = float(outcome.mean[0] + outcome.remainder[0]) if shift else 0.
+    offset = float(outcome.mean[0] + outcome.remainder[0]) if shift else 0.0
     return intervals.of(
-        stages.Functionals(
-            estimate=offset + scale * found.estimate,
-            influence=scale * found.influence,
-            change=found.change / [[scale], [scale ** 2]],
-            bias=scale * found.bias),
-        clusters=self._clusters, level=results.check_level(level),
-        uniform=uniform, seed=self._fitted.seed)
+      stages.Functionals(
+        estimate=offset + scale * found.estimate,
+        influence=scale * found.influence,
+        change=found.change / [[scale], [scale**2]],
+        bias=scale * found.bias,
+      ),
+      clusters=self._clusters,
+      level=results.check_level(level),
+      uniform=uniform,
+      seed=self._fitted.seed,
+    )
 
   def _draw(self) -> types.FloatArray:
     """Returns folds of rows; a cluster lies in one."""
@@ -219,20 +273,23 @@ class Inference:
     count = int(self._clusters.max()) + 1
     if count < stages.FOLDS:
       raise ValueError(
-          f'Cross-fitting needs at least {stages.FOLDS} clusters, got '
-          f'{count}. Pass finer groups.')
+        f'Cross-fitting needs at least {stages.FOLDS} clusters, got '
+        f'{count}. Pass finer groups.'
+      )
     return (generator.permutation(count) % stages.FOLDS)[self._clusters]
 
   def _structural(self, *points: types.FloatArray) -> types.FloatArray:
-    return self._fitted.model.structural_columns(*(
-        each.astype(self._fitted.dtype) for each in points))
+    return self._fitted.model.structural_columns(
+      *(each.astype(self._fitted.dtype) for each in points)
+    )
 
   def _instruments(self, *points: types.FloatArray) -> types.FloatArray:
     return self._fitted.model.instrument_columns(
-        np.concatenate(points, axis=1).astype(self._fitted.dtype))
+      np.concatenate(points, axis=1).astype(self._fitted.dtype)
+    )
 
   def _at(
-      self, T: types.FloatArray, X: types.FloatArray | None,
+    self, T: types.FloatArray, X: types.FloatArray | None
   ) -> types.FloatArray:
     """Returns what f is linear in at raw points, [B, D]."""
     scales = self._fitted.scales
@@ -243,29 +300,33 @@ class Inference:
     return self._space(*_given(scales.treatment.apply(T), given))
 
   def _level(
-      self, point: types.FloatArray, X: types.FloatArray | None,
+    self, point: types.FloatArray, X: types.FloatArray | None
   ) -> stages.Moment:
     rows = 1 if X is None else len(X)
     return lambda: self._at(np.tile(point, (rows, 1)), X)
 
   def _difference(
-      self, start: types.FloatArray, end: types.FloatArray,
-      X: types.FloatArray | None,
+    self,
+    start: types.FloatArray,
+    end: types.FloatArray,
+    X: types.FloatArray | None,
   ) -> stages.Moment:
     one, other = self._level(end, X), self._level(start, X)
     return lambda: one() - other()
 
   def _ends(self, T0: Any, T1: Any) -> list[types.FloatArray]:
-    return [self._points(name, each)
-            for name, each in (('T0', T0), ('T1', T1))]
+    return [self._points(name, each) for name, each in (('T0', T0), ('T1', T1))]
 
   def _points(self, name: str, values: Any) -> types.FloatArray:
     return arrays.points(
-        frames.aligned(name, values, self._fitted.names.treatment), None,
-        self._fitted.scales.treatment, None)[0]
+      frames.aligned(name, values, self._fitted.names.treatment),
+      None,
+      self._fitted.scales.treatment,
+      None,
+    )[0]
 
 
 def _given(
-    first: types.FloatArray, second: types.FloatArray | None,
+  first: types.FloatArray, second: types.FloatArray | None
 ) -> tuple[types.FloatArray, ...]:
   return (first,) if second is None else (first, second)

@@ -21,7 +21,7 @@ from dfiv_ope.iv.functionals import stages
 # Bounds on bias, in the usual size of biases for curves as rough as the
 # features (`stages`). Most curves are smoother. A band has to hold at a kink
 # too, where the bias is larger than it is on average.
-_BIAS, _BAND_BIAS = 0.85, 1.
+_BIAS, _BAND_BIAS = 0.85, 1.0
 
 
 class FunctionalIntervals(NamedTuple):
@@ -36,6 +36,7 @@ class FunctionalIntervals(NamedTuple):
     level: of confidence.
     uniform: whether all intervals hold together.
   """
+
   estimate: types.FloatArray
   std_error: types.FloatArray
   low: types.FloatArray
@@ -47,23 +48,30 @@ class FunctionalIntervals(NamedTuple):
   @property
   def bias_share(self) -> types.FloatArray:
     """Share of the variance that is a bound on bias, [G]."""
-    return np.square(self.bias_bound / np.where(
-        self.std_error > 0., self.std_error, 1.))
+    return np.square(
+      self.bias_bound / np.where(self.std_error > 0.0, self.std_error, 1.0)
+    )
 
   def summary(self) -> str:
     """Returns a line for each functional: what, how sure, how much is bias."""
     kind = ' (all together)' if self.uniform else ''
     return '\n'.join(
-        f'{estimate:.4g}  {100. * self.level:g} % interval [{low:.4g}, '
-        f'{high:.4g}]{kind}; {100. * share:.0f} % of its variance is a bound '
-        'on bias'
-        for estimate, low, high, share in zip(
-            self.estimate, self.low, self.high, self.bias_share, strict=True))
+      f'{estimate:.4g}  {100.0 * self.level:g} % interval [{low:.4g}, '
+      f'{high:.4g}]{kind}; {100.0 * share:.0f} % of its variance is a bound '
+      'on bias'
+      for estimate, low, high, share in zip(
+        self.estimate, self.low, self.high, self.bias_share, strict=True
+      )
+    )
 
 
 def of(
-    found: stages.Functionals, *, clusters: types.FloatArray | None,
-    level: float, uniform: bool, seed: int,
+  found: stages.Functionals,
+  *,
+  clusters: types.FloatArray | None,
+  level: float,
+  uniform: bool,
+  seed: int,
 ) -> FunctionalIntervals:
   """Returns the intervals of functionals.
 
@@ -77,43 +85,61 @@ def of(
   """
   influence = found.influence
   if clusters is not None:
-    influence = np.stack([
-        np.bincount(clusters, weights=each) for each in influence.T], axis=1)
+    influence = np.stack(
+      [np.bincount(clusters, weights=each) for each in influence.T], axis=1
+    )
   count = len(influence)
-  small = count / (count - 1.)
+  small = count / (count - 1.0)
   variance = small * np.sum(np.square(influence), axis=0)
   directions = found.bias * (_BAND_BIAS if uniform else _BIAS)
   bias = np.linalg.norm(directions, axis=0)
   error = np.sqrt(variance + np.square(bias))
-  factor = np.array([
-      stats.t.ppf(0.5 + level / 2., df=_degrees(each))
-      for each in influence.T])
+  factor = np.array(
+    [stats.t.ppf(0.5 + level / 2.0, df=_degrees(each)) for each in influence.T]
+  )
   if uniform:
-    factor = factor * max(1., bands.largest_t(
-        small * influence.T @ influence + directions.T @ directions, level,
-        seed) / float(stats.norm.ppf(0.5 + level / 2.)))
+    factor = factor * max(
+      1.0,
+      bands.largest_t(
+        small * influence.T @ influence + directions.T @ directions, level, seed
+      )
+      / float(stats.norm.ppf(0.5 + level / 2.0)),
+    )
   low, high = _ends(
-      variance + np.square(bias), variance * found.change[0],
-      variance * found.change[1], factor)
+    variance + np.square(bias),
+    variance * found.change[0],
+    variance * found.change[1],
+    factor,
+  )
   return FunctionalIntervals(
-      found.estimate, error, found.estimate + low, found.estimate + high,
-      bias, level, uniform)
+    found.estimate,
+    error,
+    found.estimate + low,
+    found.estimate + high,
+    bias,
+    level,
+    uniform,
+  )
 
 
 def _ends(
-    constant: types.FloatArray, linear: types.FloatArray,
-    square: types.FloatArray, factor: types.FloatArray,
+  constant: types.FloatArray,
+  linear: types.FloatArray,
+  square: types.FloatArray,
+  factor: types.FloatArray,
 ) -> tuple[types.FloatArray, types.FloatArray]:
   """Returns the ends of d^2 <= factor^2 (constant + linear d + square d^2).
 
   They are infinite where the set is no interval.
   """
-  scaled = factor ** 2
-  lead, middle = 1. - scaled * square, scaled * linear
-  root = np.sqrt(np.maximum(middle ** 2 + 4. * lead * scaled * constant, 0.))
+  scaled = factor**2
+  lead, middle = 1.0 - scaled * square, scaled * linear
+  root = np.sqrt(np.maximum(middle**2 + 4.0 * lead * scaled * constant, 0.0))
   with np.errstate(divide='ignore', invalid='ignore'):
-    return (np.where(lead > 0., (middle - root) / (2. * lead), -np.inf),
-            np.where(lead > 0., (middle + root) / (2. * lead), np.inf))
+    return (
+      np.where(lead > 0.0, (middle - root) / (2.0 * lead), -np.inf),
+      np.where(lead > 0.0, (middle + root) / (2.0 * lead), np.inf),
+    )
 
 
 def _degrees(influence: types.FloatArray) -> float:
@@ -125,6 +151,6 @@ def _degrees(influence: types.FloatArray) -> float:
   count, squares = len(influence), np.square(influence)
   total = float(np.sum(squares))
   if not total:
-    return count - 1.
-  kurtosis = count * float(np.sum(np.square(squares))) / total ** 2
-  return max(1., (count - 1.) * min(1., 2. / max(kurtosis - 1., 1e-9)))
+    return count - 1.0
+  kurtosis = count * float(np.sum(np.square(squares))) / total**2
+  return max(1.0, (count - 1.0) * min(1.0, 2.0 / max(kurtosis - 1.0, 1e-9)))

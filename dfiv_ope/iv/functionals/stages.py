@@ -27,14 +27,14 @@ from dfiv_ope import types
 from dfiv_ope.iv import ridge
 
 # Candidates of lambda1, on features of unit mean square.
-PENALTIES = tuple(float(x) for x in 10. ** np.arange(-9., 0.5, 0.5))
+PENALTIES = tuple(float(x) for x in 10.0 ** np.arange(-9.0, 0.5, 0.5))
 # Candidates of k, for outcomes and features of unit variance.
-_STRENGTHS = 10. ** np.arange(-4., 3.01, 0.25)
+_STRENGTHS = 10.0 ** np.arange(-4.0, 3.01, 0.25)
 FOLDS = 5
 # Predicted directions of less than this share of the largest are rounding.
 _SMALLEST = 1e-6
 # Those of a smaller F predict nothing, and bring the bias of plain regression.
-_LEAST_F = 10.
+_LEAST_F = 10.0
 # The penalty is this share of the most likely one: less bias, more noise, which
 # the rows tell.
 _UNDERSMOOTHING = 0.1
@@ -53,6 +53,7 @@ class Rows(NamedTuple):
     instruments: phi(z, o), [n, K].
     outcome: y, [n].
   """
+
   design: types.FloatArray
   instruments: types.FloatArray
   outcome: types.FloatArray
@@ -69,6 +70,7 @@ class Functionals(NamedTuple):
       If the value were larger, so would residuals be, or smaller.
     bias: directions that a bias may have, of unit variance each, [D, G].
   """
+
   estimate: types.FloatArray
   influence: types.FloatArray
   change: types.FloatArray
@@ -97,20 +99,25 @@ class Stages:
     outcome = rows.outcome - self._level
     basis = _relevant(self._fits, self._design)
     left, self._sizes, self._directions = np.linalg.svd(
-        basis.T @ (self._fits.T @ self._design), full_matrices=False)
+      basis.T @ (self._fits.T @ self._design), full_matrices=False
+    )
     # Instruments and outcomes along the directions that they tell of u.
     self._instruments = basis @ left
     told = self._instruments.T @ (self._fits.T @ outcome)
     self._likely, variance = _most_likely(
-        self._sizes, self._directions, told,
-        ridge.sums(self._design, outcome[:, None]))
+      self._sizes,
+      self._directions,
+      told,
+      ridge.sums(self._design, outcome[:, None]),
+    )
     self._scale = np.sqrt(variance / self._likely)
     self._strength = _UNDERSMOOTHING * self._likely
     slopes = _slopes(self._sizes, self._directions, told, self._strength)
     self.coefficients = np.append(slopes, self._level - self._means @ slopes)
     self._plain = outcome - self._design @ slopes
     self._residuals = self._plain / (
-        1. - np.clip(self._leverages(), 0., _MOST_LEVERAGE))
+      1.0 - np.clip(self._leverages(), 0.0, _MOST_LEVERAGE)
+    )
 
   def estimate(self, moments: Sequence[Moment]) -> Functionals:
     """Returns functionals, one for each moment."""
@@ -128,46 +135,56 @@ class Stages:
     # If the functional were larger by one, the likely u would move by this.
     move = self._shrunk(target, self._likely)
     size = np.sum(target * move, axis=0)
-    moved = self._design @ (move / np.where(size > 0., size, 1.))
+    moved = self._design @ (move / np.where(size > 0.0, size, 1.0))
     square = float(np.mean(np.square(self._plain)))
-    change = np.stack([
-        -2. * self._plain @ moved / rows, np.mean(np.square(moved), axis=0)])
+    change = np.stack(
+      [-2.0 * self._plain @ moved / rows, np.mean(np.square(moved), axis=0)]
+    )
     return Functionals(
-        estimate=means.T @ self.coefficients,
-        influence=own + weights * self._residuals[:, None],
-        change=change / max(square, np.finfo(float).tiny),
-        bias=self._scale * self._strength * self._shrunk(
-            target, self._strength))
+      estimate=means.T @ self.coefficients,
+      influence=own + weights * self._residuals[:, None],
+      change=change / max(square, np.finfo(float).tiny),
+      bias=self._scale * self._strength * self._shrunk(target, self._strength),
+    )
 
   def _weights(self, target: types.FloatArray) -> types.FloatArray:
     """Returns A'm, [D, G]: what a row's outcome adds is its fit times this."""
-    kept = (self._sizes / (self._sizes ** 2 + self._strength))[:, None]
+    kept = (self._sizes / (self._sizes**2 + self._strength))[:, None]
     return self._instruments @ (kept * (self._directions @ target))
 
   def _shrunk(
-      self, target: types.FloatArray, strength: float) -> types.FloatArray:
+    self, target: types.FloatArray, strength: float
+  ) -> types.FloatArray:
     """Returns (D'QQ'D + k)^-1 m, [D, G]."""
-    more = 1. / (self._sizes ** 2 + strength) - 1. / strength
-    return (target / strength + self._directions.T @ (
-        more[:, None] * (self._directions @ target)))
+    more = 1.0 / (self._sizes**2 + strength) - 1.0 / strength
+    return target / strength + self._directions.T @ (
+      more[:, None] * (self._directions @ target)
+    )
 
   def _leverages(self) -> types.FloatArray:
     """Returns how much each row's outcome moves its own fit, [n]."""
-    kept = self._sizes / (self._sizes ** 2 + self._strength)
-    return np.sum((self._fits @ self._instruments * kept) * (
-        self._design @ self._directions.T), axis=1)
+    kept = self._sizes / (self._sizes**2 + self._strength)
+    return np.sum(
+      (self._fits @ self._instruments * kept)
+      * (self._design @ self._directions.T),
+      axis=1,
+    )
 
 
 def _predicted(rows: Rows, folds: types.FloatArray) -> types.FloatArray:
   """Returns E[D | phi] of each fold by the others, [n, D]."""
   count = int(folds.max()) + 1
-  sums = [ridge.sums(rows.instruments[folds == fold],
-                     rows.design[folds == fold]) for fold in range(count)]
+  sums = [
+    ridge.sums(rows.instruments[folds == fold], rows.design[folds == fold])
+    for fold in range(count)
+  ]
   grids, losses = [], np.zeros(len(PENALTIES))
   for fold, own in enumerate(sums):
-    grid = ridge.solve_grid(ridge.merge(*(
-        each for place, each in enumerate(sums) if place != fold)),
-        PENALTIES, intercept=True)
+    grid = ridge.solve_grid(
+      ridge.merge(*(each for place, each in enumerate(sums) if place != fold)),
+      PENALTIES,
+      intercept=True,
+    )
     losses += [ridge.mean_squared_error(own, each) for each in grid]
     grids.append(grid)
   chosen = int(np.argmin(losses))
@@ -179,7 +196,8 @@ def _predicted(rows: Rows, folds: types.FloatArray) -> types.FloatArray:
 
 
 def _relevant(
-    fits: types.FloatArray, design: types.FloatArray) -> types.FloatArray:
+  fits: types.FloatArray, design: types.FloatArray
+) -> types.FloatArray:
   """Returns B, [D, K], of the orthonormal instruments fits B.
 
   They are principal directions of the fits that tell of the same directions of
@@ -195,15 +213,16 @@ def _relevant(
   ours, theirs = fits @ vectors, design @ vectors
   slopes = np.sum(ours * theirs, axis=0) / values
   left = np.mean(np.square(theirs - slopes * ours), axis=0)
-  f = slopes * np.abs(slopes) * values / np.maximum(
-      left, np.finfo(float).tiny)
+  f = slopes * np.abs(slopes) * values / np.maximum(left, np.finfo(float).tiny)
   keep = f >= min(_LEAST_F, float(f.max()))
   return vectors[:, keep] / np.sqrt(values[keep])
 
 
 def _most_likely(
-    sizes: types.FloatArray, directions: types.FloatArray,
-    told: types.FloatArray, total: ridge.Sums,
+  sizes: types.FloatArray,
+  directions: types.FloatArray,
+  told: types.FloatArray,
+  total: ridge.Sums,
 ) -> tuple[float, float]:
   """Returns the penalty k of the greatest marginal likelihood, and sigma^2.
 
@@ -213,23 +232,25 @@ def _most_likely(
     told: Q'y along them, [K]; normal of variance sigma^2 (sizes^2 / k + 1).
     total: sums of D and y.
   """
-  best = (-np.inf, 0., 0.)
+  best = (-np.inf, 0.0, 0.0)
   moment = total.moment[:, 0]
   for strength in _STRENGTHS:
     slopes = _slopes(sizes, directions, told, float(strength))
     variance = float(
-        total.square[0] - 2. * slopes @ moment
-        + slopes @ total.gram @ slopes) / float(total.count)
-    spread = variance * (sizes ** 2 / strength + 1.)
-    likelihood = -0.5 * float(np.sum(np.log(spread) + told ** 2 / spread))
+      total.square[0] - 2.0 * slopes @ moment + slopes @ total.gram @ slopes
+    ) / float(total.count)
+    spread = variance * (sizes**2 / strength + 1.0)
+    likelihood = -0.5 * float(np.sum(np.log(spread) + told**2 / spread))
     if likelihood > best[0]:
       best = (likelihood, float(strength), variance)
   return best[1], best[2]
 
 
 def _slopes(
-    sizes: types.FloatArray, directions: types.FloatArray,
-    told: types.FloatArray, strength: float,
+  sizes: types.FloatArray,
+  directions: types.FloatArray,
+  told: types.FloatArray,
+  strength: float,
 ) -> types.FloatArray:
   """Returns u [D] of a penalty; arguments as in `_most_likely`."""
-  return directions.T @ (sizes * told / (sizes ** 2 + strength))
+  return directions.T @ (sizes * told / (sizes**2 + strength))

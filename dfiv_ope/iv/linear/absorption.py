@@ -18,9 +18,7 @@ _MOST_ROUNDS, _STEADY = 10_000, 1e-13
 
 
 def remove(
-    columns: types.FloatArray,
-    codes: types.FloatArray,
-    weights: types.FloatArray,
+  columns: types.FloatArray, codes: types.FloatArray, weights: types.FloatArray
 ) -> tuple[types.FloatArray, int]:
   """Returns columns without fixed effects, and the effects' number.
 
@@ -47,13 +45,14 @@ def remove(
     if len(averages) == 1 or np.all(change <= _STEADY * size):
       return left, _rank(codes)
   raise ValueError(
-      f'The fixed effects do not settle in {_MOST_ROUNDS} rounds: their groups '
-      'are hardly connected. Absorb one of them and pass the others as dummies '
-      'in X.')
+    f'The fixed effects do not settle in {_MOST_ROUNDS} rounds: their groups '
+    'are hardly connected. Absorb one of them and pass the others as dummies '
+    'in X.'
+  )
 
 
 def _averager(
-    way: types.FloatArray, weights: types.FloatArray,
+  way: types.FloatArray, weights: types.FloatArray
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
   """Returns who is in which group [n, G], and what takes its mean [G, n]."""
   rows = np.arange(len(way))
@@ -72,7 +71,8 @@ def _rank(codes: types.FloatArray) -> int:
   if len(counts) == 1:
     return counts[0]
   pairs = sparse.coo_matrix(
-      (np.ones(len(codes)), (codes[:, 0], counts[0] + codes[:, 1])),
-      shape=(sum(counts[:2]),) * 2)
+    (np.ones(len(codes)), (codes[:, 0], counts[0] + codes[:, 1])),
+    shape=(sum(counts[:2]),) * 2,
+  )
   parts = csgraph.connected_components(pairs, directed=False)[0]
   return sum(counts) - parts - len(counts[2:])

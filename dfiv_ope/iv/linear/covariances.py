@@ -19,8 +19,11 @@ ROBUST = ('HC0', 'HC1', 'HC2', 'HC3')
 KINDS = (UNADJUSTED, *ROBUST, CLUSTERED, HAC)
 # Characteristic exponent, constant and exponent of the pilot lags of the
 # automatic bandwidth of Newey and West (1994).
-_RULES = {'bartlett': (1, 1.1447, 2 / 9), 'parzen': (2, 2.6614, 4 / 25),
-          'quadratic-spectral': (2, 1.3221, 2 / 25)}
+_RULES = {
+  'bartlett': (1, 1.1447, 2 / 9),
+  'parzen': (2, 2.6614, 4 / 25),
+  'quadratic-spectral': (2, 1.3221, 2 / 25),
+}
 KERNELS = tuple(_RULES)
 
 
@@ -39,6 +42,7 @@ class Settings:
     kernel: of HAC, one of `KERNELS`.
     bandwidth: of HAC, in rows; chosen by Newey and West's rule if None.
   """
+
   kind: str = 'HC1'
   debiased: bool = True
   kernel: str = 'bartlett'
@@ -47,24 +51,28 @@ class Settings:
   def __post_init__(self) -> None:
     if self.kind not in KINDS:
       raise ValueError(
-          f'covariance must be one of {", ".join(KINDS)}, got {self.kind!r}.')
+        f'covariance must be one of {", ".join(KINDS)}, got {self.kind!r}.'
+      )
     if self.kernel not in KERNELS:
       raise ValueError(
-          f'kernel must be one of {", ".join(KERNELS)}, got {self.kernel!r}.')
+        f'kernel must be one of {", ".join(KERNELS)}, got {self.kernel!r}.'
+      )
     if self.bandwidth is not None and not (
-        math.isfinite(self.bandwidth) and self.bandwidth >= 0):
+      math.isfinite(self.bandwidth) and self.bandwidth >= 0
+    ):
       raise ValueError(
-          'bandwidth must be a number of rows, at least 0, or None, got '
-          f'{self.bandwidth}.')
+        'bandwidth must be a number of rows, at least 0, or None, got '
+        f'{self.bandwidth}.'
+      )
 
 
 def of_scores(
-    scores: types.FloatArray,
-    settings: Settings,
-    *,
-    freedom: int,
-    clusters: types.FloatArray | None = None,
-    bandwidth: float = 0.,
+  scores: types.FloatArray,
+  settings: Settings,
+  *,
+  freedom: int,
+  clusters: types.FloatArray | None = None,
+  bandwidth: float = 0.0,
 ) -> types.FloatArray:
   """Returns the estimated covariance of the sum of scores, [D, D].
 
@@ -76,14 +84,14 @@ def of_scores(
     bandwidth: in rows; for `HAC`.
   """
   rows = len(scores)
-  factor = rows / freedom if settings.debiased else 1.
+  factor = rows / freedom if settings.debiased else 1.0
   if settings.kind == CLUSTERED and clusters is not None:
-    return _clustered(scores, clusters, (
-        (rows - 1.) / freedom if settings.debiased else None))
+    return _clustered(
+      scores, clusters, ((rows - 1.0) / freedom if settings.debiased else None)
+    )
   if settings.kind == HAC:
     return factor * _kernel(scores, settings.kernel, bandwidth)
-  return scores.T @ scores * (
-      rows / freedom if settings.kind == 'HC1' else 1.)
+  return scores.T @ scores * (rows / freedom if settings.kind == 'HC1' else 1.0)
 
 
 def of_sets(kind: str) -> str:
@@ -97,9 +105,9 @@ def of_sets(kind: str) -> str:
 
 
 def adjusted(
-    residuals: types.FloatArray,
-    settings: Settings,
-    leverages: Callable[[], types.FloatArray],
+  residuals: types.FloatArray,
+  settings: Settings,
+  leverages: Callable[[], types.FloatArray],
 ) -> types.FloatArray:
   """Returns residuals [n] as the scores of a kind want them.
 
@@ -110,12 +118,13 @@ def adjusted(
   """
   if settings.kind not in ('HC2', 'HC3'):
     return residuals
-  left = np.maximum(1. - leverages(), 1e-10)
+  left = np.maximum(1.0 - leverages(), 1e-10)
   return residuals / (np.sqrt(left) if settings.kind == 'HC2' else left)
 
 
 def bandwidth_of(
-    settings: Settings, series: Callable[[], types.FloatArray]) -> float:
+  settings: Settings, series: Callable[[], types.FloatArray]
+) -> float:
   """Returns the bandwidth of HAC; 0 of others.
 
   Args:
@@ -126,22 +135,23 @@ def bandwidth_of(
     ValueError: there are too few rows for the rule.
   """
   if settings.kind != HAC:
-    return 0.
+    return 0.0
   if settings.bandwidth is not None:
     return float(settings.bandwidth)
   values = series()
   rows = len(values)
   exponent, constant, pilot = _RULES[settings.kernel]
-  lags = math.ceil(4. * (rows / 100.) ** pilot)
+  lags = math.ceil(4.0 * (rows / 100.0) ** pilot)
   if lags >= rows - 1:
     raise ValueError(
-        f'The automatic bandwidth needs more than {rows} rows. Pass bandwidth.')
-  products = np.array([
-      values[lag:] @ values[:rows - lag] / rows for lag in range(lags + 1)])
-  total = products[0] + 2. * np.sum(products[1:])
-  weighted = 2. * np.sum(
-      products[1:] * np.arange(1., lags + 1.) ** exponent)
-  rate = 1. / (2. * exponent + 1.)
+      f'The automatic bandwidth needs more than {rows} rows. Pass bandwidth.'
+    )
+  products = np.array(
+    [values[lag:] @ values[: rows - lag] / rows for lag in range(lags + 1)]
+  )
+  total = products[0] + 2.0 * np.sum(products[1:])
+  weighted = 2.0 * np.sum(products[1:] * np.arange(1.0, lags + 1.0) ** exponent)
+  rate = 1.0 / (2.0 * exponent + 1.0)
   best = constant * ((weighted / total) ** 2 * rows) ** rate
   return float(min(math.ceil(best), rows - 1))
 
@@ -152,29 +162,29 @@ def cluster_count(clusters: types.FloatArray) -> int:
 
 
 def _clustered(
-    scores: types.FloatArray, clusters: types.FloatArray,
-    factor: float | None,
+  scores: types.FloatArray, clusters: types.FloatArray, factor: float | None
 ) -> types.FloatArray:
   """Adds up the ways and takes out their intersection, if there are two."""
   ways = [*clusters.T]
-  signs = [1.] * len(ways)
+  signs = [1.0] * len(ways)
   if len(ways) == 2:
     both = ways[0].astype(np.int64) * (int(ways[1].max()) + 1) + ways[1]
     ways.append(np.unique(both, return_inverse=True)[1])
-    signs.append(-1.)
+    signs.append(-1.0)
   total = np.zeros([scores.shape[1]] * 2)
   for way, sign in zip(ways, signs, strict=True):
     sums = np.stack(
-        [np.bincount(way, weights=column) for column in scores.T], axis=1)
+      [np.bincount(way, weights=column) for column in scores.T], axis=1
+    )
     count = len(sums)
     # All rows may differ in both ways; then the intersection is no cluster.
-    scale = 1. if factor is None else factor * count / (count - 1.)
+    scale = 1.0 if factor is None else factor * count / (count - 1.0)
     total += sign * scale * (sums.T @ sums)
   return total
 
 
 def _kernel(
-    scores: types.FloatArray, kernel: str, bandwidth: float,
+  scores: types.FloatArray, kernel: str, bandwidth: float
 ) -> types.FloatArray:
   """Returns the long-run covariance of the rows in their order."""
   total = scores.T @ scores
@@ -185,19 +195,21 @@ def _kernel(
   return total
 
 
-def _lag_weights(
-    kernel: str, bandwidth: float, rows: int) -> types.FloatArray:
+def _lag_weights(kernel: str, bandwidth: float, rows: int) -> types.FloatArray:
   """Returns the weight of each lag, that of none first."""
   if kernel == 'quadratic-spectral':
-    if bandwidth == 0.:
+    if bandwidth == 0.0:
       return np.ones(1)
-    angle = 1.2 * np.pi * np.arange(1., rows) / bandwidth
-    return np.append(1., 3. / angle ** 2 * (
-        np.sin(angle) / angle - np.cos(angle)))
+    angle = 1.2 * np.pi * np.arange(1.0, rows) / bandwidth
+    return np.append(
+      1.0, 3.0 / angle**2 * (np.sin(angle) / angle - np.cos(angle))
+    )
   lags = min(int(bandwidth), rows - 1)
-  share = np.arange(lags + 1.) / (int(bandwidth) + 1.)
+  share = np.arange(lags + 1.0) / (int(bandwidth) + 1.0)
   if kernel == 'bartlett':
-    return 1. - share
+    return 1.0 - share
   return np.where(
-      share <= 0.5, 1. - 6. * share ** 2 + 6. * share ** 3,
-      2. * (1. - share) ** 3)
+    share <= 0.5,
+    1.0 - 6.0 * share**2 + 6.0 * share**3,
+    2.0 * (1.0 - share) ** 3,
+  )

@@ -20,6 +20,7 @@ class Estimate(NamedTuple):
     inverse: covariance where the noise has equal variances 1, [P + K, P + K].
     kappa: of a k-class estimator; nan of others.
   """
+
   coefficients: types.FloatArray
   loadings: Callable[[], types.FloatArray]
   inverse: types.FloatArray
@@ -28,17 +29,19 @@ class Estimate(NamedTuple):
   def residuals(self, rows: system.System) -> types.FloatArray:
     """Returns y - T b - X g, times the root weights, [n]."""
     treatments = rows.treatment.shape[1]
-    return (rows.outcome
-            - rows.treatment @ self.coefficients[:treatments]
-            - rows.regressors @ self.coefficients[treatments:])
+    return (
+      rows.outcome
+      - rows.treatment @ self.coefficients[:treatments]
+      - rows.regressors @ self.coefficients[treatments:]
+    )
 
 
 def with_controls(
-    rows: system.System,
-    slopes: types.FloatArray,
-    loadings: types.FloatArray,
-    inverse: types.FloatArray,
-    kappa: float = float('nan'),
+  rows: system.System,
+  slopes: types.FloatArray,
+  loadings: types.FloatArray,
+  inverse: types.FloatArray,
+  kappa: float = float('nan'),
 ) -> Estimate:
   """Returns the estimate of all coefficients from that of the treatments.
 
@@ -52,6 +55,7 @@ def with_controls(
     inverse: covariance of b at unit variance, [P, P].
     kappa: of a k-class estimator.
   """
+
   def solve(right: types.FloatArray) -> types.FloatArray:
     """Returns coefficients of X from those of the orthonormal controls."""
     return linalg.solve_triangular(rows.factor, right)
@@ -60,10 +64,15 @@ def with_controls(
   drift = solve(rows.controls.T @ rows.treatment)  # [K, P]
   own = solve(np.eye(len(rest)))
   return Estimate(
-      coefficients=np.concatenate([slopes, rest]),
-      loadings=lambda: np.concatenate(
-          [loadings, rows.controls @ own.T - loadings @ drift.T], axis=1),
-      inverse=np.block([
-          [inverse, -inverse @ drift.T],
-          [-drift @ inverse, own @ own.T + drift @ inverse @ drift.T]]),
-      kappa=kappa)
+    coefficients=np.concatenate([slopes, rest]),
+    loadings=lambda: np.concatenate(
+      [loadings, rows.controls @ own.T - loadings @ drift.T], axis=1
+    ),
+    inverse=np.block(
+      [
+        [inverse, -inverse @ drift.T],
+        [-drift @ inverse, own @ own.T + drift @ inverse @ drift.T],
+      ]
+    ),
+    kappa=kappa,
+  )

@@ -29,6 +29,7 @@ class FirstStage(NamedTuple):
     critical_values: of that, one for each of `weak_instruments.TAUS`.
     conditional_f: Sanderson and Windmeijer's, given the other treatments.
   """
+
   r2: float
   partial_r2: float
   shea_r2: float
@@ -42,11 +43,11 @@ class FirstStage(NamedTuple):
 
 
 def table(
-    rows: system.System,
-    two_stage: estimates.Estimate,
-    plain: estimates.Estimate,
-    covariance: Covariance,
-    denominator: float,
+  rows: system.System,
+  two_stage: estimates.Estimate,
+  plain: estimates.Estimate,
+  covariance: Covariance,
+  denominator: float,
 ) -> tuple[FirstStage, ...]:
   """Returns the first stage of each treatment.
 
@@ -63,25 +64,33 @@ def table(
   for column in range(left.shape[1]):
     one = left[:, column]
     strong = weak_instruments.of_treatment(
-        one, np.delete(left, column, axis=1), rows.instruments,
-        lambda residual, basis: covariance(basis, residual))
+      one,
+      np.delete(left, column, axis=1),
+      rows.instruments,
+      lambda residual, basis: covariance(basis, residual),
+    )
     residual = one - rows.instruments @ (rows.instruments.T @ one)
-    found.append(FirstStage(
+    found.append(
+      FirstStage(
         r2=r2(rows.treatment[:, column], residual, rows),
         partial_r2=strong.partial_r2,
         shea_r2=float(
-            plain.inverse[column, column] / two_stage.inverse[column, column]),
-        f=strong.f, freedom=count, denominator=denominator,
+          plain.inverse[column, column] / two_stage.inverse[column, column]
+        ),
+        f=strong.f,
+        freedom=count,
+        denominator=denominator,
         p_value=specification.f_tail(strong.f, count, denominator),
         effective_f=strong.effective_f,
         critical_values=tuple(map(float, strong.critical_values)),
-        conditional_f=strong.conditional_f))
+        conditional_f=strong.conditional_f,
+      )
+    )
   return tuple(found)
 
 
 def r2(
-    target: types.FloatArray, residual: types.FloatArray,
-    rows: system.System,
+  target: types.FloatArray, residual: types.FloatArray, rows: system.System
 ) -> float:
   """Returns 1 - residual over total sum of squares, weighted.
 
@@ -91,4 +100,4 @@ def r2(
     rows: with the root weights.
   """
   centred = target - rows.root * (rows.root @ target) / (rows.root @ rows.root)
-  return float(1. - residual @ residual / (centred @ centred))
+  return float(1.0 - residual @ residual / (centred @ centred))

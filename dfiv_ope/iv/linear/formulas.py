@@ -33,6 +33,7 @@ class Parts(NamedTuple):
     Z: instruments.
     X: covariates; None if there are none.
   """
+
   Y: pd.Series
   T: pd.DataFrame
   Z: pd.DataFrame
@@ -64,17 +65,19 @@ def read(formula: str, data: pd.DataFrame) -> Parts:
   y, T, Z, X = made
   if y.shape[1] != 1:
     raise ValueError(
-        f'The outcome {outcome.strip()!r} has {y.shape[1]} columns; it must '
-        'be one column of numbers.')
+      f'The outcome {outcome.strip()!r} has {y.shape[1]} columns; it must '
+      'be one column of numbers.'
+    )
   for name, part, frame in (
-      ('treatment', treatments, T), ('instrument', instruments, Z)):
+    ('treatment', treatments, T),
+    ('instrument', instruments, Z),
+  ):
     if not frame.shape[1]:
       raise ValueError(f'The formula has no {name} in {part.strip()!r}.')
   return Parts(y.iloc[:, 0], T, Z, X if X.shape[1] else None)
 
 
-def column(
-    name: str, wanted: Any, data: pd.DataFrame) -> Any:
+def column(name: str, wanted: Any, data: pd.DataFrame) -> Any:
   """Returns columns of data that are named; anything else as it is.
 
   Args:
@@ -85,8 +88,12 @@ def column(
   if isinstance(wanted, str):
     _require(name, [wanted], data)
     return data[wanted]
-  if isinstance(wanted, list | tuple) and wanted and all(
-      isinstance(each, str) for each in wanted) and len(wanted) < len(data):
+  if (
+    isinstance(wanted, list | tuple)
+    and wanted
+    and all(isinstance(each, str) for each in wanted)
+    and len(wanted) < len(data)
+  ):
     _require(name, wanted, data)
     return data[list(wanted)]
   return wanted
@@ -95,30 +102,34 @@ def column(
 def _columns(part: str, data: pd.DataFrame) -> pd.DataFrame:
   """Returns the columns of a part of a formula, without the constant."""
   import formulaic  # Slow, and only formulas need it.
+
   try:
     parsed = formulaic.Formula(part)
     _require('the formula', sorted(parsed.required_variables), data)
-    frame = pd.DataFrame(parsed.get_model_matrix(
-        data, context={}, na_action='raise'))
+    frame = pd.DataFrame(
+      parsed.get_model_matrix(data, context={}, na_action='raise')
+    )
   except formulaic.errors.FormulaicError as error:
     raise ValueError(
-        f'{part.strip()!r} cannot be read as a part of a formula: '
-        f'{" ".join(_COLOURS.sub("", str(error)).split())}') from error
+      f'{part.strip()!r} cannot be read as a part of a formula: '
+      f'{" ".join(_COLOURS.sub("", str(error)).split())}'
+    ) from error
   except ValueError as error:
     if 'contains null values' not in str(error):
       raise
     raise ValueError(
-        f'{part.strip()!r} has missing values. Drop or impute these rows '
-        'first.') from error
+      f'{part.strip()!r} has missing values. Drop or impute these rows first.'
+    ) from error
   if _CONSTANT not in frame:
     raise ValueError(
-        f'{part.strip()!r} leaves out the constant, which is always in the '
-        "fit. Remove '0 +' or '- 1'; absorb takes constants of groups out.")
+      f'{part.strip()!r} leaves out the constant, which is always in the '
+      "fit. Remove '0 +' or '- 1'; absorb takes constants of groups out."
+    )
   return frame.drop(columns=_CONSTANT)
 
 
-def _require(
-    name: str, wanted: Sequence[str], data: pd.DataFrame) -> None:
+def _require(name: str, wanted: Sequence[str], data: pd.DataFrame) -> None:
   for each in wanted:
     hints.require(
-        f'column of data for {name},', each, [str(c) for c in data.columns])
+      f'column of data for {name},', each, [str(c) for c in data.columns]
+    )

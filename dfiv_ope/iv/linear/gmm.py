@@ -21,16 +21,17 @@ class Fit(NamedTuple):
     estimate: its coefficients.
     j: Hansen's statistic of the moments at them.
   """
+
   estimate: estimates.Estimate
   j: float
 
 
 def solve(
-    rows: system.System,
-    first: estimates.Estimate,
-    covariance: MomentCovariance,
-    *,
-    steps: int = 2,
+  rows: system.System,
+  first: estimates.Estimate,
+  covariance: MomentCovariance,
+  *,
+  steps: int = 2,
 ) -> Fit:
   """Returns the GMM estimate that is efficient where the covariance is right.
 
@@ -44,29 +45,35 @@ def solve(
     ValueError: the covariance of the moments is singular.
   """
   slopes = rows.basis.T @ np.concatenate(
-      [rows.treatment, rows.regressors], axis=1)  # [K + L, P + K]
+    [rows.treatment, rows.regressors], axis=1
+  )  # [K + L, P + K]
   scale = np.linalg.norm(slopes, axis=0)
   slopes = slopes / scale
   target = rows.basis.T @ rows.outcome
   estimate, j = first, float('nan')
   for _ in range(steps - 1):
     try:
-      factor = linalg.cholesky(
-          covariance(estimate.residuals(rows)), lower=True)
+      factor = linalg.cholesky(covariance(estimate.residuals(rows)), lower=True)
     except linalg.LinAlgError as error:
       raise ValueError(
-          'The covariance of the moments is singular, so GMM cannot weigh '
-          f'them: there are {len(target)} moments. Use fewer '
-          'instruments and covariates, or more clusters.') from error
-    left, right = (linalg.solve_triangular(factor, each, lower=True)
-                   for each in (slopes, target))
+        'The covariance of the moments is singular, so GMM cannot weigh '
+        f'them: there are {len(target)} moments. Use fewer '
+        'instruments and covariates, or more clusters.'
+      ) from error
+    left, right = (
+      linalg.solve_triangular(factor, each, lower=True)
+      for each in (slopes, target)
+    )
     basis, triangle = np.linalg.qr(left)
     weights = linalg.solve_triangular(triangle, basis.T) / scale[:, None]
     coefficients = weights @ right
     small = linalg.solve_triangular(
-        factor, weights.T, lower=True, trans='T')  # [K + L, P + K]
+      factor, weights.T, lower=True, trans='T'
+    )  # [K + L, P + K]
     estimate = estimates.Estimate(
-        coefficients, functools.partial(np.matmul, rows.basis, small),
-        small.T @ small)
+      coefficients,
+      functools.partial(np.matmul, rows.basis, small),
+      small.T @ small,
+    )
     j = float(np.sum(np.square(right - left @ (coefficients * scale))))
   return Fit(estimate, j)

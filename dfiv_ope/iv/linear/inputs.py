@@ -28,19 +28,22 @@ def weights(values: Any, rows: int) -> types.FloatArray | None:
     found = np.asarray(values, np.float64)
   except (TypeError, ValueError) as error:
     raise ValueError(
-        f'sample_weight must be numbers; some are not ({error}).') from error
+      f'sample_weight must be numbers; some are not ({error}).'
+    ) from error
   found = found.reshape(-1) if found.shape == (rows, 1) else found
   if found.shape != (rows,):
     raise ValueError(
-        f'sample_weight must have one number for each of the {rows} rows, got '
-        f'shape {found.shape}.')
-  wrong = ~(np.isfinite(found) & (found > 0.))
+      f'sample_weight must have one number for each of the {rows} rows, got '
+      f'shape {found.shape}.'
+    )
+  wrong = ~(np.isfinite(found) & (found > 0.0))
   if wrong.any():
     row = int(np.argmax(wrong))
     raise ValueError(
-        f'sample_weight must be positive, but {int(wrong.sum())} of {rows} are '
-        f'not, the first in row {row}: {found[row]:g}. Leave rows of weight '
-        'zero out of the fit.')
+      f'sample_weight must be positive, but {int(wrong.sum())} of {rows} are '
+      f'not, the first in row {row}: {found[row]:g}. Leave rows of weight '
+      'zero out of the fit.'
+    )
   return found
 
 
@@ -58,19 +61,22 @@ def codes(name: str, values: Any, rows: int) -> types.FloatArray | None:
   if values is None:
     return None
   frame = pd.DataFrame(
-      values if isinstance(values, pd.DataFrame) else _columns(values))
+    values if isinstance(values, pd.DataFrame) else _columns(values)
+  )
   if len(frame) != rows or not frame.shape[1]:
     raise ValueError(
-        f'{name} must have a label for each of the {rows} rows, got shape '
-        f'{frame.shape}.')
+      f'{name} must have a label for each of the {rows} rows, got shape '
+      f'{frame.shape}.'
+    )
   found = []
   for column in range(frame.shape[1]):
     numbers, _ = pd.factorize(frame.iloc[:, column])
     if np.any(numbers < 0):
       row = int(np.argmax(numbers < 0))
       raise ValueError(
-          f'{name} has no label in {int(np.sum(numbers < 0))} rows, the first '
-          f'in row {row}. Leave these rows out, or give them a label.')
+        f'{name} has no label in {int(np.sum(numbers < 0))} rows, the first '
+        f'in row {row}. Leave these rows out, or give them a label.'
+      )
     found.append(numbers)
   return np.stack(found, axis=1)
 
@@ -86,19 +92,23 @@ def clusters(values: Any, rows: int) -> types.FloatArray | None:
     return None
   if found.shape[1] > _MOST_WAYS:
     raise ValueError(
-        f'groups may have one column or two, got {found.shape[1]}. Cluster by '
-        'the two coarsest.')
+      f'groups may have one column or two, got {found.shape[1]}. Cluster by '
+      'the two coarsest.'
+    )
   for way in found.T:
     count = int(way.max()) + 1
     if count == 1:
       raise ValueError(
-          'groups has one cluster only, so nothing tells how clusters differ. '
-          'Pass finer groups, or none.')
+        'groups has one cluster only, so nothing tells how clusters differ. '
+        'Pass finer groups, or none.'
+      )
     if count == rows:
       warnings.warn(
-          'Every row is a cluster of its own, so clustered standard errors are '
-          'the robust ones. Leave groups out, or pass coarser ones.',
-          ClusterWarning, stacklevel=4)
+        'Every row is a cluster of its own, so clustered standard errors are '
+        'the robust ones. Leave groups out, or pass coarser ones.',
+        ClusterWarning,
+        stacklevel=4,
+      )
   return found
 
 
@@ -111,10 +121,12 @@ def warn_of_few(count: int, coefficients: int) -> None:
   """
   if count <= coefficients:
     warnings.warn(
-        f'{count} clusters are too few for {coefficients} coefficients: their '
-        'covariance is singular, so joint tests are not defined, and standard '
-        'errors are too small. Use coarser models or more clusters.',
-        ClusterWarning, stacklevel=4)
+      f'{count} clusters are too few for {coefficients} coefficients: their '
+      'covariance is singular, so joint tests are not defined, and standard '
+      'errors are too small. Use coarser models or more clusters.',
+      ClusterWarning,
+      stacklevel=4,
+    )
 
 
 def _columns(values: Any) -> Any:

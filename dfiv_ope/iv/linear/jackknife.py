@@ -13,7 +13,7 @@ from dfiv_ope.iv.linear import estimates, system
 
 
 def solve(
-    rows: system.System, folds: types.FloatArray | None = None,
+  rows: system.System, folds: types.FloatArray | None = None
 ) -> estimates.Estimate:
   """Returns the cross-fitted estimate.
 
@@ -28,18 +28,23 @@ def solve(
     ValueError: a fold cannot be predicted by the others.
   """
   predicted = _left_out(rows.basis, rows.treatment, folds) - _left_out(
-      rows.controls, rows.treatment, folds)
+    rows.controls, rows.treatment, folds
+  )
   predicted = rows.partial(predicted)
   inverse = np.linalg.inv(predicted.T @ rows.treatment)  # [P, P]
   loadings = predicted @ inverse.T
   return estimates.with_controls(
-      rows, inverse @ (predicted.T @ rows.outcome), loadings,
-      loadings.T @ loadings)
+    rows,
+    inverse @ (predicted.T @ rows.outcome),
+    loadings,
+    loadings.T @ loadings,
+  )
 
 
 def _left_out(
-    basis: types.FloatArray, targets: types.FloatArray,
-    folds: types.FloatArray | None,
+  basis: types.FloatArray,
+  targets: types.FloatArray,
+  folds: types.FloatArray | None,
 ) -> types.FloatArray:
   """Returns predictions of targets [n, P], each fold's by the other rows.
 
@@ -53,12 +58,13 @@ def _left_out(
   slopes = basis.T @ targets
   if folds is None:
     leverage = np.sum(np.square(basis), axis=1, keepdims=True)
-    if np.any(leverage > 1. - 1e-10):
+    if np.any(leverage > 1.0 - 1e-10):
       raise ValueError(
-          f'Row {int(np.argmax(leverage))} decides a coefficient of the first '
-          'stage alone, so the others cannot predict it. Leave out the row, or '
-          'the column that only it has.')
-    return (basis @ slopes - leverage * targets) / (1. - leverage)
+        f'Row {int(np.argmax(leverage))} decides a coefficient of the first '
+        'stage alone, so the others cannot predict it. Leave out the row, or '
+        'the column that only it has.'
+      )
+    return (basis @ slopes - leverage * targets) / (1.0 - leverage)
   predicted = np.empty_like(targets)
   order = np.argsort(folds, kind='stable')
   ends = np.flatnonzero(np.diff(folds[order])) + 1
@@ -67,9 +73,11 @@ def _left_out(
     matrix = np.eye(own.shape[1]) - own.T @ own
     if np.linalg.eigvalsh(matrix)[0] < 1e-10:
       raise ValueError(
-          f'Cluster {int(folds[members[0]])} decides a coefficient of the '
-          'first stage alone, so the others cannot predict it. Leave out the '
-          'cluster, or the column that only it has.')
+        f'Cluster {int(folds[members[0]])} decides a coefficient of the '
+        'first stage alone, so the others cannot predict it. Leave out the '
+        'cluster, or the column that only it has.'
+      )
     predicted[members] = own @ np.linalg.solve(
-        matrix, slopes - own.T @ targets[members])
+      matrix, slopes - own.T @ targets[members]
+    )
   return predicted

@@ -1,8 +1,8 @@
 """k-class estimators: least squares (0), two-stage least squares (1), LIML.
 
-    rows = system.build(...)
-    k_class.solve(rows, 1.)                       # two-stage least squares
-    k_class.solve(rows, k_class.liml_kappa(rows))
+rows = system.build(...)
+k_class.solve(rows, 1.)                       # two-stage least squares
+k_class.solve(rows, k_class.liml_kappa(rows))
 """
 
 from typing import NamedTuple
@@ -24,6 +24,7 @@ class Parts(NamedTuple):
     explained: of what the instruments explain, [1 + P, 1 + P].
     left: of what they leave, [1 + P, 1 + P].
   """
+
   explained: types.FloatArray
   left: types.FloatArray
 
@@ -45,22 +46,22 @@ def roots(found: Parts) -> types.FloatArray:
   sizes, directions = linalg.eigh(total / np.outer(scale, scale))
   # Along a direction of no size the model is exact: nothing is explained.
   exact = sizes <= len(sizes) * _DECIDED * sizes[-1]
-  whitened = (directions / np.sqrt(np.where(exact, np.inf, sizes)))
+  whitened = directions / np.sqrt(np.where(exact, np.inf, sizes))
   shares = linalg.eigvalsh(
-      whitened.T @ (found.explained / np.outer(scale, scale)) @ whitened
-  ).clip(0., 1.)
-  shares[shares > 1. - _DECIDED] = 1.
+    whitened.T @ (found.explained / np.outer(scale, scale)) @ whitened
+  ).clip(0.0, 1.0)
+  shares[shares > 1.0 - _DECIDED] = 1.0
   with np.errstate(divide='ignore'):
-    return shares / (1. - shares)
+    return shares / (1.0 - shares)
 
 
 def liml_kappa(found: Parts) -> float:
   """Returns kappa of limited-information maximum likelihood: 1 + least root."""
-  return 1. + float(roots(found)[0])
+  return 1.0 + float(roots(found)[0])
 
 
 def solve(
-    rows: system.System, kappa: float, *, limit: bool = True,
+  rows: system.System, kappa: float, *, limit: bool = True
 ) -> estimates.Estimate:
   """Returns the k-class estimate.
 
@@ -80,20 +81,23 @@ def solve(
   fits = rows.instruments.T @ treatment  # [L, P]
   fitted = rows.instruments @ fits
   # I - kappa M = (1 - kappa) I + kappa Q Q'.
-  matrix = kappa * fits.T @ fits + (1. - kappa) * treatment.T @ treatment
-  right = kappa * fits.T @ (rows.instruments.T @ rows.outcome) + (
-      1. - kappa) * treatment.T @ rows.outcome
+  matrix = kappa * fits.T @ fits + (1.0 - kappa) * treatment.T @ treatment
+  right = (
+    kappa * fits.T @ (rows.instruments.T @ rows.outcome)
+    + (1.0 - kappa) * treatment.T @ rows.outcome
+  )
   scale = np.sqrt(np.diag(matrix).clip(1e-300))
   try:
     factor = linalg.cho_factor(matrix / np.outer(scale, scale))
   except linalg.LinAlgError as error:
     raise ValueError(
-        f'kappa={kappa:g} is too large for these rows: the k-class estimate '
-        'exists below the LIML value. Pass a smaller one.') from error
-  inverse = linalg.cho_solve(
-      factor, np.eye(len(scale))) / np.outer(scale, scale)
+      f'kappa={kappa:g} is too large for these rows: the k-class estimate '
+      'exists below the LIML value. Pass a smaller one.'
+    ) from error
+  inverse = linalg.cho_solve(factor, np.eye(len(scale))) / np.outer(
+    scale, scale
+  )
   slopes = linalg.cho_solve(factor, right / scale) / scale
   if not limit:
-    fitted = kappa * fitted + (1. - kappa) * treatment
-  return estimates.with_controls(
-      rows, slopes, fitted @ inverse, inverse, kappa)
+    fitted = kappa * fitted + (1.0 - kappa) * treatment
+  return estimates.with_controls(rows, slopes, fitted @ inverse, inverse, kappa)

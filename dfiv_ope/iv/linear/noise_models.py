@@ -18,17 +18,20 @@ class Noise:
   """
 
   def __init__(
-      self, rows: system.System, settings: covariances.Settings,
-      clusters: types.FloatArray | None):
+    self,
+    rows: system.System,
+    settings: covariances.Settings,
+    clusters: types.FloatArray | None,
+  ):
     """Initialises it with rows, a kind and codes of clusters [n, ways]."""
     self._rows, self._clusters = rows, clusters
     self.settings = settings
-    self.bandwidth = 0.
+    self.bandwidth = 0.0
     self.denominator = math.inf
     if settings.debiased:
       self.denominator = float(rows.freedom)
       if settings.kind == covariances.CLUSTERED and clusters is not None:
-        self.denominator = covariances.cluster_count(clusters) - 1.
+        self.denominator = covariances.cluster_count(clusters) - 1.0
 
   @property
   def robust(self) -> bool:
@@ -39,22 +42,32 @@ class Noise:
     """Returns what weak-instrument-robust sets take for the noise."""
     if covariances.of_sets(self.settings.kind) == self.settings.kind:
       return self
-    return Noise(self._rows, dataclasses.replace(
-        self.settings, kind=covariances.of_sets(self.settings.kind)),
-        self._clusters)
+    return Noise(
+      self._rows,
+      dataclasses.replace(
+        self.settings, kind=covariances.of_sets(self.settings.kind)
+      ),
+      self._clusters,
+    )
 
   def settle(self, residuals: types.FloatArray) -> None:
     """Chooses the bandwidth of HAC by the scores of residuals [n]."""
+
     def series() -> types.FloatArray:
       rows = self._rows
       treatment = rows.basis @ (rows.basis.T @ rows.treatment)
-      others = rows.regressors[:, int(rows.constant):]
+      others = rows.regressors[:, int(rows.constant) :]
       return (treatment.sum(axis=1) + others.sum(axis=1)) * residuals
+
     self.bandwidth = covariances.bandwidth_of(self.settings, series)
 
   def of(
-      self, loadings: types.FloatArray, residuals: types.FloatArray, *,
-      freedom: int, leverages: types.FloatArray | None = None,
+    self,
+    loadings: types.FloatArray,
+    residuals: types.FloatArray,
+    *,
+    freedom: int,
+    leverages: types.FloatArray | None = None,
   ) -> types.FloatArray:
     """Returns the covariance of loadings.T @ noise, [D, D].
 
@@ -69,7 +82,12 @@ class Noise:
       return loadings.T @ loadings * (residuals @ residuals / count)
     if leverages is not None:
       residuals = covariances.adjusted(
-          residuals, self.settings, lambda: leverages)
+        residuals, self.settings, lambda: leverages
+      )
     return covariances.of_scores(
-        loadings * residuals[:, None], self.settings, freedom=freedom,
-        clusters=self._clusters, bandwidth=self.bandwidth)
+      loadings * residuals[:, None],
+      self.settings,
+      freedom=freedom,
+      clusters=self._clusters,
+      bandwidth=self.bandwidth,
+    )

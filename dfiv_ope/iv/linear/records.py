@@ -22,26 +22,30 @@ _WEAK = ('instruments', 'freedom', 'denominator')
 def arrays(found: results.LinearFit) -> dict[str, types.FloatArray]:
   """Returns the arrays of a fitted model by name."""
   return {
-      **{name: getattr(found, name) for name in _MATRICES},
-      'explained': found.weak.parts.explained,
-      'left': found.weak.parts.left,
-      'moments': found.weak.moments,
-      'moment_covariance': found.weak.covariance}
+    **{name: getattr(found, name) for name in _MATRICES},
+    'explained': found.weak.parts.explained,
+    'left': found.weak.parts.left,
+    'moments': found.weak.moments,
+    'moment_covariance': found.weak.covariance,
+  }
 
 
 def record(found: results.LinearFit) -> dict[str, Any]:
   """Returns everything else as JSON data."""
   return {
-      **{field.name: getattr(found, field.name)
-         for field in dataclasses.fields(found)
-         if field.name not in (*_MATRICES, 'tests', 'first_stage', 'weak')},
-      'tests': [list(each) for each in found.tests],
-      'first_stage': [list(each) for each in found.first_stage],
-      'weak': {name: getattr(found.weak, name) for name in _WEAK}}
+    **{
+      field.name: getattr(found, field.name)
+      for field in dataclasses.fields(found)
+      if field.name not in (*_MATRICES, 'tests', 'first_stage', 'weak')
+    },
+    'tests': [list(each) for each in found.tests],
+    'first_stage': [list(each) for each in found.first_stage],
+    'weak': {name: getattr(found.weak, name) for name in _WEAK},
+  }
 
 
 def restore(
-    data: Mapping[str, Any], numbers: Mapping[str, types.FloatArray],
+  data: Mapping[str, Any], numbers: Mapping[str, types.FloatArray]
 ) -> results.LinearFit:
   """Returns the fitted model of a `record` and its `arrays`.
 
@@ -52,13 +56,17 @@ def restore(
   for each in data['first_stage']:
     stage = first_stage.FirstStage(*each)
     stages.append(stage._replace(critical_values=tuple(stage.critical_values)))
-  return results.LinearFit(**{
+  return results.LinearFit(
+    **{
       **data,
       **{name: numbers[name] for name in _MATRICES},
       'tests': tuple(specification.Test(*each) for each in data['tests']),
       'first_stage': tuple(stages),
       'weak': weak_sets.Statistics(
-          parts=k_class.Parts(numbers['explained'], numbers['left']),
-          moments=numbers['moments'],
-          covariance=np.asarray(numbers['moment_covariance']),
-          **data['weak'])})
+        parts=k_class.Parts(numbers['explained'], numbers['left']),
+        moments=numbers['moments'],
+        covariance=np.asarray(numbers['moment_covariance']),
+        **data['weak'],
+      ),
+    }
+  )

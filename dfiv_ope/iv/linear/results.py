@@ -8,12 +8,7 @@ import numpy as np
 from scipy import stats
 
 from dfiv_ope import types
-from dfiv_ope.iv.linear import (
-  first_stage,
-  real_sets,
-  specification,
-  weak_sets,
-)
+from dfiv_ope.iv.linear import first_stage, real_sets, specification, weak_sets
 
 ANDERSON_RUBIN, CLR = 'anderson-rubin', 'clr'
 
@@ -27,6 +22,7 @@ class Intervals(NamedTuple):
     low: lower ends.
     high: upper ends.
   """
+
   estimate: types.FloatArray
   std_error: types.FloatArray
   low: types.FloatArray
@@ -60,6 +56,7 @@ class LinearFit:
     first_stage: of each treatment.
     weak: what weak-instrument-robust sets are made of.
   """
+
   estimator: str
   covariance_kind: str
   debiased: bool
@@ -95,19 +92,19 @@ class LinearFit:
   @property
   def p_values(self) -> types.FloatArray:
     """Two-sided p values of coefficients of zero, [D]."""
-    return 2. * self._law.sf(np.abs(self.t_values))
+    return 2.0 * self._law.sf(np.abs(self.t_values))
 
   def intervals(self, level: float) -> Intervals:
     """Returns the intervals of all coefficients."""
     return self._intervals(self.coefficients, self.std_errors, level)
 
-  def combine(
-      self, contrasts: types.FloatArray, level: float) -> Intervals:
+  def combine(self, contrasts: types.FloatArray, level: float) -> Intervals:
     """Returns the intervals of linear combinations [G, D] of coefficients."""
     covariance = np.nan_to_num(self.covariance)
     variance = np.einsum('gi,ij,gj->g', contrasts, covariance, contrasts)
     return self._intervals(
-        contrasts @ self.coefficients, np.sqrt(variance.clip(0.)), level)
+      contrasts @ self.coefficients, np.sqrt(variance.clip(0.0)), level
+    )
 
   def wald(self) -> specification.Test:
     """Returns the test of all coefficients but the constant being zero."""
@@ -122,18 +119,24 @@ class LinearFit:
     statistic = float('nan')
     if np.isfinite(matrix).all() and np.linalg.matrix_rank(matrix) == count:
       statistic = float(
-          slopes / scale @ np.linalg.solve(matrix, slopes / scale))
+        slopes / scale @ np.linalg.solve(matrix, slopes / scale)
+      )
     if not math.isinf(self.denominator):
       statistic /= count
       tail = specification.f_tail(statistic, count, self.denominator)
     else:
       tail = specification.f_tail(statistic / count, count, math.inf)
     return specification.Test(
-        'Wald', 'all slopes are zero', statistic, count, self.denominator,
-        tail, True)
+      'Wald',
+      'all slopes are zero',
+      statistic,
+      count,
+      self.denominator,
+      tail,
+      True,
+    )
 
-  def weak_set(
-      self, kind: str, column: int, level: float) -> real_sets.RealSet:
+  def weak_set(self, kind: str, column: int, level: float) -> real_sets.RealSet:
     """Returns the weak-instrument-robust set of a treatment's slope.
 
     Args:
@@ -146,7 +149,8 @@ class LinearFit:
     """
     if kind not in (ANDERSON_RUBIN, CLR):
       raise ValueError(
-          f'kind must be {ANDERSON_RUBIN!r} or {CLR!r}, got {kind!r}.')
+        f'kind must be {ANDERSON_RUBIN!r} or {CLR!r}, got {kind!r}.'
+      )
     if kind == CLR:
       return weak_sets.conditional_likelihood_ratio(self.weak, column, level)
     return weak_sets.anderson_rubin(self.weak, column, level)
@@ -158,8 +162,7 @@ class LinearFit:
     return stats.t(self.denominator)
 
   def _intervals(
-      self, estimate: types.FloatArray, std_error: types.FloatArray,
-      level: float,
+    self, estimate: types.FloatArray, std_error: types.FloatArray, level: float
   ) -> Intervals:
     margin = self._law.ppf(0.5 + 0.5 * check_level(level)) * std_error
     return Intervals(estimate, std_error, estimate - margin, estimate + margin)
@@ -171,7 +174,8 @@ def check_level(level: float) -> float:
   Raises:
     ValueError: it is none.
   """
-  if not 0. < level < 1.:
+  if not 0.0 < level < 1.0:
     raise ValueError(
-        f'level must be between 0 and 1, such as 0.95, got {level!r}.')
+      f'level must be between 0 and 1, such as 0.95, got {level!r}.'
+    )
   return float(level)

@@ -10,7 +10,7 @@ from dfiv_ope.iv.linear import results
 
 
 def solution(
-    found: results.LinearFit, scales: types.IVBatch, config: Any,
+  found: results.LinearFit, scales: types.IVBatch, config: Any
 ) -> two_stage.Solution:
   """Returns the fit as the solution that a model of its method adopts.
 
@@ -22,23 +22,30 @@ def solution(
   slopes, constant = found.coefficients, found.offset
   if found.constant:
     slopes, constant = slopes[:-1], slopes[-1]
-  inner = [each for each in (scales.treatment, scales.covariate)
-           if each is not None]
+  inner = [
+    each for each in (scales.treatment, scales.covariate) if each is not None
+  ]
   outer: Any = scales.outcome
   mean, remainder, scale = (
-      np.concatenate([getattr(each, name) for each in inner])
-      for name in ('mean', 'remainder', 'scale'))
-  level = constant + slopes @ (mean + remainder) - outer.mean[0] - (
-      outer.remainder[0])
+    np.concatenate([getattr(each, name) for each in inner])
+    for name in ('mean', 'remainder', 'scale')
+  )
+  level = (
+    constant
+    + slopes @ (mean + remainder)
+    - outer.mean[0]
+    - (outer.remainder[0])
+  )
   # The loss is that of the second stage, with predicted treatments.
-  contrast = np.append(1., -slopes[:found.treatments])
+  contrast = np.append(1.0, -slopes[: found.treatments])
   loss = found.weak.parts.left[0, 0] + np.sum(
-      np.square(found.weak.moments @ contrast))
+    np.square(found.weak.moments @ contrast)
+  )
   return two_stage.Solution(
-      stage1_weights=np.zeros((0, 1)),
-      stage2_weights=np.append(
-          slopes * scale, level)[:, None] / outer.scale[0],
-      stage1_penalty=config.stage1_penalty,
-      stage2_penalty=config.stage2_penalty,
-      stage1_losses=(),
-      stage2_losses=(float(loss / found.rows / outer.scale[0] ** 2),))
+    stage1_weights=np.zeros((0, 1)),
+    stage2_weights=np.append(slopes * scale, level)[:, None] / outer.scale[0],
+    stage1_penalty=config.stage1_penalty,
+    stage2_penalty=config.stage2_penalty,
+    stage1_losses=(),
+    stage2_losses=(float(loss / found.rows / outer.scale[0] ** 2),),
+  )

@@ -41,6 +41,7 @@ class System(NamedTuple):
     offsets: what absorption took from y - T b - X g: means of the raw columns
       [y, T, X], weighted; zeros where nothing is absorbed, [1 + P + columns].
   """
+
   outcome: types.FloatArray
   treatment: types.FloatArray
   regressors: types.FloatArray
@@ -57,18 +58,22 @@ class System(NamedTuple):
   @property
   def controls(self) -> types.FloatArray:
     """Orthonormal columns that span the regressors, [n, K]."""
-    return self.basis[:, :len(self.factor)]
+    return self.basis[:, : len(self.factor)]
 
   @property
   def instruments(self) -> types.FloatArray:
     """Orthonormal columns that span what Z adds to the regressors, [n, L]."""
-    return self.basis[:, len(self.factor):]
+    return self.basis[:, len(self.factor) :]
 
   @property
   def freedom(self) -> int:
     """Rows less coefficients, absorbed effects counted."""
-    return (len(self.outcome) - self.treatment.shape[1]
-            - len(self.factor) - self.absorbed)
+    return (
+      len(self.outcome)
+      - self.treatment.shape[1]
+      - len(self.factor)
+      - self.absorbed
+    )
 
   @property
   def first_freedom(self) -> int:
@@ -81,14 +86,14 @@ class System(NamedTuple):
 
 
 def build(
-    outcome: types.FloatArray,
-    treatment: types.FloatArray,
-    instrument: types.FloatArray,
-    covariate: types.FloatArray | None,
-    *,
-    weights: types.FloatArray | None = None,
-    absorb: types.FloatArray | None = None,
-    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+  outcome: types.FloatArray,
+  treatment: types.FloatArray,
+  instrument: types.FloatArray,
+  covariate: types.FloatArray | None,
+  *,
+  weights: types.FloatArray | None = None,
+  absorb: types.FloatArray | None = None,
+  names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
 ) -> System:
   """Returns the rows as estimators want them; warns of collinear columns.
 
@@ -106,12 +111,14 @@ def build(
       no more rows than coefficients.
   """
   rows = len(outcome)
-  root = np.ones(rows) if weights is None else np.sqrt(
-      weights / np.mean(weights))
+  root = (
+    np.ones(rows) if weights is None else np.sqrt(weights / np.mean(weights))
+  )
   if covariate is None:
     covariate = np.zeros([rows, 0])
   raw = np.concatenate(
-      [outcome[:, None], treatment, covariate, instrument], axis=1)
+    [outcome[:, None], treatment, covariate, instrument], axis=1
+  )
   absorbed, counted = 0, 1 + treatment.shape[1] + covariate.shape[1]
   offsets = np.zeros(counted)
   if absorb is not None:
@@ -120,29 +127,37 @@ def build(
   sizes = np.square(root) @ np.square(raw - raw.mean(axis=0))
   raw = raw * root[:, None]
   y, T, X, Z = np.split(
-      raw, np.cumsum([1, treatment.shape[1], covariate.shape[1]]), axis=1)
+    raw, np.cumsum([1, treatment.shape[1], covariate.shape[1]]), axis=1
+  )
   if absorb is None:
     X = np.concatenate([root[:, None], X], axis=1)
-  scales = np.sqrt(sizes[1 + T.shape[1]:])
+  scales = np.sqrt(sizes[1 + T.shape[1] :])
   if absorb is None:
     scales = np.append(np.sqrt(rows), scales)
   kept, basis, factor = _independent(np.concatenate([X, Z], axis=1), scales)
-  controls = int(np.sum(kept[:X.shape[1]]))
-  _warn(kept[X.shape[1]:], 'Z', names[0])
-  _warn(kept[int(absorb is None):X.shape[1]], 'X', names[1])
+  controls = int(np.sum(kept[: X.shape[1]]))
+  _warn(kept[X.shape[1] :], 'Z', names[0])
+  _warn(kept[int(absorb is None) : X.shape[1]], 'X', names[1])
   found = System(
-      outcome=y[:, 0], treatment=T, regressors=X[:, kept[:X.shape[1]]],
-      basis=basis, factor=factor[:controls, :controls],
-      left=identification.residual(
-          raw[:, :1 + T.shape[1]], basis[:, :controls]), kept=kept[:X.shape[1]],
-      excluded=kept[X.shape[1]:], constant=absorb is None, absorbed=absorbed,
-      root=root, offsets=offsets)
-  _check(found, np.sqrt(sizes[1:1 + T.shape[1]]))
+    outcome=y[:, 0],
+    treatment=T,
+    regressors=X[:, kept[: X.shape[1]]],
+    basis=basis,
+    factor=factor[:controls, :controls],
+    left=identification.residual(raw[:, : 1 + T.shape[1]], basis[:, :controls]),
+    kept=kept[: X.shape[1]],
+    excluded=kept[X.shape[1] :],
+    constant=absorb is None,
+    absorbed=absorbed,
+    root=root,
+    offsets=offsets,
+  )
+  _check(found, np.sqrt(sizes[1 : 1 + T.shape[1]]))
   return found
 
 
 def _independent(
-    columns: types.FloatArray, scales: types.FloatArray,
+  columns: types.FloatArray, scales: types.FloatArray
 ) -> tuple[types.FloatArray, types.FloatArray, types.FloatArray]:
   """Returns which columns [n, D] those before do not span, and their QR.
 
@@ -150,7 +165,7 @@ def _independent(
     columns: in the order in which they are to be kept.
     scales: sizes that rounding of each is judged by, [D].
   """
-  kept = scales > 0.
+  kept = scales > 0.0
   while True:
     basis, factor = np.linalg.qr(columns[:, kept])
     left = np.abs(np.diag(factor)) > identification.TOLERANCE * scales[kept]
@@ -163,44 +178,55 @@ def _independent(
 def _warn(kept: types.FloatArray, member: str, names: tuple[str, ...]) -> None:
   if kept.all():
     return
-  left_out = [names[place] if names else f'column {place}'
-              for place in np.flatnonzero(~kept)]
+  left_out = [
+    names[place] if names else f'column {place}'
+    for place in np.flatnonzero(~kept)
+  ]
   several = len(left_out) > 1
   warnings.warn(
-      f'{member} is collinear: {", ".join(left_out)} '
-      f'{"are linear combinations" if several else "is a linear combination"} '
-      f'of other columns{" of Z and of X" * (member == "Z")} and '
-      f'{"were" if several else "was"} left out of the fit.',
-      CollinearWarning, stacklevel=5)
+    f'{member} is collinear: {", ".join(left_out)} '
+    f'{"are linear combinations" if several else "is a linear combination"} '
+    f'of other columns{" of Z and of X" * (member == "Z")} and '
+    f'{"were" if several else "was"} left out of the fit.',
+    CollinearWarning,
+    stacklevel=5,
+  )
 
 
 def _check(found: System, scales: types.FloatArray) -> None:
   """Refuses what leaves no coefficients to estimate."""
-  treatments, instruments = found.treatment.shape[1], (
-      found.instruments.shape[1])
+  treatments, instruments = (
+    found.treatment.shape[1],
+    (found.instruments.shape[1]),
+  )
   sizes = np.sqrt(np.sum(np.square(found.left[:, 1:]), axis=0))
   flat = sizes <= identification.TOLERANCE * scales
   absorbed = ' and of the absorbed effects' if found.absorbed else ''
   if flat.any():
     raise ValueError(
-        f'Not identified: column {int(np.argmax(flat))} of T is a linear '
-        f'combination of the columns of X{absorbed}, so it has no effect of '
-        'its own. Leave it out.')
+      f'Not identified: column {int(np.argmax(flat))} of T is a linear '
+      f'combination of the columns of X{absorbed}, so it has no effect of '
+      'its own. Leave it out.'
+    )
   if instruments < treatments:
     raise ValueError(
-        f'Not identified (order condition): T has {treatments} columns, but Z '
-        f'only {instruments} that is no linear combination of the others, of '
-        f'X{absorbed}. Add instruments, or move exogenous columns of T to X.')
+      f'Not identified (order condition): T has {treatments} columns, but Z '
+      f'only {instruments} that is no linear combination of the others, of '
+      f'X{absorbed}. Add instruments, or move exogenous columns of T to X.'
+    )
   fits = np.linalg.svd(
-      found.instruments.T @ found.left[:, 1:] / sizes, compute_uv=False)
+    found.instruments.T @ found.left[:, 1:] / sizes, compute_uv=False
+  )
   if fits[-1] <= identification.TOLERANCE:
     raise ValueError(
-        'Not identified (rank condition): what Z predicts of the columns of T '
-        f'given X{absorbed} has a rank below {treatments}. Add instruments '
-        'that move the columns of T in other proportions.')
+      'Not identified (rank condition): what Z predicts of the columns of T '
+      f'given X{absorbed} has a rank below {treatments}. Add instruments '
+      'that move the columns of T in other proportions.'
+    )
   if found.freedom < 1 or found.first_freedom < 1:
     raise ValueError(
-        f'A fit with standard errors needs more rows than coefficients, got '
-        f'{len(found.outcome)} rows and '
-        f'{len(found.outcome) - min(found.freedom, found.first_freedom)} '
-        'coefficients, absorbed effects counted.')
+      f'A fit with standard errors needs more rows than coefficients, got '
+      f'{len(found.outcome)} rows and '
+      f'{len(found.outcome) - min(found.freedom, found.first_freedom)} '
+      'coefficients, absorbed effects counted.'
+    )

@@ -39,6 +39,7 @@ class Statistics(NamedTuple):
       [(1 + P) L, (1 + P) L]; that of y stands first. Empty for equal
       variances.
   """
+
   parts: k_class.Parts
   instruments: int
   freedom: int
@@ -59,21 +60,21 @@ class Statistics(NamedTuple):
 
 def test(found: Statistics, slopes: types.FloatArray) -> tuple[float, float]:
   """Returns the Anderson-Rubin F statistic of slopes [P] and its p value."""
-  contrast = np.append(1., -np.asarray(slopes, np.float64))
+  contrast = np.append(1.0, -np.asarray(slopes, np.float64))
   count = found.instruments
   if found.robust:
     matrix = _at(found, contrast)
     moment = found.moments @ contrast
     statistic = float(moment @ np.linalg.solve(matrix, moment)) / count
   else:
-    explained, left = (
-        contrast @ each @ contrast for each in found.parts)
+    explained, left = (contrast @ each @ contrast for each in found.parts)
     statistic = float(explained / left) * found.freedom / count
   return statistic, specification.f_tail(statistic, count, found.denominator)
 
 
 def anderson_rubin(
-    found: Statistics, column: int, level: float) -> real_sets.RealSet:
+  found: Statistics, column: int, level: float
+) -> real_sets.RealSet:
   """Returns the Anderson-Rubin set of the slope of a treatment.
 
   With one treatment it is as robust as the covariance of the fit. With several
@@ -86,15 +87,19 @@ def anderson_rubin(
     level: of confidence, such as 0.95.
   """
   count = found.instruments - found.treatments + 1
-  bound = (stats.chi2.ppf(level, count) if math.isinf(found.denominator)
-           else count * stats.f.ppf(level, count, found.denominator))
+  bound = (
+    stats.chi2.ppf(level, count)
+    if math.isinf(found.denominator)
+    else count * stats.f.ppf(level, count, found.denominator)
+  )
   if found.robust and found.treatments == 1:
     return _robust(found, float(bound))
   return _below(found.parts, column, float(bound) / found.freedom)
 
 
 def conditional_likelihood_ratio(
-    found: Statistics, column: int, level: float) -> real_sets.RealSet:
+  found: Statistics, column: int, level: float
+) -> real_sets.RealSet:
   """Returns Moreira's (2003) set of the slope of a treatment.
 
   It supposes equal variances. With several treatments the others are
@@ -110,12 +115,11 @@ def conditional_likelihood_ratio(
 
   def excess(ratio: float) -> float:
     """Returns how much more likely than 1 - level a ratio as large is."""
-    return clr_p_value(
-        ratio - low, low + high - ratio, count) - (1. - level)
+    return clr_p_value(ratio - low, low + high - ratio, count) - (1.0 - level)
 
   if count == 1 or math.isinf(high):
     bound = low + float(stats.chi2.ppf(level, 1))
-  elif excess(high) >= 0.:
+  elif excess(high) >= 0.0:
     return real_sets.WHOLE
   else:
     bound = optimize.brentq(excess, low, high, xtol=1e-12 * high, rtol=1e-14)
@@ -131,27 +135,29 @@ def clr_p_value(statistic: float, given: float, count: int) -> float:
       least 0.
     count: instruments less other treatments.
   """
-  if statistic <= 0.:
-    return 1.
-  if count == 1 or given <= 0. or math.isinf(given):
-    return float(stats.chi2.sf(statistic, 1 if given > 0. else count))
+  if statistic <= 0.0:
+    return 1.0
+  if count == 1 or given <= 0.0 or math.isinf(given):
+    return float(stats.chi2.sf(statistic, 1 if given > 0.0 else count))
   share = given / (statistic + given)
   power = count - 2
 
   def density(angle: float) -> float:
     sine = math.sin(angle)
-    return sine ** power * special.gammainc(
-        count / 2., statistic / 2. / (1. - share * sine * sine))
+    return sine**power * special.gammainc(
+      count / 2.0, statistic / 2.0 / (1.0 - share * sine * sine)
+    )
 
   total = integrate.quad(
-      density, 0., math.pi / 2., epsabs=_TOLERANCE, epsrel=_TOLERANCE,
-      limit=200)[0]
+    density, 0.0, math.pi / 2.0, epsabs=_TOLERANCE, epsrel=_TOLERANCE, limit=200
+  )[0]
   # The law of the angle has this integral of the sine's power.
-  return max(0., 1. - total * 2. / special.beta((count - 1) / 2., 0.5))
+  return max(0.0, 1.0 - total * 2.0 / special.beta((count - 1) / 2.0, 0.5))
 
 
 def _below(
-    parts: k_class.Parts, column: int, ratio: float) -> real_sets.RealSet:
+  parts: k_class.Parts, column: int, ratio: float
+) -> real_sets.RealSet:
   """Returns slopes at which the least ratio is no larger than one."""
   matrix = parts.explained - ratio * parts.left
   scale = np.sqrt(np.diag(parts.explained + parts.left))
@@ -167,15 +173,14 @@ def _below(
     cross = matrix[np.ix_(rest, own)]
     inner = inner - cross.T @ linalg.cho_solve(factor, cross)
   return real_sets.quadratic(
-      inner[1, 1], -2. * inner[0, 1], inner[0, 0]).scaled(
-          scale[0] / scale[1 + column])
+    inner[1, 1], -2.0 * inner[0, 1], inner[0, 0]
+  ).scaled(scale[0] / scale[1 + column])
 
 
 def _at(found: Statistics, contrast: types.FloatArray) -> types.FloatArray:
   """Returns the covariance of coefficients of y - T b, [L, L]."""
   count = found.instruments
-  blocks = found.covariance.reshape(
-      len(contrast), count, len(contrast), count)
+  blocks = found.covariance.reshape(len(contrast), count, len(contrast), count)
   return np.einsum('i,iajb,j->ab', contrast, blocks, contrast)
 
 
@@ -191,15 +196,17 @@ def _robust(found: Statistics, bound: float) -> real_sets.RealSet:
   # Values are counted from the centre in units that are of their size.
   centre = explained[0, 1] / explained[1, 1]
   unit = math.sqrt(found.parts.left[0, 0] / explained[1, 1])
-  start = np.array([1., -centre])
-  step = np.array([0., -unit])
+  start = np.array([1.0, -centre])
+  step = np.array([0.0, -unit])
   blocks = found.covariance.reshape(2, count, 2, count)
   powers = [np.zeros([size, size]) for _ in range(3)]
-  for power, pairs in enumerate((
-      [(start, start)], [(start, step), (step, start)], [(step, step)])):
+  for power, pairs in enumerate(
+    ([(start, start)], [(start, step), (step, start)], [(step, step)])
+  ):
     for one, other in pairs:
       powers[power][:count, :count] += np.einsum(
-          'i,iajb,j->ab', one, blocks, other)
+        'i,iajb,j->ab', one, blocks, other
+      )
   for power, contrast in enumerate((start, step)):
     moment = found.moments @ contrast
     powers[power][:count, -1] = powers[power][-1, :count] = moment
@@ -208,16 +215,20 @@ def _robust(found: Statistics, bound: float) -> real_sets.RealSet:
   powers = [each / np.outer(scale, scale) for each in powers]
   zero, one = np.zeros([size, size]), np.eye(size)
   values = linalg.eig(
-      np.block([[zero, one], [-powers[0], -powers[1]]]),
-      np.block([[one, zero], [zero, powers[2]]]), right=False)
+    np.block([[zero, one], [-powers[0], -powers[1]]]),
+    np.block([[one, zero], [zero, powers[2]]]),
+    right=False,
+  )
   values = values[np.isfinite(values)]
-  near = np.abs(values.imag) <= 1e-6 * (1. + np.abs(values))
+  near = np.abs(values.imag) <= 1e-6 * (1.0 + np.abs(values))
 
   def excess(value: float) -> float:
     contrast = start + value * step
     moment = found.moments @ contrast
-    return float(
-        moment @ np.linalg.solve(_at(found, contrast), moment)) - bound
+    return float(moment @ np.linalg.solve(_at(found, contrast), moment)) - bound
 
-  return real_sets.not_positive(
-      excess, np.sort(values[near].real).tolist()).scaled(unit).shifted(centre)
+  return (
+    real_sets.not_positive(excess, np.sort(values[near].real).tolist())
+    .scaled(unit)
+    .shifted(centre)
+  )

@@ -21,7 +21,8 @@ ENTRIES: Mapping[str, registry.Entry] = entries.ENTRIES
 NAMES = tuple(ENTRIES)
 # These are solved without TensorFlow.
 CLOSED_FORMS = tuple(
-    name for name, entry in ENTRIES.items() if not entry.trained)
+  name for name, entry in ENTRIES.items() if not entry.trained
+)
 # The models of these can predict while they are trained.
 WATCHABLE = ('dfiv', 'deepgmm')
 
@@ -39,6 +40,7 @@ def require_watchable(name: str) -> None:
   """
   if name not in WATCHABLE:
     raise ValueError(
-        f'{ENTRIES[name].style.label} cannot be watched: it can only predict '
-        'once it is fitted. Leave --watch out, or name '
-        f'{" or ".join(WATCHABLE)}.')
+      f'{ENTRIES[name].style.label} cannot be watched: it can only predict '
+      'once it is fitted. Leave --watch out, or name '
+      f'{" or ".join(WATCHABLE)}.'
+    )

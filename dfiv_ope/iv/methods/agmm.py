@@ -16,18 +16,24 @@ Config = entry.Config
 
 
 def build(
-    config: Config, sizes: types.Sizes, *, seed: int = 0,
+  config: Config, sizes: types.Sizes, *, seed: int = 0
 ) -> closed_form.Model:
   """Returns an unfitted model that a saved state can fill."""
   del seed  # Nothing is random here.
   return closed_form.Model(
-      config, landmarks.Landmarks(sizes.treatment + sizes.covariate),
-      landmarks.Landmarks(sizes.instrument))
+    config,
+    landmarks.Landmarks(sizes.treatment + sizes.covariate),
+    landmarks.Landmarks(sizes.instrument),
+  )
 
 
 def fit(
-    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
-    seed: int, progress: types.Progress | None = None,
+  config: Config,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  seed: int,
+  progress: types.Progress | None = None,
 ) -> closed_form.Model:
   """Returns the AGMM fit.
 
@@ -45,15 +51,22 @@ def fit(
   rows = kernels.rows_of(config, stage1, stage2)
   columns = kernels.columns(rows)
   psi, phi = (
-      kernels.fitted_landmarks(config, x, bandwidth)
-      for x, bandwidth in zip(
-          (columns.treatment, columns.instrument),
-          kernels.chosen_bandwidths(config, rows), strict=True))
+    kernels.fitted_landmarks(config, x, bandwidth)
+    for x, bandwidth in zip(
+      (columns.treatment, columns.instrument),
+      kernels.chosen_bandwidths(config, rows),
+      strict=True,
+    )
+  )
   model = closed_form.Model(config, psi, phi)
-  model.adopt(fold_fits.projected_moments(
+  model.adopt(
+    fold_fits.projected_moments(
       fold_fits.of_folds(columns, phi, psi, config.folds),
       stage1_penalties=config.stage1_penalties,
-      stage2_penalties=config.stage2_penalties, slack=config.slack))
+      stage2_penalties=config.stage2_penalties,
+      slack=config.slack,
+    )
+  )
   if progress is not None:
     progress(1, 1, {'stage2_loss': min(model.history['stage2_loss'])})
   return model

@@ -31,7 +31,7 @@ TRAINED = {'held_out_loss': 'steps'}
 
 
 def worst_violation(
-    critics: tf.Tensor, residuals: tf.Tensor, lagged_residual: tf.Tensor,
+  critics: tf.Tensor, residuals: tf.Tensor, lagged_residual: tf.Tensor
 ) -> tf.Tensor:
   """Returns max_j mean(g_j (y - f_i))^2 / mean(g_j^2 (y - f~)^2): [I].
 
@@ -47,14 +47,16 @@ def worst_violation(
   """
   count = tf.cast(tf.shape(critics)[0], critics.dtype)
   moment = tf.matmul(critics, residuals, transpose_a=True) / count  # [J, I]
-  weighting = tf.reduce_mean(
-      tf.square(critics * lagged_residual), axis=0)[:, None]  # [J, 1]
+  weighting = tf.reduce_mean(tf.square(critics * lagged_residual), axis=0)[
+    :, None
+  ]  # [J, 1]
   return tf.reduce_max(
-      tf.math.divide_no_nan(tf.square(moment), weighting), axis=0)
+    tf.math.divide_no_nan(tf.square(moment), weighting), axis=0
+  )
 
 
 def held_out_losses(
-    critics: Sequence[tf.Tensor], residuals: Sequence[tf.Tensor],
+  critics: Sequence[tf.Tensor], residuals: Sequence[tf.Tensor]
 ) -> types.FloatArray:
   """Returns the worst violation of each snapshot of a game, [I].
 
@@ -72,17 +74,17 @@ def held_out_losses(
   finite = np.isfinite(values).all(axis=0).reshape(2, -1).all(axis=0)
   if not finite.any():
     raise FloatingPointError(
-        'DeepGMM diverged before its first check. Lower treatment_rate and '
-        'instrument_rate.')
-  critic, residual = (
-      part[:, finite] for part in np.split(values, 2, axis=1))
+      'DeepGMM diverged before its first check. Lower treatment_rate and '
+      'instrument_rate.'
+    )
+  critic, residual = (part[:, finite] for part in np.split(values, 2, axis=1))
   losses = np.full(len(finite), np.inf)
   losses[finite] = worst_violation(critic, residual, residual[:, -1:])
   return losses
 
 
 def build(
-    config: Config, sizes: types.Sizes, *, seed: int = 0,
+  config: Config, sizes: types.Sizes, *, seed: int = 0
 ) -> deepgmm_update.DeepGMM:
   """Returns an untrained model whose variables a checkpoint can fill.
 
@@ -93,24 +95,32 @@ def build(
   """
   games = range(2 if config.swap else 1)
   return deepgmm_update.DeepGMM(
-      config,
-      treatment_nets=[
-          networks.Network(
-              config.treatment_net,
-              input_size=sizes.treatment + sizes.covariate,
-              seed=(seed, game, 0))
-          for game in games],
-      instrument_nets=[
-          networks.Network(
-              config.instrument_net, input_size=sizes.instrument,
-              seed=(seed, game, 1))
-          for game in games])
+    config,
+    treatment_nets=[
+      networks.Network(
+        config.treatment_net,
+        input_size=sizes.treatment + sizes.covariate,
+        seed=(seed, game, 0),
+      )
+      for game in games
+    ],
+    instrument_nets=[
+      networks.Network(
+        config.instrument_net, input_size=sizes.instrument, seed=(seed, game, 1)
+      )
+      for game in games
+    ],
+  )
 
 
 def fit(
-    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
-    seed: int, progress: types.Progress | None = None,
-    watch: descent.Watch | None = None,
+  config: Config,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  seed: int,
+  progress: types.Progress | None = None,
+  watch: descent.Watch | None = None,
 ) -> deepgmm_update.DeepGMM:
   """Returns DeepGMM trained on stage 1 and chosen by stage 2.
 
@@ -137,10 +147,12 @@ def fit(
     for _ in tf.range(count):
       for game in games:
         for _ in tf.range(config.critic_steps):
-          model.critic_step(game, descent.mini_batch(
-              halves[game], config.batch_size, generator))
-        total += model.structural_step(game, descent.mini_batch(
-            halves[game], config.batch_size, generator))
+          model.critic_step(
+            game, descent.mini_batch(halves[game], config.batch_size, generator)
+          )
+        total += model.structural_step(
+          game, descent.mini_batch(halves[game], config.batch_size, generator)
+        )
     return total / tf.cast(count * len(games), tf.float32)
 
   snapshots: list[list[list[tf.Tensor]]] = [[] for _ in games]
@@ -165,5 +177,7 @@ def fit(
   for game in games:
     model.structurals[game].adopt(snapshots[game][int(losses[game].argmin())])
   model.history = {
-      'game_value': values, 'held_out_loss': np.mean(losses, axis=0).tolist()}
+    'game_value': values,
+    'held_out_loss': np.mean(losses, axis=0).tolist(),
+  }
   return model

@@ -1,9 +1,9 @@
 """The update rule of DeepGMM on any networks.
 
-    model = deepgmm_update.DeepGMM(
-        rule, treatment_nets=[structural], instrument_nets=[critic])
-    model.update(batch1, batch2)            # inside a tf.function
-    model.predict(treatment)                # [B, 1]
+model = deepgmm_update.DeepGMM(
+    rule, treatment_nets=[structural], instrument_nets=[critic])
+model.update(batch1, batch2)            # inside a tf.function
+model.predict(treatment)                # [B, 1]
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from dfiv_ope.nn import descent, optimizers
 
 
 def game_value(
-    critic: tf.Tensor, residual: tf.Tensor, lagged_residual: tf.Tensor,
+  critic: tf.Tensor, residual: tf.Tensor, lagged_residual: tf.Tensor
 ) -> tf.Tensor:
   """Returns mean(g (y - f)) - mean(g^2 (y - f~)^2) / 4 (Bennett et al.): [].
 
@@ -30,7 +30,7 @@ def game_value(
     lagged_residual: y - f~, [B, 1].
   """
   weighting = tf.square(critic * tf.stop_gradient(lagged_residual))
-  return tf.reduce_mean(critic * residual) - tf.reduce_mean(weighting) / 4.
+  return tf.reduce_mean(critic * residual) - tf.reduce_mean(weighting) / 4.0
 
 
 class DeepGMM(tf.Module):
@@ -44,12 +44,12 @@ class DeepGMM(tf.Module):
   """
 
   def __init__(
-      self,
-      config: update_rules.DeepGMM,
-      *,
-      treatment_nets: Sequence[snt.Module],
-      instrument_nets: Sequence[snt.Module],
-      name: str | None = None,
+    self,
+    config: update_rules.DeepGMM,
+    *,
+    treatment_nets: Sequence[snt.Module],
+    instrument_nets: Sequence[snt.Module],
+    name: str | None = None,
   ):
     """Initialises the method.
 
@@ -65,35 +65,40 @@ class DeepGMM(tf.Module):
     self.config = config
     self.history: dict[str, list[float]] = {}
     self.structurals = [
-        descent.Descent(net, self._optimizer, rate=config.treatment_rate)
-        for net in treatment_nets]
+      descent.Descent(net, self._optimizer, rate=config.treatment_rate)
+      for net in treatment_nets
+    ]
     self.critics = [
-        descent.Descent(net, self._optimizer, rate=config.instrument_rate)
-        for net in instrument_nets]
+      descent.Descent(net, self._optimizer, rate=config.instrument_rate)
+      for net in instrument_nets
+    ]
 
   def predict(
-      self, treatment: types.Nest, covariate: tf.Tensor | None = None,
+    self, treatment: types.Nest, covariate: tf.Tensor | None = None
   ) -> tf.Tensor:
     """Returns the structural function at the given points, [B, 1]."""
     inputs = descent.join(treatment, covariate)
     return tf.reduce_mean(
-        [each.network(inputs) for each in self.structurals], axis=0)
+      [each.network(inputs) for each in self.structurals], axis=0
+    )
 
   def structural_columns(
-      self, treatment: types.Nest, covariate: tf.Tensor | None = None,
+    self, treatment: types.Nest, covariate: tf.Tensor | None = None
   ) -> tf.Tensor:
     """Returns the function of each game, [B, games]: f is linear in them."""
     inputs = descent.join(treatment, covariate)
     return tf.concat(
-        [each.network(inputs) for each in self.structurals], axis=1)
+      [each.network(inputs) for each in self.structurals], axis=1
+    )
 
   def instrument_columns(self, instrument: types.Nest) -> tf.Tensor:
     """Returns the critic of each game, [B, games]."""
     return tf.concat(
-        [each.network(instrument) for each in self.critics], axis=1)
+      [each.network(instrument) for each in self.critics], axis=1
+    )
 
   def update(
-      self, stage1: types.IVBatch, stage2: types.IVBatch,
+    self, stage1: types.IVBatch, stage2: types.IVBatch
   ) -> Mapping[str, tf.Tensor]:
     """Makes the critics' steps on `stage1`, then one of f on `stage2`."""
     values = []
@@ -107,8 +112,13 @@ class DeepGMM(tf.Module):
   def critic_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
     """Makes a step of g up the game value; returns it."""
     residual = self._scaled(self.residual(game, batch))
-    return -self.critics[game].step(lambda: -game_value(
-        self.critic(game, batch, is_training=True), residual, residual))
+    return -self.critics[game].step(
+      lambda: (
+        -game_value(
+          self.critic(game, batch, is_training=True), residual, residual
+        )
+      )
+    )
 
   @tf.autograph.experimental.do_not_convert
   def structural_step(self, game: int, batch: types.IVBatch) -> tf.Tensor:
@@ -116,8 +126,7 @@ class DeepGMM(tf.Module):
     critic = self.critic(game, batch)
 
     def value() -> tf.Tensor:
-      residual = self._scaled(
-          self.residual(game, batch, is_training=True))
+      residual = self._scaled(self.residual(game, batch, is_training=True))
       # The earlier f is the one before this step.
       return game_value(critic, residual, residual)
 
@@ -135,8 +144,7 @@ class DeepGMM(tf.Module):
     values = []
 
     def loss() -> tf.Tensor:
-      residual = self._scaled(
-          self.residual(game, batch, is_training=True))
+      residual = self._scaled(self.residual(game, batch, is_training=True))
       critic = self.critic(game, batch, is_training=True)
       still = tf.stop_gradient(residual)
       values.append(game_value(tf.stop_gradient(critic), residual, still))
@@ -146,12 +154,13 @@ class DeepGMM(tf.Module):
     return values[0]
 
   def residual(
-      self, game: int, batch: types.IVBatch, *, is_training: bool = False,
+    self, game: int, batch: types.IVBatch, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns y - f, [B, 1]."""
     inputs = descent.join(batch.treatment, batch.covariate)
     return batch.outcome - self.structurals[game].network(
-        inputs, is_training=is_training)
+      inputs, is_training=is_training
+    )
 
   def _scaled(self, residual: tf.Tensor) -> tf.Tensor:
     """Returns residuals as the game sees them, see `update_rules.DeepGMM`."""
@@ -161,11 +170,10 @@ class DeepGMM(tf.Module):
     return tf.math.divide_no_nan(residual, tf.stop_gradient(size))
 
   def critic(
-      self, game: int, batch: types.IVBatch, *, is_training: bool = False,
+    self, game: int, batch: types.IVBatch, *, is_training: bool = False
   ) -> tf.Tensor:
     """Returns g at the instruments, [B, 1]."""
-    return self.critics[game].network(
-        batch.instrument, is_training=is_training)
+    return self.critics[game].network(batch.instrument, is_training=is_training)
 
   def _optimizer(self, rate: tf.Variable) -> optimizers.OAdam:
     return optimizers.OAdam(rate, self.config.beta1, self.config.beta2)

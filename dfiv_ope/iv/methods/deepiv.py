@@ -14,7 +14,6 @@ that every row is used. Smooth networks without dropout had smaller held-out
 losses in both stages than the original's; those are `Config.paper`.
 """
 
-
 import tensorflow as tf
 
 from dfiv_ope import types
@@ -30,7 +29,7 @@ TRAINED = {'held_out_response_loss': 'response_steps'}
 
 
 def build(
-    config: Config, sizes: types.Sizes, *, seed: int = 0,
+  config: Config, sizes: types.Sizes, *, seed: int = 0
 ) -> deepiv_update.DeepIV:
   """Returns an untrained model whose variables a checkpoint can fill.
 
@@ -40,27 +39,38 @@ def build(
     seed: seeds weights, dropout and draws.
   """
   outputs = layers.Dense(
-      deepiv_mixture.output_size(config.components, sizes.treatment), None)
+    deepiv_mixture.output_size(config.components, sizes.treatment), None
+  )
   members = range(config.members)
   return deepiv_update.DeepIV(
-      config,
-      instrument_nets=[
-          networks.Network(
-              (*config.instrument_net, outputs), input_size=sizes.instrument,
-              seed=(seed, member, 0))
-          for member in members],
-      treatment_nets=[
-          networks.Network(
-              config.treatment_net,
-              input_size=sizes.treatment + sizes.covariate,
-              seed=(seed, member, 1))
-          for member in members],
-      seed=seed)
+    config,
+    instrument_nets=[
+      networks.Network(
+        (*config.instrument_net, outputs),
+        input_size=sizes.instrument,
+        seed=(seed, member, 0),
+      )
+      for member in members
+    ],
+    treatment_nets=[
+      networks.Network(
+        config.treatment_net,
+        input_size=sizes.treatment + sizes.covariate,
+        seed=(seed, member, 1),
+      )
+      for member in members
+    ],
+    seed=seed,
+  )
 
 
 def fit(
-    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
-    seed: int, progress: types.Progress | None = None,
+  config: Config,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  seed: int,
+  progress: types.Progress | None = None,
 ) -> deepiv_update.DeepIV:
   """Returns DeepIV fitted to the rows of both stages.
 
@@ -77,8 +87,7 @@ def fit(
   """
   rows = descent.tensors(stage1, stage2)
   model = build(config, descent.sizes(rows), seed=seed)
-  folds = descent.folds(
-      rows, config.members, config.held_out_share, seed=seed)
+  folds = descent.folds(rows, config.members, config.held_out_share, seed=seed)
   generator = tf.random.Generator.from_seed((seed, 1))
   members = range(config.members)
   total = config.density_steps + config.response_steps
@@ -90,24 +99,39 @@ def fit(
 
   def batch(member: int) -> types.IVBatch:
     return descent.mini_batch(
-        folds[member].training, config.batch_size, generator)
+      folds[member].training, config.batch_size, generator
+    )
 
-  model.history.update(descent.train(
+  model.history.update(
+    descent.train(
       model.densities,
       step=lambda member: model.density_step(member, batch(member)),
       held_out=lambda member: model.density_loss(
-          member, folds[member].held_out),
-      steps=config.density_steps, checks=config.checks, label='density',
-      progress=report(0)))
+        member, folds[member].held_out
+      ),
+      steps=config.density_steps,
+      checks=config.checks,
+      label='density',
+      progress=report(0),
+    )
+  )
   draws = [
-      model.draw(
-          member, folds[member].held_out.instrument, config.held_out_samples)
-      for member in members]
-  model.history.update(descent.train(
+    model.draw(
+      member, folds[member].held_out.instrument, config.held_out_samples
+    )
+    for member in members
+  ]
+  model.history.update(
+    descent.train(
       model.responses,
       step=lambda member: model.response_step(member, batch(member)),
       held_out=lambda member: model.response_loss(
-          member, folds[member].held_out, draws[member]),
-      steps=config.response_steps, checks=config.checks, label='response',
-      progress=report(config.density_steps)))
+        member, folds[member].held_out, draws[member]
+      ),
+      steps=config.response_steps,
+      checks=config.checks,
+      label='response',
+      progress=report(config.density_steps),
+    )
+  )
   return model

@@ -32,6 +32,7 @@ class Learned(Protocol):
     instrument: phi in training.
     covariate: xi in training, or None.
   """
+
   treatment: descent.Descent
   instrument: descent.Descent
   covariate: descent.Descent | None
@@ -45,8 +46,7 @@ class Learned(Protocol):
   def xi(self, rows: types.IVBatch) -> tf.Tensor | None:
     """Returns the covariate features of rows, [B, d3], in training."""
 
-  def regression(
-      self, features: types.IVBatch) -> tuple[tf.Tensor, tf.Tensor]:
+  def regression(self, features: types.IVBatch) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the regressors of stage 1 and what they predict, [B, d1]."""
 
   def design(self, treatment: tf.Tensor, features: types.IVBatch) -> tf.Tensor:
@@ -59,12 +59,12 @@ class Learned(Protocol):
 
 
 def iterate(
-    learned: Learned,
-    rule: update_rules.DFIV,
-    stage1: types.IVBatch,
-    stage2: types.IVBatch,
-    *,
-    covariate_steps: int = 0,
+  learned: Learned,
+  rule: update_rules.DFIV,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  covariate_steps: int = 0,
 ) -> dict[str, tf.Tensor]:
   """Makes one iteration of Algorithm 1, of Algorithm 2 where there is xi.
 
@@ -87,7 +87,8 @@ def iterate(
   def loss_of_phi() -> tf.Tensor:
     rows1 = first._replace(instrument=learned.phi(stage1))
     return stage1_loss(
-        learned, rule, rows1, stage1_weights(learned, rule, rows1))
+      learned, rule, rows1, stage1_weights(learned, rule, rows1)
+    )
 
   def loss_of_xi(weights: tf.Tensor) -> tf.Tensor:
     rows2 = second._replace(covariate=learned.xi(stage2))
@@ -97,11 +98,14 @@ def iterate(
     rows1 = first._replace(treatment=learned.psi(stage1))
     rows2 = second._replace(treatment=learned.psi(stage2))
     return stage2_loss(
-        learned, rule, rows2, stage1_weights(learned, rule, rows1))
+      learned, rule, rows2, stage1_weights(learned, rule, rows1)
+    )
 
   # Stage 1 learning, t = 1 to T1.
-  loss1 = _repeat(rule.instrument_steps - together,
-                  lambda: learned.instrument.step(loss_of_phi))
+  loss1 = _repeat(
+    rule.instrument_steps - together,
+    lambda: learned.instrument.step(loss_of_phi),
+  )
   if together:
     loss1, loss2 = _step_at_once(learned, rule, stage1, stage2)
   first = first._replace(instrument=learned.phi(stage1))
@@ -112,49 +116,61 @@ def iterate(
     _repeat(covariate_steps, lambda: xi.step(lambda: loss_of_xi(fitted)))
     second = second._replace(covariate=learned.xi(stage2))
   if rule.treatment_steps > together:
-    loss2 = _repeat(rule.treatment_steps - together,
-                    lambda: learned.treatment.step(loss_of_psi))
+    loss2 = _repeat(
+      rule.treatment_steps - together,
+      lambda: learned.treatment.step(loss_of_psi),
+    )
   return {'stage1_loss': loss1, 'stage2_loss': loss2}
 
 
 def features(learned: Learned, rows: types.IVBatch) -> types.IVBatch:
   """Returns the features of rows, in training."""
   return types.IVBatch(
-      treatment=learned.psi(rows), instrument=learned.phi(rows),
-      outcome=rows.outcome, covariate=learned.xi(rows))
+    treatment=learned.psi(rows),
+    instrument=learned.phi(rows),
+    outcome=rows.outcome,
+    covariate=learned.xi(rows),
+  )
 
 
 def stage1_weights(
-    learned: Learned, rule: update_rules.DFIV, first: types.IVBatch,
+  learned: Learned, rule: update_rules.DFIV, first: types.IVBatch
 ) -> tf.Tensor:
   """Returns V-hat, Eq. (7), transposed; a function of psi and phi."""
   return differentiable.stage1(*learned.regression(first), rule.stage1_penalty)
 
 
 def stage1_loss(
-    learned: Learned, rule: update_rules.DFIV, first: types.IVBatch,
-    weights: tf.Tensor,
+  learned: Learned,
+  rule: update_rules.DFIV,
+  first: types.IVBatch,
+  weights: tf.Tensor,
 ) -> tf.Tensor:
   """Returns the loss of `first` at V-hat of the same rows, Eq. (6): []."""
   # V-hat minimises the loss, so the loss does not change with it.
   return differentiable.stage1_loss(
-      *learned.regression(first), tf.stop_gradient(weights),
-      rule.stage1_penalty)
+    *learned.regression(first), tf.stop_gradient(weights), rule.stage1_penalty
+  )
 
 
 def stage2_loss(
-    learned: Learned, rule: update_rules.DFIV, second: types.IVBatch,
-    weights: tf.Tensor,
+  learned: Learned,
+  rule: update_rules.DFIV,
+  second: types.IVBatch,
+  weights: tf.Tensor,
 ) -> tf.Tensor:
   """Returns the loss of `second` at V-hat and u-hat, Eq. (8) and (9): []."""
   _, loss = stage2(
-      designs(learned, second, weights), rule.stage2_penalty, rule.refinements)
+    designs(learned, second, weights), rule.stage2_penalty, rule.refinements
+  )
   return loss
 
 
 def iterate_jointly(
-    learned: Learned, rule: update_rules.DFIV, stage1: types.IVBatch,
-    stage2: types.IVBatch,
+  learned: Learned,
+  rule: update_rules.DFIV,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
 ) -> dict[str, tf.Tensor]:
   """Makes T1 steps of all networks down the stage-2 loss, Eq. (8).
 
@@ -169,17 +185,22 @@ def iterate_jointly(
     return stage2_loss(learned, rule, features(learned, stage2), weights)
 
   loss2 = _repeat(
-      rule.instrument_steps, lambda: [each.step(loss) for each in descents][-1])
+    rule.instrument_steps, lambda: [each.step(loss) for each in descents][-1]
+  )
   first = features(learned, stage1)
   return {
-      'stage1_loss': stage1_loss(
-          learned, rule, first, stage1_weights(learned, rule, first)),
-      'stage2_loss': loss2}
+    'stage1_loss': stage1_loss(
+      learned, rule, first, stage1_weights(learned, rule, first)
+    ),
+    'stage2_loss': loss2,
+  }
 
 
 def _step_at_once(
-    learned: Learned, rule: update_rules.DFIV, stage1: types.IVBatch,
-    stage2: types.IVBatch,
+  learned: Learned,
+  rule: update_rules.DFIV,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
 ) -> tuple[tf.Tensor, tf.Tensor]:
   """Makes a step on phi and one on psi; returns their losses.
 
@@ -192,9 +213,12 @@ def _step_at_once(
   def loss() -> tf.Tensor:
     first, second = features(learned, stage1), features(learned, stage2)
     weights = stage1_weights(learned, rule, _still(first, 'instrument'))
-    losses.extend([
+    losses.extend(
+      [
         stage1_loss(learned, rule, _still(first, 'treatment'), weights),
-        stage2_loss(learned, rule, _still(second, 'instrument'), weights)])
+        stage2_loss(learned, rule, _still(second, 'instrument'), weights),
+      ]
+    )
     return losses[0] + losses[1]
 
   descent.step_together([learned.instrument, learned.treatment], loss)
@@ -203,8 +227,9 @@ def _step_at_once(
 
 def _still(batch: types.IVBatch, member: str) -> types.IVBatch:
   """Returns features of which one member lets no gradient pass."""
-  return batch._replace(**{member: tf.nest.map_structure(
-      tf.stop_gradient, getattr(batch, member))})
+  return batch._replace(
+    **{member: tf.nest.map_structure(tf.stop_gradient, getattr(batch, member))}
+  )
 
 
 class Designs(NamedTuple):
@@ -215,24 +240,28 @@ class Designs(NamedTuple):
     actual: X, stage-2 features of the actual treatment, [B, D].
     outcome: y, [B, 1].
   """
+
   predicted: tf.Tensor
   actual: tf.Tensor
   outcome: tf.Tensor
 
 
 def designs(
-    learned: Learned, second: types.IVBatch, weights: tf.Tensor) -> Designs:
+  learned: Learned, second: types.IVBatch, weights: tf.Tensor
+) -> Designs:
   """Returns the designs of `second`, predicted by V-hat of `stage1_weights`."""
   regressors, treatment = learned.regression(second)
   return Designs(
-      predicted=learned.design(
-          differentiable.predict_treatment(regressors, weights), second),
-      actual=learned.design(treatment, second),
-      outcome=second.outcome)
+    predicted=learned.design(
+      differentiable.predict_treatment(regressors, weights), second
+    ),
+    actual=learned.design(treatment, second),
+    outcome=second.outcome,
+  )
 
 
 def stage2(
-    given: Designs, penalty: float, refinements: int,
+  given: Designs, penalty: float, refinements: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
   """Solves stage 2, Eq. (9), then again without the noise of the treatment.
 
@@ -262,10 +291,12 @@ def stage2(
   for _ in range(refinements):
     # No gradient: the features explain y, they must not change it.
     outcome = given.outcome - differentiable.predict(
-        tf.stop_gradient(given.actual - given.predicted), weights)
+      tf.stop_gradient(given.actual - given.predicted), weights
+    )
     weights = tf.stop_gradient(solve(outcome))
   return weights, differentiable.stage2_loss(
-      given.predicted, outcome, weights, penalty)
+    given.predicted, outcome, weights, penalty
+  )
 
 
 def _repeat(times: int, step: Callable[[], tf.Tensor]) -> tf.Tensor:
@@ -273,7 +304,8 @@ def _repeat(times: int, step: Callable[[], tf.Tensor]) -> tf.Tensor:
   if times == 1:
     return step()
   _, loss = tf.while_loop(
-      lambda count, _: count < times,
-      lambda count, _: (count + 1, step()),
-      (tf.constant(0), tf.zeros([])))
+    lambda count, _: count < times,
+    lambda count, _: (count + 1, step()),
+    (tf.constant(0), tf.zeros([])),
+  )
   return loss

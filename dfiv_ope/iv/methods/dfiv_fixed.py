@@ -32,7 +32,7 @@ from dfiv_ope.iv.methods.entries import kernel_rules, penalties
 _KIV = kernel_rules.Kernels()
 _FOLDS, _MOMENT_PENALTY = 10, 1e-6
 # Beyond the candidates of a kernel: a line alone takes more.
-_STAGE2_PENALTIES = (*penalties.CANDIDATES, 10. ** 0.5, 10.)
+_STAGE2_PENALTIES = (*penalties.CANDIDATES, 10.0**0.5, 10.0)
 # Rows that bandwidths are searched with, and what may be left of a kernel.
 _SEARCH_ROWS, _TOLERANCE = 2000, 1e-6
 # Of fewer rows in a half, or of more columns, nothing is fitted.
@@ -51,7 +51,7 @@ class FixedFeatures(tf.Module):
     self._factor = _variable(np.zeros([0, 0]), [None, None])
 
   def adapt(
-      self, x: types.FloatArray, bandwidth: types.FloatArray, most: int,
+    self, x: types.FloatArray, bandwidth: types.FloatArray, most: int
   ) -> None:
     """Picks at most so many landmarks among the rows of x [B, D]."""
     kernel = landmarks.Landmarks(x.shape[1])
@@ -64,9 +64,13 @@ class FixedFeatures(tf.Module):
   def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, D + landmarks] of x [B, D], float64."""
     kernel = landmarks.Landmarks(x.shape[1])
-    kernel.restore({
-        'points': self._points.numpy(), 'bandwidth': self._bandwidth.numpy(),
-        'factor': self._factor.numpy()})
+    kernel.restore(
+      {
+        'points': self._points.numpy(),
+        'bandwidth': self._bandwidth.numpy(),
+        'factor': self._factor.numpy(),
+      }
+    )
     return np.concatenate([self._scale * x, kernel(x)], axis=1)
 
 
@@ -84,30 +88,32 @@ class FixedPart(tf.Module):
     """Initialises a part that f has nothing of."""
     super().__init__()
     self.treatment = FixedFeatures(sizes.treatment + sizes.covariate, scale)
-    self.instrument = FixedFeatures(sizes.instrument, 1.)
+    self.instrument = FixedFeatures(sizes.instrument, 1.0)
     self.weights = _variable(np.zeros([0, 1]), [None, 1])
     self.share = _variable(np.ones([]), [])
 
   @property
   def fitted(self) -> bool:
     """Whether there is something to add to the learned features."""
-    return bool(self.weights.numpy().size) and float(self.share) < 1.
+    return bool(self.weights.numpy().size) and float(self.share) < 1.0
 
   def columns(
-      self, treatment: types.Nest, covariate: types.Nest | None,
+    self, treatment: types.Nest, covariate: types.Nest | None
   ) -> types.FloatArray:
     """Returns what f is linear in, without the constant, [B, D]."""
     return self.treatment(closed_form.join(treatment, covariate))
 
   def predict(
-      self, treatment: types.Nest, covariate: types.Nest | None,
+    self, treatment: types.Nest, covariate: types.Nest | None
   ) -> types.FloatArray:
     """Returns v' fixed, [B, 1]."""
-    return ridge.append_intercept(
-        self.columns(treatment, covariate)) @ self.weights.numpy()
+    return (
+      ridge.append_intercept(self.columns(treatment, covariate))
+      @ self.weights.numpy()
+    )
 
   def fit(
-      self, first: types.IVBatch, second: types.IVBatch, *, most: int,
+    self, first: types.IVBatch, second: types.IVBatch, *, most: int
   ) -> types.FloatArray | None:
     """Fits v to all rows.
 
@@ -120,36 +126,54 @@ class FixedPart(tf.Module):
       v of the rows of stage 2 alone, [D, 1], with which the share is found;
       None where there are too few rows or too many columns.
     """
-    columns = max(first.instrument.shape[1], sum(
-        each.shape[1] for each in (first.treatment, first.covariate)
-        if each is not None))
-    if len(first.outcome) < _LEAST_ROWS or len(second.outcome) < (
-        _LEAST_ROWS) or columns > _MOST_COLUMNS:
+    columns = max(
+      first.instrument.shape[1],
+      sum(
+        each.shape[1]
+        for each in (first.treatment, first.covariate)
+        if each is not None
+      ),
+    )
+    if (
+      len(first.outcome) < _LEAST_ROWS
+      or len(second.outcome) < (_LEAST_ROWS)
+      or columns > _MOST_COLUMNS
+    ):
       return None
-    some = _joined(*(_first(half, _SEARCH_ROWS // 2)
-                     for half in (first, second)))
+    some = _joined(
+      *(_first(half, _SEARCH_ROWS // 2) for half in (first, second))
+    )
     rows = kernels.columns(_joined(first, second))
     bandwidths = kernels.chosen_bandwidths(
-        kernel_rules.Kernels(most_landmarks=most), some)
+      kernel_rules.Kernels(most_landmarks=most), some
+    )
     for features, x, bandwidth in zip(
-        (self.treatment, self.instrument), (rows.treatment, rows.instrument),
-        bandwidths, strict=True):
+      (self.treatment, self.instrument),
+      (rows.treatment, rows.instrument),
+      bandwidths,
+      strict=True,
+    ):
       features.adapt(x, bandwidth, most)
     self.weights.assign(self._solved(rows).stage2_weights)
-    return self._solved(fold_fits.Rows(*(
-        each[len(first.outcome):] for each in rows))).stage2_weights
+    return self._solved(
+      fold_fits.Rows(*(each[len(first.outcome) :] for each in rows))
+    ).stage2_weights
 
   def _solved(self, rows: fold_fits.Rows) -> two_stage.Solution:
     return fold_fits.two_stages(
-        fold_fits.of_folds(rows, self.instrument, self.treatment, _FOLDS),
-        stage1_penalties=_KIV.stage1_penalties,
-        stage2_penalties=_STAGE2_PENALTIES, slack=_KIV.slack,
-        moment_penalty=_MOMENT_PENALTY)
+      fold_fits.of_folds(rows, self.instrument, self.treatment, _FOLDS),
+      stage1_penalties=_KIV.stage1_penalties,
+      stage2_penalties=_STAGE2_PENALTIES,
+      slack=_KIV.slack,
+      moment_penalty=_MOMENT_PENALTY,
+    )
 
 
 def share(
-    learned: types.FloatArray, fixed: types.FloatArray,
-    outcome: types.FloatArray, instruments: tuple[types.FloatArray, ...],
+  learned: types.FloatArray,
+  fixed: types.FloatArray,
+  outcome: types.FloatArray,
+  instruments: tuple[types.FloatArray, ...],
 ) -> float:
   """Returns the share of one of two functions, in [0, 1].
 
@@ -166,16 +190,19 @@ def share(
   here, there = difference[:count], difference[count:]
   given = ridge.append_intercept(instruments[0])
   grid = ridge.solve_grid(
-      ridge.sums(ridge.append_intercept(instruments[1]), there),
-      _KIV.stage1_penalties, intercept=True)
+    ridge.sums(ridge.append_intercept(instruments[1]), there),
+    _KIV.stage1_penalties,
+    intercept=True,
+  )
   expected = min(
-      (given @ weights for weights in grid),
-      key=lambda each: float(np.sum(np.square(here - each))))
+    (given @ weights for weights in grid),
+    key=lambda each: float(np.sum(np.square(here - each))),
+  )
   expected = expected - np.mean(expected)
   slope = float(np.sum(expected * here))
-  if not slope > 0.:  # The instruments cannot tell both functions apart.
+  if not slope > 0.0:  # The instruments cannot tell both functions apart.
     return 0.5
-  return float(np.clip(np.sum(expected * rest) / slope, 0., 1.))
+  return float(np.clip(np.sum(expected * rest) / slope, 0.0, 1.0))
 
 
 def _variable(value: types.FloatArray, shape: list[int | None]) -> tf.Variable:
@@ -183,12 +210,15 @@ def _variable(value: types.FloatArray, shape: list[int | None]) -> tf.Variable:
 
 
 def _joined(*halves: types.IVBatch) -> types.IVBatch:
-  return types.IVBatch(*(
-      None if members[0] is None
-      else np.concatenate(members).astype(np.float64)
-      for members in zip(*halves, strict=True)))
+  return types.IVBatch(
+    *(
+      None if members[0] is None else np.concatenate(members).astype(np.float64)
+      for members in zip(*halves, strict=True)
+    )
+  )
 
 
 def _first(rows: types.IVBatch, count: int) -> types.IVBatch:
-  return types.IVBatch(*(
-      None if each is None else np.asarray(each)[:count] for each in rows))
+  return types.IVBatch(
+    *(None if each is None else np.asarray(each)[:count] for each in rows)
+  )

@@ -25,13 +25,17 @@ class HeldOut(NamedTuple):
       scale of psi changes in training, which the loss itself would show.
     stage2: L_2-oos.
   """
+
   stage1: float
   stage2: float
 
 
 def solve(
-    rule: update_rules.DFIV, first: types.IVBatch, second: types.IVBatch, *,
-    swap: bool,
+  rule: update_rules.DFIV,
+  first: types.IVBatch,
+  second: types.IVBatch,
+  *,
+  swap: bool,
 ) -> types.FloatArray:
   """Returns u of Eq. (9), refined (`dfiv_algorithm.stage2`): [D, 1].
 
@@ -48,7 +52,7 @@ def solve(
 
 
 def held_out_losses(
-    rule: update_rules.DFIV, first: types.IVBatch, second: types.IVBatch,
+  rule: update_rules.DFIV, first: types.IVBatch, second: types.IVBatch
 ) -> HeldOut:
   """Solves each stage on its rows; the other rows judge it (Appendix A).
 
@@ -62,13 +66,16 @@ def held_out_losses(
   error = treatment - two_stage.predict_treatment(second.instrument, weights)
   spread = np.sum(np.square(treatment - treatment.mean(axis=0)))
   return HeldOut(
-      stage1=float(np.sum(np.square(error)) / spread) if spread else 0.,
-      stage2=stage2_losses(rule, first, second, (rule.stage2_penalty,))[0])
+    stage1=float(np.sum(np.square(error)) / spread) if spread else 0.0,
+    stage2=stage2_losses(rule, first, second, (rule.stage2_penalty,))[0],
+  )
 
 
 def stage2_losses(
-    rule: update_rules.DFIV, first: types.IVBatch, second: types.IVBatch,
-    candidates: Sequence[float],
+  rule: update_rules.DFIV,
+  first: types.IVBatch,
+  second: types.IVBatch,
+  candidates: Sequence[float],
 ) -> list[float]:
   """Returns L_2-oos of each candidate of lambda2; arguments as above."""
   judged = _designs(rule, first, first)
@@ -77,21 +84,27 @@ def stage2_losses(
 
 
 def choose_penalties(
-    config: entry.Config, first: types.IVBatch, second: types.IVBatch,
+  config: entry.Config, first: types.IVBatch, second: types.IVBatch
 ) -> entry.Config:
   """Returns the config with lambda1, then lambda2, of least held-out loss."""
   candidates = config.candidate_penalties
   config = min(
-      (dataclasses.replace(config, stage1_penalty=each) for each in candidates),
-      key=lambda each: held_out_losses(each.rule, first, second).stage1)
+    (dataclasses.replace(config, stage1_penalty=each) for each in candidates),
+    key=lambda each: held_out_losses(each.rule, first, second).stage1,
+  )
   return dataclasses.replace(
-      config, stage2_penalty=two_stage.largest_within(
-          candidates, stage2_losses(config.rule, first, second, candidates),
-          slack=config.slack, rows=len(first.outcome)))
+    config,
+    stage2_penalty=two_stage.largest_within(
+      candidates,
+      stage2_losses(config.rule, first, second, candidates),
+      slack=config.slack,
+      rows=len(first.outcome),
+    ),
+  )
 
 
 def cross_fitted_loss(
-    rule: update_rules.DFIV, first: types.IVBatch, second: types.IVBatch,
+  rule: update_rules.DFIV, first: types.IVBatch, second: types.IVBatch
 ) -> float:
   """Returns the stage-2 loss with everything fitted on other rows.
 
@@ -100,36 +113,39 @@ def cross_fitted_loss(
   from themselves.
   """
   halves = _designs(rule, first, second), _designs(rule, second, first)
-  return (_error(halves[0], _stage2(rule, halves[1]))
-          + _error(halves[1], _stage2(rule, halves[0]))) / 2.
+  return (
+    _error(halves[0], _stage2(rule, halves[1]))
+    + _error(halves[1], _stage2(rule, halves[0]))
+  ) / 2.0
 
 
 def clipped(
-    width: float, stage1: types.IVBatch, stage2: types.IVBatch,
+  width: float, stage1: types.IVBatch, stage2: types.IVBatch
 ) -> tuple[types.IVBatch, types.IVBatch]:
   """Returns the rows with heavy tails of the outcome clipped."""
   outcome = heavy_tails.clip(
-      np.concatenate([stage1.outcome, stage2.outcome]), width)
+    np.concatenate([stage1.outcome, stage2.outcome]), width
+  )
   first, second = np.split(outcome, [len(stage1.outcome)])
   return stage1._replace(outcome=first), stage2._replace(outcome=second)
 
 
 def arrays(rows: types.IVBatch) -> types.IVBatch:
   """Returns rows, or their features, as numpy has them, float64."""
-  return types.IVBatch(*(
-      None if each is None else np.asarray(each, np.float64)
-      for each in rows))
+  return types.IVBatch(
+    *(None if each is None else np.asarray(each, np.float64) for each in rows)
+  )
 
 
-def _stage1(
-    rule: update_rules.DFIV, rows: types.IVBatch) -> types.FloatArray:
+def _stage1(rule: update_rules.DFIV, rows: types.IVBatch) -> types.FloatArray:
   """Returns V-hat, Eq. (7), transposed."""
   return ridge.solve_sums(
-      two_stage.stage1_sums(rows), rule.stage1_penalty, intercept=True)
+    two_stage.stage1_sums(rows), rule.stage1_penalty, intercept=True
+  )
 
 
 def _designs(
-    rule: update_rules.DFIV, fitted: types.IVBatch, rows: types.IVBatch,
+  rule: update_rules.DFIV, fitted: types.IVBatch, rows: types.IVBatch
 ) -> ridge.Sums:
   """Returns the sums of predicted W and [X, y], actual and outcome, of rows.
 
@@ -139,15 +155,18 @@ def _designs(
     rows: whose treatment features are predicted.
   """
   predicted = two_stage.predict_treatment(
-      rows.instrument, _stage1(rule, fitted))
+    rows.instrument, _stage1(rule, fitted)
+  )
   return ridge.sums(
-      two_stage.design(predicted, rows.covariate), np.concatenate([
-          two_stage.design(rows.treatment, rows.covariate), rows.outcome],
-          axis=1))
+    two_stage.design(predicted, rows.covariate),
+    np.concatenate(
+      [two_stage.design(rows.treatment, rows.covariate), rows.outcome], axis=1
+    ),
+  )
 
 
 def _stage2(
-    rule: update_rules.DFIV, total: ridge.Sums, penalty: float | None = None,
+  rule: update_rules.DFIV, total: ridge.Sums, penalty: float | None = None
 ) -> types.FloatArray:
   """Returns u of the sums of W and [X, y]; lambda2 of the rule by default."""
   penalty = rule.stage2_penalty if penalty is None else penalty
@@ -156,12 +175,15 @@ def _stage2(
   for _ in range(rule.refinements):
     unexplained = (total.moment[:, :-1] - total.gram) @ weights
     weights = ridge.solve_sums(
-        outcome._replace(moment=outcome.moment - unexplained), penalty,
-        intercept=True)
+      outcome._replace(moment=outcome.moment - unexplained),
+      penalty,
+      intercept=True,
+    )
   return weights
 
 
 def _error(total: ridge.Sums, weights: types.FloatArray) -> float:
   """Returns the mean squared error of y by predicted features."""
   return ridge.mean_squared_error(
-      ridge.targets(total, slice(-1, None)), weights)
+    ridge.targets(total, slice(-1, None)), weights
+  )

@@ -29,7 +29,7 @@ PAPER = entry.PAPER
 
 
 def build(
-    config: Config, sizes: types.Sizes, *, seed: int = 0,
+  config: Config, sizes: types.Sizes, *, seed: int = 0
 ) -> closed_form.Model:
   """Returns an unfitted model that a saved state can fill."""
   maps: list[closed_form.FeatureMap] = []
@@ -37,14 +37,21 @@ def build(
     if config.random_features is None:
       maps.append(landmarks.Landmarks(columns))
     else:
-      maps.append(features.FourierFeatures(
-          np.ones(columns), size=config.random_features, seed=seed))
+      maps.append(
+        features.FourierFeatures(
+          np.ones(columns), size=config.random_features, seed=seed
+        )
+      )
   return closed_form.Model(config, *maps)
 
 
 def fit(
-    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
-    seed: int, progress: types.Progress | None = None,
+  config: Config,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  seed: int,
+  progress: types.Progress | None = None,
 ) -> closed_form.Model:
   """Returns the KIV fit.
 
@@ -63,30 +70,45 @@ def fit(
   rows = kernels.rows_of(config, stage1, stage2)
   columns = kernels.columns(rows)
   found = kernels.chosen_bandwidths(
-      config, rows, treatment_pixels=config.treatment_pixels,
-      instrument_pixels=config.instrument_pixels)
+    config,
+    rows,
+    treatment_pixels=config.treatment_pixels,
+    instrument_pixels=config.instrument_pixels,
+  )
   maps: list[closed_form.FeatureMap] = []
-  for index, (x, bandwidth) in enumerate(zip(
-      (columns.treatment, columns.instrument), found, strict=True)):
+  for index, (x, bandwidth) in enumerate(
+    zip((columns.treatment, columns.instrument), found, strict=True)
+  ):
     bandwidth = config.bandwidth_scale * bandwidth
     maps.append(
-        kernels.fitted_landmarks(config, x, bandwidth)
-        if config.random_features is None else features.FourierFeatures(
-            bandwidth, size=config.random_features, seed=(seed, index)))
+      kernels.fitted_landmarks(config, x, bandwidth)
+      if config.random_features is None
+      else features.FourierFeatures(
+        bandwidth, size=config.random_features, seed=(seed, index)
+      )
+    )
   model = closed_form.Model(config, *maps)
   if config.folds > 1:
-    model.adopt(fold_fits.two_stages(
+    model.adopt(
+      fold_fits.two_stages(
         fold_fits.of_folds(columns, maps[1], maps[0], config.folds),
         stage1_penalties=config.stage1_penalties,
-        stage2_penalties=config.stage2_penalties, slack=config.slack,
-        moment_penalty=config.moment_penalty))
+        stage2_penalties=config.stage2_penalties,
+        slack=config.slack,
+        moment_penalty=config.moment_penalty,
+      )
+    )
   else:
     cut = len(stage1.outcome)
-    model.adopt(two_stage.choose(
+    model.adopt(
+      two_stage.choose(
         model.features(stage1._replace(outcome=rows.outcome[:cut])),
         model.features(stage2._replace(outcome=rows.outcome[cut:])),
         stage1_penalties=config.stage1_penalties,
-        stage2_penalties=config.stage2_penalties, slack=config.slack))
+        stage2_penalties=config.stage2_penalties,
+        slack=config.slack,
+      )
+    )
   if progress is not None:
     progress(1, 1, {'stage2_loss': min(model.history['stage2_loss'])})
   return model

@@ -33,7 +33,7 @@ _RANK_ROWS = 2000
 
 
 def build(
-    config: Config, sizes: types.Sizes, *, seed: int = 0,
+  config: Config, sizes: types.Sizes, *, seed: int = 0
 ) -> closed_form.Model:
   """Returns an unfitted model with the first candidate of each basis."""
   del seed  # Nothing is random here.
@@ -41,8 +41,12 @@ def build(
 
 
 def fit(
-    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
-    seed: int, progress: types.Progress | None = None,
+  config: Config,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  seed: int,
+  progress: types.Progress | None = None,
 ) -> closed_form.Model:
   """Returns the identified sieve fit of the least held-out stage-2 loss.
 
@@ -62,21 +66,25 @@ def fit(
   del seed
   if stage1.covariate is not None:
     many_columns.warn_of_many(
-        closed_form.join(stage1.treatment, stage1.covariate))
+      closed_form.join(stage1.treatment, stage1.covariate)
+    )
   # Without a covariate the candidates for xi do not differ.
   covariate_bases = config.covariate_bases[
-      :1 if stage1.covariate is None else None]
+    : 1 if stage1.covariate is None else None
+  ]
   total = len(covariate_bases) + len(config.treatment_bases) - 1
   fits: list[closed_form.Model] = []
   done = 0
 
-  def attempt(
-      treatment: bases_lib.Basis, covariate: bases_lib.Basis,
-  ) -> None:
+  def attempt(treatment: bases_lib.Basis, covariate: bases_lib.Basis) -> None:
     nonlocal done
-    model = _fit_one(dataclasses.replace(
-        config, treatment_bases=(treatment,), covariate_bases=(covariate,)),
-        stage1, stage2)
+    model = _fit_one(
+      dataclasses.replace(
+        config, treatment_bases=(treatment,), covariate_bases=(covariate,)
+      ),
+      stage1,
+      stage2,
+    )
     done += 1
     if model is not None:
       fits.append(model)
@@ -87,9 +95,10 @@ def fit(
     attempt(config.treatment_bases[0], basis)
   if not fits:
     raise ValueError(
-        f'Every covariate basis needs more than {config.most_columns} columns '
-        'in stage 2. Raise most_columns, or pass smaller covariate_bases or '
-        'fewer covariates.')
+      f'Every covariate basis needs more than {config.most_columns} columns '
+      'in stage 2. Raise most_columns, or pass smaller covariate_bases or '
+      'fewer covariates.'
+    )
   covariate_basis = min(fits, key=_loss).config.covariate_bases[0]
   for basis in config.treatment_bases[1:]:
     attempt(basis, covariate_basis)
@@ -99,20 +108,22 @@ def fit(
     if _identified(model, rows):
       return model
   raise ValueError(
-      'Not identified (rank condition): no treatment basis has as few '
-      'functions as those of Z can tell apart given X. Pass a smaller one, '
-      'such as treatment_bases=(bases.Hermite(1),), or instruments of '
-      'more values.')
+    'Not identified (rank condition): no treatment basis has as few '
+    'functions as those of Z can tell apart given X. Pass a smaller one, '
+    'such as treatment_bases=(bases.Hermite(1),), or instruments of '
+    'more values.'
+  )
 
 
 def _fit_one(
-    config: Config, stage1: types.IVBatch, stage2: types.IVBatch,
+  config: Config, stage1: types.IVBatch, stage2: types.IVBatch
 ) -> closed_form.Model | None:
   """Returns the fit of the first candidates; None if it is too wide."""
   rows = _joined(stage1, stage2)
   sizes = [0 if x is None else x.shape[1] for x in rows]
   treatment, instrument, covariate = _dictionaries(
-      config, types.Sizes(sizes[0], sizes[1], sizes[3]))
+    config, types.Sizes(sizes[0], sizes[1], sizes[3])
+  )
   treatment.adapt(rows.treatment)
   instrument.adapt(rows.instrument)
   width = treatment.size + 1
@@ -122,19 +133,27 @@ def _fit_one(
   if width > config.most_columns:
     return None
   model = closed_form.Model(config, treatment, instrument, covariate)
-  model.adopt(closed_form.cross_fit(
-      model.features(stage1), model.features(stage2),
+  model.adopt(
+    closed_form.cross_fit(
+      model.features(stage1),
+      model.features(stage2),
       stage1_penalties=config.stage1_penalties,
-      stage2_penalties=config.stage2_penalties, slack=config.slack,
-      moment_penalty=config.moment_penalty))
+      stage2_penalties=config.stage2_penalties,
+      slack=config.slack,
+      moment_penalty=config.moment_penalty,
+    )
+  )
   return model
 
 
 def _joined(stage1: types.IVBatch, stage2: types.IVBatch) -> types.IVBatch:
   """Returns the rows of both stages."""
-  return types.IVBatch(*(
+  return types.IVBatch(
+    *(
       None if first is None else np.concatenate([first, second])
-      for first, second in zip(stage1, stage2, strict=True)))
+      for first, second in zip(stage1, stage2, strict=True)
+    )
+  )
 
 
 def _identified(model: closed_form.Model, rows: types.IVBatch) -> bool:
@@ -143,9 +162,14 @@ def _identified(model: closed_form.Model, rows: types.IVBatch) -> bool:
   The direction of a coefficient is lost where the design varies along it,
   given the covariates, and its prediction does not.
   """
-  found = model.features(types.IVBatch(*(
-      None if each is None else each[::-(-len(each) // _RANK_ROWS)]
-      for each in rows)))
+  found = model.features(
+    types.IVBatch(
+      *(
+        None if each is None else each[:: -(-len(each) // _RANK_ROWS)]
+        for each in rows
+      )
+    )
+  )
   psi, phi = (_standard(each) for each in (found.treatment, found.instrument))
   constant = np.ones((len(psi), 1))
   given = constant
@@ -155,11 +179,10 @@ def _identified(model: closed_form.Model, rows: types.IVBatch) -> bool:
   span = identification.basis(phi, relative=True)
   # The columns of covariates alone come last, and are given.
   both = [
-      identification.residual(
-          two_stage.design(each, found.covariate), given)
-      for each in (psi, span @ (span.T @ psi))]
-  return bool(np.all(
-      identification.kept(*both) > identification.TOLERANCE))
+    identification.residual(two_stage.design(each, found.covariate), given)
+    for each in (psi, span @ (span.T @ psi))
+  ]
+  return bool(np.all(identification.kept(*both) > identification.TOLERANCE))
 
 
 def _standard(columns: types.FloatArray) -> types.FloatArray:
@@ -167,23 +190,31 @@ def _standard(columns: types.FloatArray) -> types.FloatArray:
 
 
 def _dictionaries(
-    config: Config, sizes: types.Sizes,
-) -> tuple[dictionaries.Dictionary, dictionaries.Dictionary,
-           dictionaries.Dictionary | None]:
+  config: Config, sizes: types.Sizes
+) -> tuple[
+  dictionaries.Dictionary,
+  dictionaries.Dictionary,
+  dictionaries.Dictionary | None,
+]:
   """Returns the dictionaries of treatment, instrument and covariate."""
+
   def make(bases: list[bases_lib.Basis]) -> dictionaries.Dictionary:
     return dictionaries.Dictionary(
-        bases, interaction=config.interaction,
-        most_functions=config.most_functions)
+      bases,
+      interaction=config.interaction,
+      most_functions=config.most_functions,
+    )
 
   covariate_bases = [config.covariate_bases[0]] * sizes.covariate
   instrument_bases = [config.instrument_basis] * (
-      sizes.instrument - sizes.covariate)
+    sizes.instrument - sizes.covariate
+  )
   return (
-      make([config.treatment_bases[0]] * sizes.treatment),
-      # The covariates are the last columns of the instrument.
-      make(instrument_bases + covariate_bases),
-      make(covariate_bases) if sizes.covariate else None)
+    make([config.treatment_bases[0]] * sizes.treatment),
+    # The covariates are the last columns of the instrument.
+    make(instrument_bases + covariate_bases),
+    make(covariate_bases) if sizes.covariate else None,
+  )
 
 
 def _loss(model: closed_form.Model) -> float:

@@ -1,6 +1,5 @@
 """Linear two-stage least squares."""
 
-
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, ridge, two_stage
 from dfiv_ope.iv.methods.entries import two_sls as entry
@@ -10,17 +9,20 @@ Config = entry.Config
 
 
 def build(
-    config: Config, sizes: types.Sizes, *, seed: int = 0,
+  config: Config, sizes: types.Sizes, *, seed: int = 0
 ) -> closed_form.Model:
   """Returns an unfitted model; nothing but the config matters to it."""
   del sizes, seed
-  return closed_form.Model(
-      config, closed_form.Columns(), closed_form.Columns())
+  return closed_form.Model(config, closed_form.Columns(), closed_form.Columns())
 
 
 def fit(
-    config: Config, stage1: types.IVBatch, stage2: types.IVBatch, *,
-    seed: int, progress: types.Progress | None = None,
+  config: Config,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  seed: int,
+  progress: types.Progress | None = None,
 ) -> closed_form.Model:
   """Returns the 2SLS fit, f = u'[x, o, 1] with instruments [z, o, 1].
 
@@ -41,18 +43,24 @@ def fit(
   model = build(config, types.Sizes(0, 0))
   halves = [model.features(stage1), model.features(stage2)]
   weights1 = ridge.solve_sums(
-      ridge.merge(*map(two_stage.stage1_sums, halves)),
-      config.stage1_penalty, intercept=True)
+    ridge.merge(*map(two_stage.stage1_sums, halves)),
+    config.stage1_penalty,
+    intercept=True,
+  )
   total = ridge.merge(
-      *(two_stage.stage2_sums(half, weights1) for half in halves))
+    *(two_stage.stage2_sums(half, weights1) for half in halves)
+  )
   weights2 = ridge.solve_sums(total, config.stage2_penalty, intercept=True)
-  model.adopt(two_stage.Solution(
+  model.adopt(
+    two_stage.Solution(
       stage1_weights=weights1,
       stage2_weights=weights2,
       stage1_penalty=config.stage1_penalty,
       stage2_penalty=config.stage2_penalty,
       stage1_losses=(),
-      stage2_losses=(ridge.mean_squared_error(total, weights2),)))
+      stage2_losses=(ridge.mean_squared_error(total, weights2),),
+    )
+  )
   if progress is not None:
     progress(1, 1, {})
   return model

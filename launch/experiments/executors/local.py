@@ -27,7 +27,7 @@ class Here:
     self._places = places
     self._job: jobs.Job | None = None
     self._last: jobs.Job | None = None
-    self._share, self._note = 0., ''
+    self._share, self._note = 0.0, ''
 
   def __enter__(self) -> 'Here':
     interrupts.begin()
@@ -41,7 +41,7 @@ class Here:
     if self._job is not None or not ready:
       return []
     self._job = order.choose(ready, self._last, [])
-    self._share, self._note = 0., ''
+    self._share, self._note = 0.0, ''
     return [self._job]
 
   def wait(self, seconds: float) -> list[worker.Outcome]:
@@ -69,8 +69,7 @@ class Here:
 class Pool:
   """Worker processes."""
 
-  def __init__(
-      self, places: store.Places, *, processes: int, need: int = NEED):
+  def __init__(self, places: store.Places, *, processes: int, need: int = NEED):
     """Prepares a pool; a process starts when there is work for it.
 
     Args:
@@ -101,7 +100,8 @@ class Pool:
         idle = process.Process(self._places)
         self._workers.append(idle)
       job = order.choose(
-          waiting, idle.last, [each.last for each in self._workers])
+        waiting, idle.last, [each.last for each in self._workers]
+      )
       waiting.remove(job)
       started.append(job)
       idle.give(job)
@@ -109,8 +109,9 @@ class Pool:
 
   def wait(self, seconds: float) -> list[worker.Outcome]:
     """Returns what has ended, after at most this time."""
-    busy = {each.connection: (each, each.job)
-            for each in self._workers if each.job}
+    busy = {
+      each.connection: (each, each.job) for each in self._workers if each.job
+    }
     outcomes = []
     for ready in connections.wait(list(busy), timeout=seconds):
       found, job = busy[ready]  # type: ignore[index]
@@ -124,8 +125,9 @@ class Pool:
   @property
   def running(self) -> list[tuple[jobs.Job, float, str]]:
     """Jobs that are run now, what share of each is done, and a note."""
-    return [(each.job, each.share, each.note)
-            for each in self._workers if each.job]
+    return [
+      (each.job, each.share, each.note) for each in self._workers if each.job
+    ]
 
   def _has_room(self) -> bool:
     """Whether one more job may start."""
@@ -146,5 +148,6 @@ def available_memory() -> float:
   except OSError:
     return float('inf')
   (kilobytes,) = (
-      line.split()[1] for line in lines if line.startswith('MemAvailable:'))
-  return 1024. * int(kilobytes)
+    line.split()[1] for line in lines if line.startswith('MemAvailable:')
+  )
+  return 1024.0 * int(kilobytes)

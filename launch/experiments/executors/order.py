@@ -7,8 +7,9 @@ from dfiv_ope.launch.experiments import jobs
 
 
 def choose(
-    waiting: Sequence[jobs.Job], last: jobs.Job | None,
-    others: Sequence[jobs.Job | None],
+  waiting: Sequence[jobs.Job],
+  last: jobs.Job | None,
+  others: Sequence[jobs.Job | None],
 ) -> jobs.Job:
   """Returns the job that a process should do next.
 

@@ -36,18 +36,19 @@ class Process:
     context = multiprocessing.get_context('spawn')
     self.connection, theirs = context.Pipe()
     self._process = context.Process(
-        target=_serve, args=(theirs, os.getpid(), places), daemon=True)
+      target=_serve, args=(theirs, os.getpid(), places), daemon=True
+    )
     self._process.start()
     theirs.close()
     self.alive = True
     self.job: jobs.Job | None = None
     self.last: jobs.Job | None = None
-    self.share, self.note = 0., ''
+    self.share, self.note = 0.0, ''
 
   def give(self, job: jobs.Job) -> None:
     """Hands a job over."""
     self.job = self.last = job
-    self.share, self.note = 0., ''
+    self.share, self.note = 0.0, ''
     # If it is dead by now, `take` finds out.
     with contextlib.suppress(BrokenPipeError):
       self.connection.send(job)
@@ -84,12 +85,16 @@ class Process:
     """Says how the process ended."""
     self._process.join()
     code = self._process.exitcode or 0
-    reason = (f'by signal {-code}' if code < 0 else f'with exit code {code}')
-    hint = (' The system ends processes so when memory runs out.'
-            if code == -signal.SIGKILL else '')
+    reason = f'by signal {-code}' if code < 0 else f'with exit code {code}'
+    hint = (
+      ' The system ends processes so when memory runs out.'
+      if code == -signal.SIGKILL
+      else ''
+    )
     self.kill()
     return worker.Outcome(
-        job=job, error=f'ChildProcessError: The worker ended {reason}.{hint}')
+      job=job, error=f'ChildProcessError: The worker ended {reason}.{hint}'
+    )
 
 
 def _serve(connection: Any, driver: int, places: store.Places) -> None:
@@ -108,7 +113,7 @@ def _serve(connection: Any, driver: int, places: store.Places) -> None:
 
 
 def _reporter(connection: Any) -> Callable[[float, str], None]:
-  reported = 0.
+  reported = 0.0
 
   def progress(share: float, note: str) -> None:
     nonlocal reported

@@ -23,7 +23,7 @@ from dfiv_ope.launch.experiments.executors import order
 LOCAL = 'local'
 # How often a job is tried again that was lost with its worker or node.
 _RETRIES = 5
-_CONNECT_SECONDS = 5.
+_CONNECT_SECONDS = 5.0
 _LOCKS = 'locks'
 
 
@@ -41,22 +41,25 @@ def check(address: str) -> None:
   """
   if importlib.util.find_spec('ray') is None:
     raise ValueError(
-        'Ray is not installed. Install it with '
-        "`pip install 'dfiv-ope[cluster]'`, on all nodes.")
+      'Ray is not installed. Install it with '
+      "`pip install 'dfiv-ope[cluster]'`, on all nodes."
+    )
   if address == LOCAL:
     return
   if not re.fullmatch(r'[^\s:/]+:\d+', address):
     raise ValueError(
-        f'--ray takes the host:port of the head of a cluster, or {LOCAL}, got '
-        f'{address!r}.')
+      f'--ray takes the host:port of the head of a cluster, or {LOCAL}, got '
+      f'{address!r}.'
+    )
   import grpc
+
   channel = grpc.insecure_channel(address)
   try:
     grpc.channel_ready_future(channel).result(timeout=_CONNECT_SECONDS)
   except grpc.FutureTimeoutError as error:
     raise ConnectionError(
-        f'No Ray cluster answers at {address}. Start one with '
-        '`ray start --head --port PORT`, or leave --ray out to run here.'
+      f'No Ray cluster answers at {address}. Start one with '
+      '`ray start --head --port PORT`, or leave --ray out to run here.'
     ) from error
   finally:
     channel.close()
@@ -66,7 +69,8 @@ class Cluster:
   """A connection to a cluster."""
 
   def __init__(
-      self, places: store.Places, *, address: str, processes: int | None):
+    self, places: store.Places, *, address: str, processes: int | None
+  ):
     """Connects to a cluster, or starts one of this machine.
 
     Args:
@@ -80,25 +84,33 @@ class Cluster:
     check(address)
     os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
     import ray
+
     self._ray = ray
     # Workers have another working directory.
     self._places = store.Places(
-        places.out.resolve(),
-        tuple(each.resolve() for each in places.datasets))
+      places.out.resolve(), tuple(each.resolve() for each in places.datasets)
+    )
     self.on_progress: Callable[[], None] = lambda: None
     self._processes = processes
     here: dict[str, Any] = (
-        {'num_cpus': processes, 'include_dashboard': False}
-        if address == LOCAL else {})
+      {'num_cpus': processes, 'include_dashboard': False}
+      if address == LOCAL
+      else {}
+    )
     try:
-      ray.init(address=address, log_to_driver=False,
-               logging_level=logging.ERROR, **here)
+      ray.init(
+        address=address,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        **here,
+      )
     except Exception as error:  # Ray raises several types.
       raise ConnectionError(
-          f'The Ray cluster at {address} does not take us: {error}'
+        f'The Ray cluster at {address} does not take us: {error}'
       ) from error
     self._task = ray.remote(
-        num_cpus=1, max_retries=_RETRIES, retry_exceptions=False)(_attempt)
+      num_cpus=1, max_retries=_RETRIES, retry_exceptions=False
+    )(_attempt)
     self._pending: dict[Any, jobs.Job] = {}
 
   def __enter__(self) -> 'Cluster':
@@ -112,7 +124,8 @@ class Cluster:
     """Hands over as many of the jobs as keep the cluster busy."""
     # One more a core waits, so that none is idle between jobs.
     room = self._processes or 2 * max(
-        1, int(self._ray.cluster_resources().get('CPU', 1)))
+      1, int(self._ray.cluster_resources().get('CPU', 1))
+    )
     waiting, started = list(ready), []
     while waiting and len(self._pending) < room:
       job = order.choose(waiting, None, [])
@@ -129,13 +142,14 @@ class Cluster:
     ended, _ = self._ray.wait(references, num_returns=1, timeout=seconds)
     if ended:
       ended, _ = self._ray.wait(
-          references, num_returns=len(references), timeout=0)
+        references, num_returns=len(references), timeout=0
+      )
     return [self._take(reference) for reference in ended]
 
   @property
   def running(self) -> list[tuple[jobs.Job, float, str]]:
     """Jobs that the cluster has; how far they are is not known."""
-    return [(job, 0., '') for job in self._pending.values()]
+    return [(job, 0.0, '') for job in self._pending.values()]
 
   def _take(self, reference: Any) -> worker.Outcome:
     job = self._pending.pop(reference)

@@ -13,30 +13,39 @@ from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import layers
 
 SMALL = dfiv.Config(
-    treatment_net=(layers.Dense(4, 'silu'), layers.Dense(1, None)),
-    instrument_net=(layers.Dense(8, 'silu'), layers.Dense(4, None)),
-    covariate_net=(layers.Dense(8, 'silu'), layers.Dense(3, None)),
-    instrument_steps=1, covariate_steps=2, learning_rate=1e-2,
-    iterations=6, checks=2, batch_size=32, patience=0, equal_steps=False,
-    fixed_landmarks=0)
+  treatment_net=(layers.Dense(4, 'silu'), layers.Dense(1, None)),
+  instrument_net=(layers.Dense(8, 'silu'), layers.Dense(4, None)),
+  covariate_net=(layers.Dense(8, 'silu'), layers.Dense(3, None)),
+  instrument_steps=1,
+  covariate_steps=2,
+  learning_rate=1e-2,
+  iterations=6,
+  checks=2,
+  batch_size=32,
+  patience=0,
+  equal_steps=False,
+  fixed_landmarks=0,
+)
 
 
-def batch(rows, seed, *, covariate=True, confounding=1.):
+def batch(rows, seed, *, covariate=True, confounding=1.0):
   """Y = 2 T + X + noise, with the noise of T in that of Y."""
   generator = np.random.default_rng(seed)
   z, x, shock, noise = generator.normal(size=(4, rows, 1)).astype(np.float32)
   x = x if covariate else np.zeros_like(x)
   treatment = z + 0.5 * x + shock
   return types.IVBatch(
-      treatment=treatment,
-      instrument=np.concatenate([z, x], axis=1) if covariate else z,
-      outcome=2. * treatment + x + confounding * shock + 0.1 * noise,
-      covariate=x if covariate else None)
+    treatment=treatment,
+    instrument=np.concatenate([z, x], axis=1) if covariate else z,
+    outcome=2.0 * treatment + x + confounding * shock + 0.1 * noise,
+    covariate=x if covariate else None,
+  )
 
 
 def tensors(data):
-  return types.IVBatch(*(
-      None if each is None else tf.constant(each) for each in data))
+  return types.IVBatch(
+    *(None if each is None else tf.constant(each) for each in data)
+  )
 
 
 class Linear(snt.Module):
@@ -52,16 +61,17 @@ class Linear(snt.Module):
 
 def linear_model(*, covariate=False, **changes):
   return dfiv.DFIV(
-      dataclasses.replace(dfiv.Config(), **changes),
-      treatment_net=Linear([[1.]]),
-      instrument_net=Linear(np.eye(2 if covariate else 1)),
-      covariate_net=Linear([[1.]]) if covariate else None)
+    dataclasses.replace(dfiv.Config(), **changes),
+    treatment_net=Linear([[1.0]]),
+    instrument_net=Linear(np.eye(2 if covariate else 1)),
+    covariate_net=Linear([[1.0]]) if covariate else None,
+  )
 
 
 def ridge_weights(design, target, penalty):
   """Returns ridge weights; the last column of the design is free."""
   scale = penalty * len(design) * np.eye(design.shape[1])
-  scale[-1, -1] = 0.
+  scale[-1, -1] = 0.0
   return np.linalg.solve(design.T @ design + scale, design.T @ target)
 
 
@@ -72,14 +82,16 @@ def append_one(x):
 def both_stages(first, second, penalty1, penalty2):
   """Returns predicted and actual designs of `second` and u, by numpy."""
   weights = ridge_weights(
-      append_one(first.instrument), first.treatment, penalty1)
+    append_one(first.instrument), first.treatment, penalty1
+  )
   predicted = append_one(append_one(second.instrument) @ weights)
   actual = append_one(second.treatment)
   if second.covariate is not None:
     factor = append_one(second.covariate)
     predicted, actual = (
-        np.einsum('bi,bj->bij', each, factor).reshape(len(each), -1)
-        for each in (predicted, actual))
+      np.einsum('bi,bj->bij', each, factor).reshape(len(each), -1)
+      for each in (predicted, actual)
+    )
   return predicted, actual, ridge_weights(predicted, second.outcome, penalty2)
 
 
@@ -88,29 +100,41 @@ def test_solve_without_refinements_is_equations_7_and_9(covariate):
   first = batch(50, 0, covariate=covariate)
   second = batch(60, 1, covariate=covariate)
   model = linear_model(
-      stage1_penalty=0.1, stage2_penalty=0.2, refinements=0, swap_solve=False,
-      covariate=covariate)
+    stage1_penalty=0.1,
+    stage2_penalty=0.2,
+    refinements=0,
+    swap_solve=False,
+    covariate=covariate,
+  )
   model.solve(tensors(first), tensors(second))
   _, _, expected = both_stages(first, second, 0.1, 0.2)
   np.testing.assert_allclose(
-      model.stage2_weights.numpy(), expected, rtol=1e-4, atol=1e-5)
+    model.stage2_weights.numpy(), expected, rtol=1e-4, atol=1e-5
+  )
   points = batch(5, 2, covariate=covariate)
   _, actual, _ = both_stages(first, points, 0.1, 0.2)
   np.testing.assert_allclose(
-      model.predict(points.treatment, points.covariate),
-      actual @ expected, rtol=1e-4, atol=1e-4)
+    model.predict(points.treatment, points.covariate),
+    actual @ expected,
+    rtol=1e-4,
+    atol=1e-4,
+  )
 
 
 def test_refinements_approach_the_moment_form():
   first, second = batch(200, 0), batch(200, 1)
   predicted, actual, _ = both_stages(first, second, 1e-6, 1e-6)
   expected = np.linalg.solve(predicted.T @ actual, predicted.T @ second.outcome)
-  given = dfiv_algorithm.Designs(*(
+  given = dfiv_algorithm.Designs(
+    *(
       tf.constant(each, tf.float64)
-      for each in (predicted, actual, second.outcome)))
+      for each in (predicted, actual, second.outcome)
+    )
+  )
   errors = [
-      np.abs(dfiv_algorithm.stage2(given, 1e-6, count)[0] - expected).max()
-      for count in (0, 2, 20)]
+    np.abs(dfiv_algorithm.stage2(given, 1e-6, count)[0] - expected).max()
+    for count in (0, 2, 20)
+  ]
   assert errors[1] < 0.2 * errors[0]
   assert errors[2] < 1e-4
 
@@ -119,26 +143,34 @@ def test_refinements_leave_only_the_noise_of_the_outcome():
   # The answer is 2; the treatment's own noise is as large as its effect.
   errors = {0: [], 2: []}
   for seed in range(10):
-    first = batch(100, (seed, 0), covariate=False, confounding=0.)
-    second = batch(100, (seed, 1), covariate=False, confounding=0.)
+    first = batch(100, (seed, 0), covariate=False, confounding=0.0)
+    second = batch(100, (seed, 1), covariate=False, confounding=0.0)
     for count, found in errors.items():
       model = linear_model(
-          stage1_penalty=1e-4, stage2_penalty=1e-4, refinements=count,
-          swap_solve=False)
+        stage1_penalty=1e-4,
+        stage2_penalty=1e-4,
+        refinements=count,
+        swap_solve=False,
+      )
       model.solve(tensors(first), tensors(second))
-      found.append(float(model.stage2_weights[0, 0]) - 2.)
+      found.append(float(model.stage2_weights[0, 0]) - 2.0)
   assert np.std(errors[2]) < 0.3 * np.std(errors[0])
 
 
 def test_the_losses_of_given_features_are_those_of_the_training():
   first, second = batch(80, 0), batch(90, 1)
   model = linear_model(
-      covariate=True, stage1_penalty=0.1, stage2_penalty=0.2, refinements=2)
+    covariate=True, stage1_penalty=0.1, stage2_penalty=0.2, refinements=2
+  )
   in_training = dfiv_algorithm.stage2(
-      dfiv_algorithm.designs(model, tensors(second),
-                             dfiv_algorithm.stage1_weights(
-                                 model, model.config, tensors(first))),
-      0.2, 2)[0]
+    dfiv_algorithm.designs(
+      model,
+      tensors(second),
+      dfiv_algorithm.stage1_weights(model, model.config, tensors(first)),
+    ),
+    0.2,
+    2,
+  )[0]
   found = dfiv_losses.solve(model.config, first, second, swap=False)
   np.testing.assert_allclose(found, in_training, rtol=1e-4, atol=1e-6)
 
@@ -147,9 +179,10 @@ def test_confounding_does_not_bias_the_answer():
   # Least squares of y on t would have the slope 2.5.
   model = linear_model(stage1_penalty=1e-4, stage2_penalty=1e-4)
   model.solve(
-      tensors(batch(4000, 0, covariate=False)),
-      tensors(batch(4000, 1, covariate=False)))
-  np.testing.assert_allclose(model.stage2_weights[0, 0], 2., atol=0.05)
+    tensors(batch(4000, 0, covariate=False)),
+    tensors(batch(4000, 1, covariate=False)),
+  )
+  np.testing.assert_allclose(model.stage2_weights[0, 0], 2.0, atol=0.05)
 
 
 def test_a_swapped_solve_uses_both_batches_in_both_stages():
@@ -157,13 +190,14 @@ def test_a_swapped_solve_uses_both_batches_in_both_stages():
   second = batch(60, 1, covariate=False)
   model = linear_model(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0)
   model.solve(tensors(first), tensors(second))
-  parts = (both_stages(first, second, 0.1, 0.2)[0],
-           both_stages(second, first, 0.1, 0.2)[0])
+  parts = (
+    both_stages(first, second, 0.1, 0.2)[0],
+    both_stages(second, first, 0.1, 0.2)[0],
+  )
   expected = ridge_weights(
-      np.concatenate(parts),
-      np.concatenate([second.outcome, first.outcome]), 0.2)
-  np.testing.assert_allclose(
-      model.stage2_weights.numpy(), expected, rtol=1e-4)
+    np.concatenate(parts), np.concatenate([second.outcome, first.outcome]), 0.2
+  )
+  np.testing.assert_allclose(model.stage2_weights.numpy(), expected, rtol=1e-4)
 
 
 def test_held_out_losses_are_those_of_appendix_a():
@@ -172,17 +206,20 @@ def test_held_out_losses_are_those_of_appendix_a():
   model = linear_model(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0)
   losses = model.held_out_losses(tensors(first), tensors(second))
   predicted, _, weights = both_stages(first, second, 0.1, 0.2)
-  stage1 = (np.mean((second.treatment - predicted[:, :1]) ** 2)
-            / np.var(second.treatment))
+  stage1 = np.mean((second.treatment - predicted[:, :1]) ** 2) / np.var(
+    second.treatment
+  )
   fitted = both_stages(first, first, 0.1, 0.2)[0] @ weights
   np.testing.assert_allclose(losses.stage1, stage1, rtol=1e-4)
   np.testing.assert_allclose(
-      losses.stage2, np.mean((first.outcome - fitted) ** 2), rtol=1e-4)
+    losses.stage2, np.mean((first.outcome - fitted) ** 2), rtol=1e-4
+  )
 
 
 def built(config=SMALL, *, covariate=True, seed=0):
   return dfiv.build(
-      config, types.Sizes(1, 2 if covariate else 1, int(covariate)), seed=seed)
+    config, types.Sizes(1, 2 if covariate else 1, int(covariate)), seed=seed
+  )
 
 
 def trained(model, first, second, updates=20):
@@ -211,15 +248,19 @@ def test_updates_lower_both_losses(covariate):
 
 def test_steps_at_once_are_those_in_turn_but_for_what_psi_has_seen():
   first, second = tensors(batch(200, 0)), tensors(batch(200, 1))
-  turns, once = (built(dataclasses.replace(
-      SMALL, instrument_steps=2, at_once=at_once)) for at_once in (False, True))
+  turns, once = (
+    built(dataclasses.replace(SMALL, instrument_steps=2, at_once=at_once))
+    for at_once in (False, True)
+  )
   losses = [model.update(first, second) for model in (turns, once)]
   # The last step of phi is the same, that of psi saw phi before it.
   for one, other in zip(
-      turns.instrument.values(), once.instrument.values(), strict=True):
+    turns.instrument.values(), once.instrument.values(), strict=True
+  ):
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(
-      losses[0]['stage1_loss'], losses[1]['stage1_loss'], rtol=1e-5)
+    losses[0]['stage1_loss'], losses[1]['stage1_loss'], rtol=1e-5
+  )
   assert float(losses[0]['stage2_loss']) != float(losses[1]['stage2_loss'])
   start, end = trained(once, first, second)
   assert float(end['stage2_loss']) < float(start['stage2_loss'])
@@ -230,7 +271,7 @@ def test_an_update_handles_a_batch_of_one():
   losses = model.update(tensors(batch(1, 0)), tensors(batch(1, 1)))
   assert all(np.isfinite(loss) for loss in losses.values())
   model.solve(tensors(batch(1, 0)), tensors(batch(1, 1)))
-  assert np.isfinite(model.predict([[0.]], [[0.]])).all()
+  assert np.isfinite(model.predict([[0.0]], [[0.0]])).all()
 
 
 def test_joint_minimisation_gives_stage_1_up():
@@ -245,7 +286,7 @@ def test_joint_minimisation_gives_stage_1_up():
 
 
 def test_fit_keeps_the_features_of_least_held_out_loss(monkeypatch):
-  losses = iter([3., 1., 2.])
+  losses = iter([3.0, 1.0, 2.0])
   states = []
 
   def held_out_losses(self, stage1, stage2):
@@ -255,25 +296,28 @@ def test_fit_keeps_the_features_of_least_held_out_loss(monkeypatch):
   monkeypatch.setattr(dfiv.DFIV, 'held_out_losses', held_out_losses)
   config = dataclasses.replace(SMALL, checks=3, candidate_penalties=())
   model = dfiv.fit(config, batch(40, 0), batch(40, 1), seed=0)
-  assert model.history['held_out_stage2_loss'] == [3., 1., 2.]
+  assert model.history['held_out_stage2_loss'] == [3.0, 1.0, 2.0]
   for kept, seen in zip(model.treatment.values(), states[1], strict=True):
     np.testing.assert_array_equal(kept, seen)
 
 
 def test_fit_finds_the_slope_in_spite_of_confounding():
   config = dataclasses.replace(
-      SMALL, iterations=100, batch_size=None, candidate_penalties=(1e-3, 1e3))
+    SMALL, iterations=100, batch_size=None, candidate_penalties=(1e-3, 1e3)
+  )
   model = dfiv.fit(config, batch(1000, 0), batch(1000, 1), seed=0)
-  slope = model.predict([[0.5]], [[0.]]) - model.predict([[-0.5]], [[0.]])
+  slope = model.predict([[0.5]], [[0.0]]) - model.predict([[-0.5]], [[0.0]])
   # Least squares would give 2.5.
-  np.testing.assert_allclose(slope, 2., atol=0.2)
+  np.testing.assert_allclose(slope, 2.0, atol=0.2)
   assert model.config == dataclasses.replace(
-      config, stage1_penalty=1e-3, stage2_penalty=1e-3)
+    config, stage1_penalty=1e-3, stage2_penalty=1e-3
+  )
 
 
 def test_seeds_decide_the_networks():
   first, again, other = (
-      built(seed=seed).features(tensors(batch(3, 0))) for seed in (0, 0, 1))
+    built(seed=seed).features(tensors(batch(3, 0))) for seed in (0, 0, 1)
+  )
   for member in ('treatment', 'instrument', 'covariate'):
     values = getattr(first, member).numpy()
     np.testing.assert_array_equal(values, getattr(again, member))
@@ -283,44 +327,54 @@ def test_seeds_decide_the_networks():
 def test_the_paper_config_has_the_papers_stage_2_and_batch_norm():
   assert dfiv.PAPER.refinements == 0
   assert dfiv.PAPER.covariate_net[-1] == layers.BatchNorm('relu')
-  model = built(dataclasses.replace(
-      dfiv.PAPER, instrument_steps=1, covariate_steps=1))
+  model = built(
+    dataclasses.replace(dfiv.PAPER, instrument_steps=1, covariate_steps=1)
+  )
   data = tensors(batch(30, 0))
   variables = model.covariate.network.variables
   before = [each.numpy() for each in variables]
   model.update(data, data)
   changed = [
-      not np.array_equal(each.numpy(), old)
-      for each, old in zip(variables, before, strict=True)]
+    not np.array_equal(each.numpy(), old)
+    for each, old in zip(variables, before, strict=True)
+  ]
   assert sum(changed) > len(model.covariate.network.trainable_variables)
 
 
-@pytest.mark.parametrize('change, message', [
-    ({'stage1_penalty': 0.}, 'stage1_penalty must be positive, got 0.0.'),
-    ({'learning_rate': -1.}, 'learning_rate must be positive, got -1.0.'),
+@pytest.mark.parametrize(
+  'change, message',
+  [
+    ({'stage1_penalty': 0.0}, 'stage1_penalty must be positive, got 0.0.'),
+    ({'learning_rate': -1.0}, 'learning_rate must be positive, got -1.0.'),
     ({'instrument_steps': 0}, 'instrument_steps must be at least 1, got 0.'),
     ({'refinements': -1}, 'refinements must be at least 0, got -1.'),
     ({'checks': 9}, 'iterations must be at least 9, got 6.'),
     ({'batch_size': 0}, 'batch_size must be at least 1, got 0.'),
-    ({'candidate_penalties': (0.,)}, 'candidate_penalties must be positive'),
-])
+    ({'candidate_penalties': (0.0,)}, 'candidate_penalties must be positive'),
+  ],
+)
 def test_bad_configs_are_refused(change, message):
   with pytest.raises(ValueError, match=message):
     dataclasses.replace(SMALL, **change)
 
 
 def test_the_number_of_features_is_the_one_of_least_cross_fitted_loss(
-    monkeypatch):
+  monkeypatch,
+):
   config = dataclasses.replace(
-      SMALL, treatment_net=entry.TREATMENT_NET, feature_counts=(1, 3))
+    SMALL, treatment_net=entry.TREATMENT_NET, feature_counts=(1, 3)
+  )
   halves = batch(60, 0), batch(60, 1)
   # Told apart by the width of psi; the loss of a check counts for nothing.
   monkeypatch.setattr(
-      dfiv_losses, 'cross_fitted_loss',
-      lambda rule, first, second: -float(first.treatment.shape[1]))
+    dfiv_losses,
+    'cross_fitted_loss',
+    lambda rule, first, second: -float(first.treatment.shape[1]),
+  )
   calls = []
-  model = dfiv.fit(config, *halves, seed=0, progress=lambda *each: (
-      calls.append(each)))
+  model = dfiv.fit(
+    config, *halves, seed=0, progress=lambda *each: calls.append(each)
+  )
   assert model.features(tensors(halves[0])).treatment.shape[1] == 3
   assert model.config.treatment_net[-1].size == 3
   assert model.config.feature_counts == ()
@@ -328,20 +382,28 @@ def test_the_number_of_features_is_the_one_of_least_cross_fitted_loss(
   # Without covariates, or with a network of one's own, nothing is chosen.
   assert config.counts(covariates=True) == (1, 3)
   assert config.counts(covariates=False) == ()
-  assert dataclasses.replace(
-      SMALL, feature_counts=(1, 3)).counts(covariates=True) == ()
+  assert (
+    dataclasses.replace(SMALL, feature_counts=(1, 3)).counts(covariates=True)
+    == ()
+  )
 
 
 def test_a_training_ends_where_the_held_out_loss_falls_no_more(monkeypatch):
-  losses = iter([3., 1., 2., 2., 0.])
+  losses = iter([3.0, 1.0, 2.0, 2.0, 0.0])
   monkeypatch.setattr(
-      dfiv.DFIV, 'held_out_losses', lambda *_: dfiv_losses.HeldOut(
-          0., next(losses)))
+    dfiv.DFIV,
+    'held_out_losses',
+    lambda *_: dfiv_losses.HeldOut(0.0, next(losses)),
+  )
   model = dfiv.fit(
-      dataclasses.replace(
-          SMALL, iterations=8, checks=5, patience=2, candidate_penalties=()),
-      batch(60, 0), batch(60, 1), seed=0)
-  assert model.history['held_out_stage2_loss'] == [3., 1., 2., 2.]
+    dataclasses.replace(
+      SMALL, iterations=8, checks=5, patience=2, candidate_penalties=()
+    ),
+    batch(60, 0),
+    batch(60, 1),
+    seed=0,
+  )
+  assert model.history['held_out_stage2_loss'] == [3.0, 1.0, 2.0, 2.0]
 
 
 def test_covariates_leave_fewer_iterations_for_as_many_steps():
@@ -353,12 +415,15 @@ def test_covariates_leave_fewer_iterations_for_as_many_steps():
   assert demand.most_iterations(covariates=True) == demand.iterations == 200
 
 
-@pytest.mark.parametrize('settings, message', [
+@pytest.mark.parametrize(
+  'settings, message',
+  [
     ({'feature_counts': (0,)}, 'feature_counts must be positive'),
     ({'patience': -1}, 'patience must be at least 0'),
     ({'fixed_landmarks': -1}, 'fixed_landmarks must be at least 0'),
-    ({'column_scale': 0.}, 'column_scale must be positive')])
-def test_settings_of_the_training_that_cannot_be_are_refused(
-    settings, message):
+    ({'column_scale': 0.0}, 'column_scale must be positive'),
+  ],
+)
+def test_settings_of_the_training_that_cannot_be_are_refused(settings, message):
   with pytest.raises(ValueError, match=message):
     dfiv.Config(**settings)

@@ -13,58 +13,70 @@ from dfiv_ope.nn import layers
 _NET = (layers.Dense(4, 'silu'), layers.Dense(1, None))
 # Hardly trained: what is right of the answer is not learned.
 _SHORT = dfiv.Config(
-    treatment_net=_NET, instrument_net=_NET, iterations=2, checks=1,
-    patience=0, fixed_landmarks=20)
+  treatment_net=_NET,
+  instrument_net=_NET,
+  iterations=2,
+  checks=1,
+  patience=0,
+  fixed_landmarks=20,
+)
 
 
 def curve(rows, seed):
   """Y = sin(2 T) + noise, with the noise of T in that of Y."""
   generator = np.random.default_rng(seed)
-  z = generator.uniform(-2., 2., (rows, 1))
+  z = generator.uniform(-2.0, 2.0, (rows, 1))
   shock = 0.5 * generator.normal(size=(rows, 1))
   treatment = z + shock
   return types.IVBatch(
-      treatment.astype(np.float32), z.astype(np.float32),
-      (np.sin(2. * treatment) + shock).astype(np.float32))
+    treatment.astype(np.float32),
+    z.astype(np.float32),
+    (np.sin(2.0 * treatment) + shock).astype(np.float32),
+  )
 
 
-@pytest.mark.parametrize('truth', [0., 0.3, 1.])
+@pytest.mark.parametrize('truth', [0.0, 0.3, 1.0])
 def test_the_share_is_that_of_the_truth_in_spite_of_confounding(truth):
   generator = np.random.default_rng(0)
   z, shock, noise = generator.normal(size=(3, 4000, 1))
   treatment = z + shock
   one, other = treatment, np.sin(treatment)
-  outcome = truth * one + (1. - truth) * other + 2. * shock + 0.1 * noise
+  outcome = truth * one + (1.0 - truth) * other + 2.0 * shock + 0.1 * noise
   found = dfiv_fixed.share(one, other, outcome[:2000], (z[:2000], z[2000:]))
   # By least squares it would be clipped at 1, whatever the truth is.
   difference = (one - other)[:2000]
   assert np.sum(difference * (outcome - other)[:2000]) > (
-      np.sum(np.square(difference)))
+    np.sum(np.square(difference))
+  )
   np.testing.assert_allclose(found, truth, atol=0.1)
 
 
 def test_functions_that_instruments_cannot_tell_apart_share_alike():
   same = np.ones((40, 1))
-  z = np.linspace(-1., 1., 40)[:, None]
+  z = np.linspace(-1.0, 1.0, 40)[:, None]
   assert dfiv_fixed.share(same, same, z[:20], (z[:20], z[20:])) == 0.5
 
 
 def test_what_training_misses_is_in_the_answer():
   halves = curve(400, 0), curve(400, 1)
-  points = np.linspace(-2., 2., 41, dtype=np.float32)[:, None]
+  points = np.linspace(-2.0, 2.0, 41, dtype=np.float32)[:, None]
   errors = {}
   for most in (0, 20):
     model = dfiv.fit(
-        dataclasses.replace(_SHORT, fixed_landmarks=most), *halves, seed=0)
-    errors[most] = np.mean(np.square(
-        model.predict(points) - np.sin(2. * points)))
+      dataclasses.replace(_SHORT, fixed_landmarks=most), *halves, seed=0
+    )
+    errors[most] = np.mean(
+      np.square(model.predict(points) - np.sin(2.0 * points))
+    )
   assert errors[20] < 0.05 < 0.3 < errors[0]
   share = float(model.fixed.share)
   assert model.history['learned_share'] == [share]
   learned = np.asarray(model._design(points, None)) @ model.stage2_weights
   np.testing.assert_allclose(
-      model.predict(points), share * learned
-      + (1. - share) * model.fixed.predict(points, None), rtol=1e-5)
+    model.predict(points),
+    share * learned + (1.0 - share) * model.fixed.predict(points, None),
+    rtol=1e-5,
+  )
   assert model.structural_columns(points).shape[1] > 1 + 1
   assert len(model.instrument_columns(points)) == len(points)
 
@@ -77,13 +89,16 @@ def test_a_saved_part_predicts_the_same(tmp_path):
   tf.train.Checkpoint(model=other).read(path).expect_partial()
   points = curve(9, 2).treatment
   np.testing.assert_allclose(
-      other.predict(points), model.predict(points), rtol=1e-6)
+    other.predict(points), model.predict(points), rtol=1e-6
+  )
 
 
 def test_few_rows_and_many_columns_leave_the_learned_features_alone():
   few = dfiv.fit(_SHORT, curve(15, 0), curve(15, 1), seed=0)
-  assert float(few.fixed.share) == 1. and not few.fixed.fitted
-  part = dfiv_fixed.FixedPart(types.Sizes(1, 60, 0), 1.)
-  wide = [half._replace(instrument=np.repeat(half.instrument, 60, axis=1))
-          for half in (curve(30, 0), curve(30, 1))]
+  assert float(few.fixed.share) == 1.0 and not few.fixed.fitted
+  part = dfiv_fixed.FixedPart(types.Sizes(1, 60, 0), 1.0)
+  wide = [
+    half._replace(instrument=np.repeat(half.instrument, 60, axis=1))
+    for half in (curve(30, 0), curve(30, 1))
+  ]
   assert part.fit(*wide, most=20) is None

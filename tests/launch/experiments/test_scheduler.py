@@ -33,24 +33,31 @@ class _Fake:
 
   def start(self, ready):
     self.order += ready
-    self.running = [(job, 0., '') for job in ready]
+    self.running = [(job, 0.0, '') for job in ready]
     return ready
 
   def wait(self, seconds):
     ended, self.running = self.running, []
-    return [worker.Outcome(
-        job=job, cpu_seconds=1., rows=self._made(job),
-        error='OSError: full' if job in self._failing else '')
-            for job, _, _ in ended]
+    return [
+      worker.Outcome(
+        job=job,
+        cpu_seconds=1.0,
+        rows=self._made(job),
+        error='OSError: full' if job in self._failing else '',
+      )
+      for job, _, _ in ended
+    ]
 
 
 def _run(todo, executor, out, **kwargs):
   return scheduler.run(
-      todo, executor, store.Store(store.Places(out)), title='Trying', **kwargs)
+    todo, executor, store.Store(store.Places(out)), title='Trying', **kwargs
+  )
 
 
 def test_jobs_run_in_order_and_what_needs_a_failed_one_is_skipped(
-    swept, tmp_path):
+  swept, tmp_path
+):
   experiments = swept(noises='0,0.2')
   todo = jobs.with_parents(experiments)
   executor = _Fake()
@@ -66,12 +73,13 @@ def test_jobs_run_in_order_and_what_needs_a_failed_one_is_skipped(
   executor = _Fake(failing={broken})
   said = []
   summary = _run(todo, executor, tmp_path, note=said.append)
-  skipped = [job for job in experiments
-             if job.problem.dataset == broken.making]
+  skipped = [job for job in experiments if job.problem.dataset == broken.making]
   assert set(summary.failed) == {broken, *skipped}
   assert not set(skipped) & set(executor.order)
-  records = [json.loads(line) for line in (
-      tmp_path / scheduler.FAILURES).read_text().splitlines()]
+  records = [
+    json.loads(line)
+    for line in (tmp_path / scheduler.FAILURES).read_text().splitlines()
+  ]
   assert len(records) == len(summary.failed)
   assert records[0]['error'] == 'OSError: full'
   assert 'Skipped, because dataset catch 0 failed' in records[1]['error']
@@ -82,8 +90,9 @@ def test_jobs_run_in_order_and_what_needs_a_failed_one_is_skipped(
 
 def test_a_job_of_several_parents_waits_for_all_and_fails_with_one(tmp_path):
   problem = inputs.Simulated(dataset=pathlib.Path('data'))
-  judged = plan.choice(problem, [
-      configured.configure('lstd'), configured.configure('kiv')])
+  judged = plan.choice(
+    problem, [configured.configure('lstd'), configured.configure('kiv')]
+  )
   todo = jobs.with_parents([judged])
   have = store.Store(store.Places(tmp_path))
   have.keys = lambda job: []  # There is no dataset to read.
@@ -99,14 +108,16 @@ def test_a_job_of_several_parents_waits_for_all_and_fails_with_one(tmp_path):
 
 def test_a_failure_that_is_all_there_is_is_left_to_the_command(tmp_path):
   problem = inputs.Simulated(dataset=pathlib.Path('data'))
-  judged = plan.choice(problem, [
-      configured.configure('lstd'), configured.configure('kiv')])
+  judged = plan.choice(
+    problem, [configured.configure('lstd'), configured.configure('kiv')]
+  )
   have = store.Store(store.Places(tmp_path))
   have.keys = lambda job: []
   have.has = lambda job: False
   todo, said = jobs.with_parents([judged]), []
   summary = scheduler.run(
-      todo, _Fake(failing=set(todo)), have, title='Trying', note=said.append)
+    todo, _Fake(failing=set(todo)), have, title='Trying', note=said.append
+  )
   assert not summary.done and not said
   assert summary.untold == [f'{todo[0].label} failed: OSError: full']
   with pytest.raises(ValueError, match='^full$'):
@@ -114,26 +125,40 @@ def test_a_failure_that_is_all_there_is_is_left_to_the_command(tmp_path):
 
 
 def _design_row(job, **fields):
-  return rows.Row(**{
-      'problem': job.problem.design.problem, 'method': job.method,
-      'config': job.encoded, 'seed': job.seed, 'version': job.version,
-      'versions': {'a': '1'}, 'metrics': {'mse': 1.}, 'cpu_seconds': 0.25,
-      **fields})
+  return rows.Row(
+    **{
+      'problem': job.problem.design.problem,
+      'method': job.method,
+      'config': job.encoded,
+      'seed': job.seed,
+      'version': job.version,
+      'versions': {'a': '1'},
+      'metrics': {'mse': 1.0},
+      'cpu_seconds': 0.25,
+      **fields,
+    }
+  )
 
 
 @pytest.fixture
 def designs():
   return plan.designs(
-      [demand.Demand(n=60)], [overrides.Wanted('two_sls', ())], seeds=3)
+    [demand.Demand(n=60)], [overrides.Wanted('two_sls', ())], seeds=3
+  )
 
 
 def test_rows_are_written_once_and_failures_have_rows_too(designs, tmp_path):
-  executor = _Fake(failing={designs[1]}, made=lambda job: (
-      (_design_row(job),) if job != designs[1] else ()))
+  executor = _Fake(
+    failing={designs[1]},
+    made=lambda job: (_design_row(job),) if job != designs[1] else (),
+  )
   summary = _run(designs, executor, tmp_path)
   found = files.read(tmp_path)
   assert [row.outcome for row in sorted(found, key=lambda row: row.seed)] == [
-      'finished', 'error', 'finished']
+    'finished',
+    'error',
+    'finished',
+  ]
   assert summary.fit_seconds == 0.5 and len(summary.failed) == 1
   again = _run(designs, _Fake(made=lambda job: (_design_row(job),)), tmp_path)
   assert not again.failed and len(files.read(tmp_path)) == 4
@@ -150,8 +175,9 @@ def test_rows_of_another_version_are_refused(designs, tmp_path):
 def test_this_process_and_two_others_give_the_same_rows(designs, tmp_path):
   found = {}
   for name, executor in (
-      ('here', local.Here), ('pool', lambda places: local.Pool(
-          places, processes=2, need=0))):
+    ('here', local.Here),
+    ('pool', lambda places: local.Pool(places, processes=2, need=0)),
+  ):
     out = tmp_path / name
     have = store.Store(store.Places(out))
     out.mkdir()
@@ -166,7 +192,7 @@ def test_an_old_ctrl_c_does_not_end_new_work(designs, tmp_path, monkeypatch):
   monkeypatch.setattr(interrupts, '_pressed', True)
   with local.Here(store.Places(tmp_path)) as running:
     running.start(designs)
-    (outcome,) = running.wait(60.)
+    (outcome,) = running.wait(60.0)
   assert not outcome.error
 
 
@@ -185,7 +211,7 @@ def test_a_worker_that_dies_is_a_failure_and_not_the_end(designs, tmp_path):
     workers.start([job])
     (process,) = workers._workers
     process._process.kill()
-    (outcome,) = workers.wait(60.)
+    (outcome,) = workers.wait(60.0)
     assert outcome.job == job
     assert 'ended by signal 9' in outcome.error
     assert workers.running == []

@@ -13,11 +13,19 @@ from dfiv_ope.results import files, problems, rows
 
 
 def _row(job, problem, **fields):
-  return rows.Row(**{
-      'problem': problem, 'method': job.method, 'config': job.encoded,
-      'seed': job.seed, 'version': job.version, 'inference': job.inference,
+  return rows.Row(
+    **{
+      'problem': problem,
+      'method': job.method,
+      'config': job.encoded,
+      'seed': job.seed,
+      'version': job.version,
+      'inference': job.inference,
       'versions': {'dfiv-ope': '0.1.0'},
-      'metrics': {'estimate': 1., 'mse': 1.}, **fields})
+      'metrics': {'estimate': 1.0, 'mse': 1.0},
+      **fields,
+    }
+  )
 
 
 @pytest.fixture
@@ -28,7 +36,8 @@ def made(swept, metadata, tmp_path):
   path = tmp_path / 'runs' / 'datasets' / 'named by hand'
   path.mkdir(parents=True)
   record = dataclasses.replace(
-      metadata(), spec=making.spec, policy=making.training.request)
+    metadata(), spec=making.spec, policy=making.training.request
+  )
   (path / 'metadata.json').write_text(record.to_json())
   return experiments, tmp_path / 'runs', record
 
@@ -44,8 +53,9 @@ def test_an_empty_directory_has_nothing(swept, tmp_path):
 def test_a_dataset_that_was_made_the_same_way_is_used_whatever_its_name(made):
   experiments, out, _ = made
   have = store.Store(store.Places(out))
-  assert have.places.dataset(
-      experiments[0].problem.dataset).name == 'named by hand'
+  assert (
+    have.places.dataset(experiments[0].problem.dataset).name == 'named by hand'
+  )
   # Neither the dataset nor its policy is made.
   assert have.missing(experiments) == experiments
 
@@ -58,8 +68,9 @@ def test_datasets_are_looked_for_elsewhere_too(made, tmp_path):
   assert store.Store(with_them).missing(experiments) == experiments
 
 
-@pytest.mark.parametrize('change', [
-    {'policy': {'task': 'catch'}}, {'truth': None}])
+@pytest.mark.parametrize(
+  'change', [{'policy': {'task': 'catch'}}, {'truth': None}]
+)
 def test_a_dataset_of_another_policy_is_not_taken(made, change):
   experiments, out, record = made
   (file,) = out.glob('datasets/*/metadata.json')
@@ -101,7 +112,7 @@ def test_a_row_that_is_there_is_not_written_twice(made):
   have = store.Store(store.Places(out))
   row = _row(job, job.problem.problem(record))
   have.add(row)
-  have.add(dataclasses.replace(row, cpu_seconds=9.))
+  have.add(dataclasses.replace(row, cpu_seconds=9.0))
   assert len(files.read(out)) == 1
 
 
@@ -117,18 +128,20 @@ def test_files_of_done_runs_go_and_those_of_broken_ones_stay(made):
   have.add(_row(broken, problem, outcome=rows.ERROR, reason='x', metrics={}))
   have.tidy(experiments)
   assert [each.name for each in (out / 'checkpoints').iterdir()] == [
-      broken.key(problem)]
+    broken.key(problem)
+  ]
 
 
 def test_a_watched_design_needs_the_curve_that_was_watched(tmp_path):
   (job,) = plan.designs(
-      [demand.Demand(n=100)], [overrides.Wanted('dfiv', ())], seeds=1,
-      watch=True)
+    [demand.Demand(n=100)], [overrides.Wanted('dfiv', ())], seeds=1, watch=True
+  )
   have = store.Store(store.Places(tmp_path))
   have.add(_row(job, job.problem.design.problem))
   assert not have.has(job)
-  have.add(_row(job, job.problem.design.problem,
-                curves={'watched_mse': (1.,)}))
+  have.add(
+    _row(job, job.problem.design.problem, curves={'watched_mse': (1.0,)})
+  )
   assert have.has(job)
 
 
@@ -137,19 +150,26 @@ def test_logs_and_designs_do_not_share_a_directory(made, tmp_path):
   have = store.Store(store.Places(out))
   have.add(_row(experiments[1], experiments[1].problem.problem(record)))
   designs = plan.designs(
-      [demand.Demand(n=100)], [overrides.Wanted('kiv', ())], seeds=1)
+    [demand.Demand(n=100)], [overrides.Wanted('kiv', ())], seeds=1
+  )
   have.refuse_others(experiments)
-  with pytest.raises(ValueError, match=(
+  with pytest.raises(
+    ValueError,
+    match=(
       'holds results of off-policy evaluation, but these would be of '
-      'instrumental-variable designs. Choose another --out.')):
+      'instrumental-variable designs. Choose another --out.'
+    ),
+  ):
     have.refuse_others(designs)
 
 
 def test_two_processes_cannot_share_a_directory(tmp_path):
   first, second = (store.Store(store.Places(tmp_path)) for _ in range(2))
-  with first.exclusive(), pytest.raises(
-      FileExistsError, match='Another process is working in'), (
-          second.exclusive()):
+  with (
+    first.exclusive(),
+    pytest.raises(FileExistsError, match='Another process is working in'),
+    second.exclusive(),
+  ):
     pass
   with second.exclusive():
     pass
@@ -163,10 +183,18 @@ def test_a_selection_is_there_when_all_its_rows_are(made):
   asked = experiments[0].problem.problem(record)
   for place, candidate in enumerate(job.candidates):
     assert not have.has(job)
-    have.add(_row(
-        candidate, job.problem(asked), inference={}, metrics={
-            'tournament': 1., 'projected_bellman_error': 2.,
-            'chosen': float(place == 0)}))
+    have.add(
+      _row(
+        candidate,
+        job.problem(asked),
+        inference={},
+        metrics={
+          'tournament': 1.0,
+          'projected_bellman_error': 2.0,
+          'chosen': float(place == 0),
+        },
+      )
+    )
   assert have.has(job) and have.missing([job]) == []
   assert [row.method for row in have.rows_of([job])] == ['lstd', 'kiv']
   assert isinstance(have.rows_of([job])[0].problem, problems.Selection)
@@ -180,6 +208,9 @@ def test_a_simulated_value_is_part_of_the_problem_once_it_is_there(made):
   assert not have.has(job) and have.problem(problem).truth is None
   file = have.places.truth(problem, record)
   file.parent.mkdir()
-  file.write_text(json.dumps({
-      'mean': 0.25, 'standard_error': 0.01, 'episodes': 9, 'mean_length': 9.}))
+  file.write_text(
+    json.dumps(
+      {'mean': 0.25, 'standard_error': 0.01, 'episodes': 9, 'mean_length': 9.0}
+    )
+  )
   assert have.has(job) and have.problem(problem).truth == 0.25

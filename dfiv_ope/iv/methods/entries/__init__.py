@@ -19,4 +19,5 @@ from dfiv_ope.iv.methods.entries import (
 # Colours are Okabe and Ito's, told apart without red and green, on white and
 # black. Reports and commands have the methods in this order.
 ENTRIES = registry.collect(
-    (two_sls, sieve, kiv, agmm, auto, deepiv, deepgmm, dfiv))
+  (two_sls, sieve, kiv, agmm, auto, deepiv, deepgmm, dfiv)
+)

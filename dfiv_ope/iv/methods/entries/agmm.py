@@ -17,17 +17,21 @@ class Config(kernel_rules.Kernels):
     super().__post_init__()
     if self.folds < 2:
       raise ValueError(
-          f'folds must be at least 2 to choose penalties, got {self.folds}.')
+        f'folds must be at least 2 to choose penalties, got {self.folds}.'
+      )
 
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-    version=2, configs=CONFIGS,
-    cost={'fixed': 5.},
-    style=registry.Style(
-        label='AGMM', family=registry.CLOSED_FORM, color='#b3446c',
-        marker='D'),
-    when=(
-        'When the effect is smooth: kernels as in KIV, but every row serves '
-        'both stages. Less error than KIV where treatment and covariates '
-        'interact.'))
+  version=2,
+  configs=CONFIGS,
+  cost={'fixed': 5.0},
+  style=registry.Style(
+    label='AGMM', family=registry.CLOSED_FORM, color='#b3446c', marker='D'
+  ),
+  when=(
+    'When the effect is smooth: kernels as in KIV, but every row serves '
+    'both stages. Less error than KIV where treatment and covariates '
+    'interact.'
+  ),
+)

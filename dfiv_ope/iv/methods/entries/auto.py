@@ -25,11 +25,12 @@ class Config:
     least_gain: by how many standard errors of their difference a later
       candidate has to have less loss than the first.
   """
+
   candidates: tuple[str, ...] = CANDIDATES
   treatment_bases: tuple[bases.Basis, ...] = sieve.Config.treatment_bases
   covariate_bases: tuple[bases.Basis, ...] = sieve.Config.covariate_bases
   choice_rows: int = 10_000
-  least_gain: float = 1.
+  least_gain: float = 1.0
 
   def __post_init__(self) -> None:
     if not self.candidates:
@@ -42,13 +43,17 @@ class Config:
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-    version=2, configs=CONFIGS, tiny={'candidates': ('two_sls', 'agmm')},
-    cost={'fixed': 20.},
-    style=registry.Style(
-        label='Auto IV', family=registry.CLOSED_FORM, color='#8c6bb1',
-        marker='P'),
-    when=(
-        'When nothing is known of the effect: fits 2SLS, the sieve, KIV and '
-        'AGMM to halves of the rows and keeps the one whose predictions, '
-        'averaged over what the instruments leave open, are closest to the '
-        'outcomes of the other half.'))
+  version=2,
+  configs=CONFIGS,
+  tiny={'candidates': ('two_sls', 'agmm')},
+  cost={'fixed': 20.0},
+  style=registry.Style(
+    label='Auto IV', family=registry.CLOSED_FORM, color='#8c6bb1', marker='P'
+  ),
+  when=(
+    'When nothing is known of the effect: fits 2SLS, the sieve, KIV and '
+    'AGMM to halves of the rows and keeps the one whose predictions, '
+    'averaged over what the instruments leave open, are closest to the '
+    'outcomes of the other half.'
+  ),
+)

@@ -6,8 +6,12 @@ from dfiv_ope import configs, registry
 from dfiv_ope.iv.methods.entries import update_rules
 from dfiv_ope.nn import layers
 
-_LAYERS = (layers.Dense(128), layers.Dense(64), layers.Dense(32),
-           layers.Dense(1, None))
+_LAYERS = (
+  layers.Dense(128),
+  layers.Dense(64),
+  layers.Dense(32),
+  layers.Dense(1, None),
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,6 +28,7 @@ class Config(update_rules.DeepGMM):
       chosen by, and chosen by those the first is trained on; the two
       structural functions are averaged.
   """
+
   treatment_net: tuple[layers.Layer, ...] = _LAYERS
   instrument_net: tuple[layers.Layer, ...] = _LAYERS
   batch_size: int = 256
@@ -44,11 +49,16 @@ class Config(update_rules.DeepGMM):
 PAPER = Config(treatment_rate=5e-4, instrument_rate=2.5e-3, swap=False)
 CONFIGS = {'default': Config(), 'paper': PAPER}
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS, tiny={'steps': 4, 'checks': 2},
-    cost={'fixed': 2., 'steps': 0.0135},
-    style=registry.Style(
-        label='DeepGMM', family='neural IV', color='#cc79a7', marker='D'),
-    when=(
-        'As a second opinion on DFIV, which it beat where the instrument is a '
-        'picture and the treatment a number. It is a game of two networks, '
-        'which need not come to rest.'))
+  version=1,
+  configs=CONFIGS,
+  tiny={'steps': 4, 'checks': 2},
+  cost={'fixed': 2.0, 'steps': 0.0135},
+  style=registry.Style(
+    label='DeepGMM', family='neural IV', color='#cc79a7', marker='D'
+  ),
+  when=(
+    'As a second opinion on DFIV, which it beat where the instrument is a '
+    'picture and the treatment a number. It is a game of two networks, '
+    'which need not come to rest.'
+  ),
+)

@@ -7,8 +7,10 @@ from dfiv_ope.iv.methods.entries import update_rules
 from dfiv_ope.nn import layers
 
 _SMOOTH = (
-    layers.Dense(64, 'silu'), layers.Dense(64, 'silu'),
-    layers.Dense(32, None))
+  layers.Dense(64, 'silu'),
+  layers.Dense(64, 'silu'),
+  layers.Dense(32, None),
+)
 TREATMENT_NET = (layers.Dense(16, 'silu'), layers.Dense(1, None))
 
 
@@ -52,6 +54,7 @@ class Config(update_rules.DFIV):
     joint: whether all networks descend the stage-2 loss, without refinements
       (`dfiv_algorithm.iterate_jointly`).
   """
+
   treatment_net: tuple[layers.Layer, ...] = TREATMENT_NET
   instrument_net: tuple[layers.Layer, ...] = _SMOOTH
   covariate_net: tuple[layers.Layer, ...] = _SMOOTH
@@ -63,12 +66,19 @@ class Config(update_rules.DFIV):
   batch_size: int | None = 500
   checks: int = 14
   candidate_penalties: tuple[float, ...] = (
-      1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-  slack: float = 0.
+    1e-4,
+    3e-4,
+    1e-3,
+    3e-3,
+    1e-2,
+    3e-2,
+    1e-1,
+  )
+  slack: float = 0.0
   swap_solve: bool = True
   fixed_landmarks: int = 150
-  column_scale: float = 2.
-  outcome_width: float = 4.
+  column_scale: float = 2.0
+  outcome_width: float = 4.0
   joint: bool = False
 
   def __post_init__(self) -> None:
@@ -76,17 +86,19 @@ class Config(update_rules.DFIV):
     configs.check_at_least(self, 1, 'checks', 'covariate_steps')
     configs.check_at_least(self, self.checks, 'iterations')
     configs.check_at_least(
-        self, 0, 'slack', 'patience', 'fixed_landmarks', 'outcome_width')
+      self, 0, 'slack', 'patience', 'fixed_landmarks', 'outcome_width'
+    )
     configs.check_positive(self, 'column_scale')
     if any(count < 1 for count in self.feature_counts):
       raise ValueError(
-          f'feature_counts must be positive, got {self.feature_counts}.')
+        f'feature_counts must be positive, got {self.feature_counts}.'
+      )
     if self.batch_size is not None:
       configs.check_at_least(self, 1, 'batch_size')
     if any(not penalty > 0 for penalty in self.candidate_penalties):
       raise ValueError(
-          'candidate_penalties must be positive, got '
-          f'{self.candidate_penalties}.')
+        f'candidate_penalties must be positive, got {self.candidate_penalties}.'
+      )
 
   def counts(self, *, covariates: bool) -> tuple[int, ...]:
     """Returns the numbers of features to try; none to leave psi as it is."""
@@ -98,8 +110,9 @@ class Config(update_rules.DFIV):
     if not (self.equal_steps and covariates):
       return self.iterations
     steps = self.instrument_steps + self.treatment_steps
-    return max(self.checks, self.iterations * steps // (
-        steps + self.covariate_steps))
+    return max(
+      self.checks, self.iterations * steps // (steps + self.covariate_steps)
+    )
 
   @property
   def rule(self) -> 'Config':
@@ -110,43 +123,57 @@ class Config(update_rules.DFIV):
 # The paper's networks and penalties for the demand design. The text leaves
 # the number of steps open; these are the released code's.
 PAPER = Config(
-    treatment_net=(layers.Dense(16), layers.Dense(1, None)),
-    instrument_net=(
-        layers.Dense(128), layers.Dense(64), layers.Dense(32)),
-    covariate_net=(
-        layers.Dense(128), layers.Dense(64), layers.Dense(32, None),
-        layers.BatchNorm('relu')),
-    stage1_penalty=0.1,
-    stage2_penalty=0.1,
-    instrument_steps=20,
-    covariate_steps=20,
-    treatment_steps=1,
-    learning_rate=1e-3,
-    treatment_learning_rate=1e-3,
-    refinements=0,
-    swap_solve=False,
-    fixed_landmarks=0,
-    outcome_width=0.,
-    iterations=100,
-    equal_steps=False,
-    patience=0,
-    batch_size=None,
-    checks=10,
-    candidate_penalties=())
+  treatment_net=(layers.Dense(16), layers.Dense(1, None)),
+  instrument_net=(layers.Dense(128), layers.Dense(64), layers.Dense(32)),
+  covariate_net=(
+    layers.Dense(128),
+    layers.Dense(64),
+    layers.Dense(32, None),
+    layers.BatchNorm('relu'),
+  ),
+  stage1_penalty=0.1,
+  stage2_penalty=0.1,
+  instrument_steps=20,
+  covariate_steps=20,
+  treatment_steps=1,
+  learning_rate=1e-3,
+  treatment_learning_rate=1e-3,
+  refinements=0,
+  swap_solve=False,
+  fixed_landmarks=0,
+  outcome_width=0.0,
+  iterations=100,
+  equal_steps=False,
+  patience=0,
+  batch_size=None,
+  checks=10,
+  candidate_penalties=(),
+)
 # Learned features alone, shaped by the demand design, where one treatment
 # feature and 200 iterations are enough. Settings of pictures start from it.
 DEMAND = Config(
-    iterations=200, equal_steps=False, patience=0, checks=10,
-    fixed_landmarks=0, outcome_width=0.)
+  iterations=200,
+  equal_steps=False,
+  patience=0,
+  checks=10,
+  fixed_landmarks=0,
+  outcome_width=0.0,
+)
 CONFIGS = {'default': Config(), 'demand': DEMAND, 'paper': PAPER}
 ENTRY = registry.Entry(
-    version=3, configs=CONFIGS, tiny={'iterations': 4, 'checks': 2},
-    cost={'fixed': 4., 'iterations': 0.02},
-    style=registry.Style(
-        label='DFIV', family='neural IV', color='#1f7ac4', marker='o'),
-    variants={'fixed_landmarks': {
-        str(Config().fixed_landmarks): 'DFIV with a kernel'}},
-    when=(
-        'When the effect is curved, covariates are many or there are pictures: '
-        'the least error on the demand design and on dSprites, in 5 to 15 CPU '
-        'seconds for 1,000 to 5,000 rows of numbers.'))
+  version=3,
+  configs=CONFIGS,
+  tiny={'iterations': 4, 'checks': 2},
+  cost={'fixed': 4.0, 'iterations': 0.02},
+  style=registry.Style(
+    label='DFIV', family='neural IV', color='#1f7ac4', marker='o'
+  ),
+  variants={
+    'fixed_landmarks': {str(Config().fixed_landmarks): 'DFIV with a kernel'}
+  },
+  when=(
+    'When the effect is curved, covariates are many or there are pictures: '
+    'the least error on the demand design and on dSprites, in 5 to 15 CPU '
+    'seconds for 1,000 to 5,000 rows of numbers.'
+  ),
+)

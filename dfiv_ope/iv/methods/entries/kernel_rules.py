@@ -27,6 +27,7 @@ class Kernels:
       standard deviations from what treatment and covariates explain
       (`heavy_tails`); 0 for never.
   """
+
   search_bandwidths: bool = True
   most_landmarks: int = 400
   tolerance: float = 1e-8
@@ -34,7 +35,7 @@ class Kernels:
   stage2_penalties: tuple[float, ...] = penalties.CANDIDATES
   folds: int = 5
   slack: float = 0.05
-  outcome_width: float = 4.
+  outcome_width: float = 4.0
 
   def __post_init__(self) -> None:
     configs.check_positive(self, 'tolerance')

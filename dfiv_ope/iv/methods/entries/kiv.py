@@ -24,8 +24,9 @@ class Config(kernel_rules.Kernels):
       are the pixels of a picture, which have one bandwidth together.
     instrument_pixels: likewise, of instrument and covariate.
   """
+
   random_features: int | None = None
-  bandwidth_scale: float = 1.
+  bandwidth_scale: float = 1.0
   moment_penalty: float | None = 1e-6
   treatment_pixels: int = 0
   instrument_pixels: int = 0
@@ -35,8 +36,9 @@ class Config(kernel_rules.Kernels):
     size = self.random_features
     if size is not None and (size < 2 or size % 2):
       raise ValueError(
-          f'random_features must be even and at least 2, or None for '
-          f'landmarks, got {size}.')
+        f'random_features must be even and at least 2, or None for '
+        f'landmarks, got {size}.'
+      )
     configs.check_positive(self, 'bandwidth_scale')
     if self.moment_penalty is not None:
       configs.check_positive(self, 'moment_penalty')
@@ -45,21 +47,34 @@ class Config(kernel_rules.Kernels):
 
 # Pictures have one bandwidth, and halves that predict each other.
 PICTURES = Config(
-    search_bandwidths=False, folds=2, slack=1., outcome_width=0.,
-    moment_penalty=None,
-    stage1_penalties=penalties.CANDIDATES)
+  search_bandwidths=False,
+  folds=2,
+  slack=1.0,
+  outcome_width=0.0,
+  moment_penalty=None,
+  stage1_penalties=penalties.CANDIDATES,
+)
 # The paper's setting. Its text leaves the grids of penalties open.
 PAPER = Config(
-    random_features=100, folds=1, search_bandwidths=False, slack=0.,
-    outcome_width=0., moment_penalty=None,
-    stage1_penalties=penalties.CANDIDATES)
+  random_features=100,
+  folds=1,
+  search_bandwidths=False,
+  slack=0.0,
+  outcome_width=0.0,
+  moment_penalty=None,
+  stage1_penalties=penalties.CANDIDATES,
+)
 CONFIGS = {'default': Config(), 'paper': PAPER}
 ENTRY = registry.Entry(
-    version=4, configs=CONFIGS,
-    cost={'fixed': 5.},
-    style=registry.Style(
-        label='KIV', family=registry.CLOSED_FORM, color='#b87900', marker='^'),
-    when=(
-        'When the effect is smooth in a few columns and nothing should be '
-        'trained. With many covariates learned features do better: DFIV had a '
-        'far smaller error on the demand design.'))
+  version=4,
+  configs=CONFIGS,
+  cost={'fixed': 5.0},
+  style=registry.Style(
+    label='KIV', family=registry.CLOSED_FORM, color='#b87900', marker='^'
+  ),
+  when=(
+    'When the effect is smooth in a few columns and nothing should be '
+    'trained. With many covariates learned features do better: DFIV had a '
+    'far smaller error on the demand design.'
+  ),
+)

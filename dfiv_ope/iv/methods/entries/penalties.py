@@ -3,7 +3,7 @@
 from typing import Any
 
 # Candidates of both penalties for features of about unit norm.
-CANDIDATES = tuple(10. ** (half / 2.) for half in range(-18, 1))
+CANDIDATES = tuple(10.0 ** (half / 2.0) for half in range(-18, 1))
 # The same, fewer: a stage 1 changes little between them.
 DECADES = CANDIDATES[::2]
 
@@ -14,4 +14,5 @@ def check(config: Any) -> None:
     values = getattr(config, name)
     if not values or not all(value > 0 for value in values):
       raise ValueError(
-          f'{name} must be positive candidates, at least one, got {values}.')
+        f'{name} must be positive candidates, at least one, got {values}.'
+      )

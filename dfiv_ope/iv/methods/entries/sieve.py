@@ -29,13 +29,20 @@ class Config:
       which are then the instruments of the actual ones
       (`closed_form.cross_fit`); None for Eq. (9).
   """
+
   treatment_bases: tuple[bases.Basis, ...] = (
-      bases.Hermite(1), bases.Hermite(2),
-      bases.BSpline(5), bases.BSpline(8),
-      bases.BSpline(12))
+    bases.Hermite(1),
+    bases.Hermite(2),
+    bases.BSpline(5),
+    bases.BSpline(8),
+    bases.BSpline(12),
+  )
   covariate_bases: tuple[bases.Basis, ...] = (
-      bases.Hermite(2), bases.BSpline(6),
-      bases.BSpline(12), bases.BSpline(24))
+    bases.Hermite(2),
+    bases.BSpline(6),
+    bases.BSpline(12),
+    bases.BSpline(24),
+  )
   instrument_basis: bases.Basis = bases.BSpline(12)
   interaction: int = 2
   most_functions: int = 700
@@ -48,7 +55,8 @@ class Config:
   def __post_init__(self) -> None:
     if self.interaction < 1:
       raise ValueError(
-          f'interaction must be at least 1, got {self.interaction}.')
+        f'interaction must be at least 1, got {self.interaction}.'
+      )
     for name in ('treatment_bases', 'covariate_bases'):
       if not getattr(self, name):
         raise ValueError(f'{name} must name at least one basis, got none.')
@@ -60,11 +68,14 @@ class Config:
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-    version=2, configs=CONFIGS,
-    cost={'fixed': 4.},
-    style=registry.Style(
-        label='Sieve IV', family=registry.CLOSED_FORM, color='#009e73',
-        marker='s'),
-    when=(
-        'When the effect may be curved and there are few columns: splines and '
-        'polynomials, chosen by held-out losses, in seconds.'))
+  version=2,
+  configs=CONFIGS,
+  cost={'fixed': 4.0},
+  style=registry.Style(
+    label='Sieve IV', family=registry.CLOSED_FORM, color='#009e73', marker='s'
+  ),
+  when=(
+    'When the effect may be curved and there are few columns: splines and '
+    'polynomials, chosen by held-out losses, in seconds.'
+  ),
+)

@@ -14,6 +14,7 @@ class Config:
       default is there only to make collinear columns solvable.
     stage2_penalty: the same for stage 2.
   """
+
   stage1_penalty: float = 1e-12
   stage2_penalty: float = 1e-12
 
@@ -21,16 +22,21 @@ class Config:
     for name in ('stage1_penalty', 'stage2_penalty'):
       if not getattr(self, name) > 0:
         raise ValueError(
-            f'{name} must be positive, got {getattr(self, name)}. Keep the '
-            'default for ordinary 2SLS.')
+          f'{name} must be positive, got {getattr(self, name)}. Keep the '
+          'default for ordinary 2SLS.'
+        )
 
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-    version=1, configs=CONFIGS,
-    cost={'fixed': 0.1},
-    style=registry.Style(
-        label='2SLS', family=registry.CLOSED_FORM, color='#808080', marker='x'),
-    when=(
-        'When the effect is linear: the coefficients of any textbook, at once. '
-        'It cannot follow a curved effect.'))
+  version=1,
+  configs=CONFIGS,
+  cost={'fixed': 0.1},
+  style=registry.Style(
+    label='2SLS', family=registry.CLOSED_FORM, color='#808080', marker='x'
+  ),
+  when=(
+    'When the effect is linear: the coefficients of any textbook, at once. '
+    'It cannot follow a curved effect.'
+  ),
+)

@@ -25,6 +25,7 @@ class DFIV:
     at_once: whether the last step on phi and the first on psi are made at once,
       each with the other network as it was before (`dfiv_algorithm`).
   """
+
   stage1_penalty: float = 3e-2
   stage2_penalty: float = 3e-3
   instrument_steps: int = 3
@@ -36,8 +37,12 @@ class DFIV:
 
   def __post_init__(self) -> None:
     configs.check_positive(
-        self, 'stage1_penalty', 'stage2_penalty', 'learning_rate',
-        'treatment_learning_rate')
+      self,
+      'stage1_penalty',
+      'stage2_penalty',
+      'learning_rate',
+      'treatment_learning_rate',
+    )
     configs.check_at_least(self, 1, 'instrument_steps', 'treatment_steps')
     configs.check_at_least(self, 0, 'refinements')
 
@@ -55,6 +60,7 @@ class DeepGMM:
     unit_residuals: whether residuals are divided by their root mean square,
       so that g need not grow as they shrink.
   """
+
   treatment_rate: float = 2e-3
   instrument_rate: float = 5e-3
   beta1: float = 0.5
@@ -68,7 +74,8 @@ class DeepGMM:
     for name in ('beta1', 'beta2'):
       if not 0 <= getattr(self, name) < 1:
         raise ValueError(
-            f'{name} must lie in [0, 1), got {getattr(self, name)}.')
+          f'{name} must lie in [0, 1), got {getattr(self, name)}.'
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,6 +92,7 @@ class DeepIV:
     density_decay: weight decay of an instrument net.
     response_decay: weight decay of a treatment net.
   """
+
   components: int = 10
   min_scale: float = 1e-2
   samples: int = 2
