@@ -82,6 +82,16 @@ def _categorical(column: str, numbers: Mapping[str, float]) -> str:
   )
 
 
+def _irrelevant(column: str, numbers: Mapping[str, float]) -> str:
+  several = numbers['columns'] > 1
+  them, they = ('them', 'they predict') if several else ('it', 'it predicts')
+  return (
+    f'Observation{"s" * several} {column} {"are" if several else "is"} left '
+    f'out: the target policy does not look at {them}, and {they} nothing on '
+    f'held-out episodes. Say --all-columns (all_columns=True) to keep {them}.'
+  )
+
+
 _SENTENCES: dict[str, Callable[[str, Mapping[str, float]], str]] = {
   CUT: lambda column, numbers: (
     f'{_episodes(numbers["episodes"])} ended without a final observation: '
@@ -96,11 +106,7 @@ _SENTENCES: dict[str, Callable[[str, Mapping[str, float]], str]] = {
   PRECISION: _precision,
   OUTLIERS: _outliers,
   CATEGORICAL: _categorical,
-  IRRELEVANT: lambda column, numbers: (
-    f'Observation {column} is left out: the target policy does not look at '
-    'it, and it predicts nothing on held-out episodes. Say --all-columns '
-    '(all_columns=True) to keep it.'
-  ),
+  IRRELEVANT: _irrelevant,
   TRANSITIONS: lambda column, numbers: (
     'The log is of transitions without episodes: intervals resample pieces '
     'of rows that chain, often single rows, and are too narrow where '

@@ -14,6 +14,9 @@ left out if
    covariance measure, Shah and Peters, 2020): an effect that is too weak for
    trees to gain by it is seen so.
 
+Columns that are all silent together are left out at once; where they are not,
+as two that say the same, one goes after the other, the least telling first.
+
 A column that says something only where the log never was looks the same, so
 what was dropped is said, and can be overruled.
 """
@@ -38,6 +41,8 @@ _TREES, _LEAF = 20, 5
 # A column stays if errors grow without it by as many standard errors, or if
 # residuals go with each other by as many; there are several of these.
 _GROWTH, _COVARIANCE = 3.0, 4.0
+# Of a column that is shuffled in a forest of all, which errs less by chance.
+_PLAIN = 6.0
 _SAME = 1e-6
 # An action of fewer rows is not looked at on its own.
 _COMMON = 0.05
@@ -67,12 +72,21 @@ def irrelevant(
   unasked = [column for column in range(size) if column not in fixed]
   for policy in policies:
     unasked = _ignored(log, policy, unasked, seed) if unasked else []
+  telling = _telling(log, seed) if len(unasked) > 1 else set()
+  unasked = [column for column in unasked if column not in telling]
+  if _silent(log, unasked, seed):
+    return tuple(unasked)
+  evidence = {column: _evidence(log, (), (column,), seed) for column in unasked}
+  unasked = [column for column in unasked if evidence[column] < 1.0]
+  if _silent(log, unasked, seed):
+    return tuple(unasked)
   dropped: list[int] = []
   while unasked and len(dropped) < size - 1:
-    evidence = {
-      column: _evidence(log, dropped, column, seed) for column in unasked
-    }
-    least = min(evidence, key=lambda column: evidence[column])
+    if dropped:
+      evidence = {
+        column: _evidence(log, dropped, (column,), seed) for column in unasked
+      }
+    least = min(unasked, key=lambda column: evidence[column])
     if evidence[least] >= 1.0:
       break
     dropped.append(least)
@@ -80,6 +94,55 @@ def irrelevant(
       column for column in unasked if column != least and evidence[column] < 1.0
     ]
   return tuple(sorted(dropped))
+
+
+def _telling(log: episodes.Episodes, seed: types.Seed) -> set[int]:
+  """Returns columns that plainly stay: one forest of all predicts by them.
+
+  Predictions for held-out episodes are far worse where such a column is
+  shuffled (Breiman, 2001). It takes no fit without each.
+  """
+  inputs, targets, sources, episode = _prediction(log, set(), seed)
+  if not targets.shape[1]:
+    return set()
+  half = episode % 2 == 0
+  growth = np.zeros((len(inputs), log.num_observations))
+  generator = np.random.default_rng(seed)
+  for learns in (half, ~half):
+    forest = _trees(seed).fit(inputs[learns], targets[learns])
+    judged, wanted = inputs[~learns], targets[~learns]
+
+    def errors(
+      rows: types.FloatArray,
+      forest: 'ensemble.ExtraTreesRegressor' = forest,
+      wanted: types.FloatArray = wanted,
+    ) -> types.FloatArray:
+      found = forest.predict(rows).reshape(len(rows), -1)
+      return np.square(wanted - found)
+
+    plain = errors(judged)
+    for column in range(log.num_observations):
+      rows = judged.copy()
+      rows[:, column] = generator.permutation(rows[:, column])
+      # Its own change does not count.
+      growth[~learns, column] = np.sum(
+        (errors(rows) - plain)[:, sources != column], axis=1
+      )
+  return {
+    column
+    for column in range(log.num_observations)
+    if _standard_errors(growth[:, column], episode) >= _PLAIN
+  }
+
+
+def _silent(
+  log: episodes.Episodes, columns: Sequence[int], seed: types.Seed
+) -> bool:
+  """Returns whether nothing speaks for some columns, not all, together."""
+  return (
+    0 < len(columns) < log.num_observations
+    and _evidence(log, (), columns, seed) < 1.0
+  )
 
 
 def _ignored(
@@ -126,20 +189,24 @@ def _asking(
 
 
 def _evidence(
-  log: episodes.Episodes, dropped: Sequence[int], column: int, seed: types.Seed
+  log: episodes.Episodes,
+  dropped: Sequence[int],
+  columns: Sequence[int],
+  seed: types.Seed,
 ) -> float:
-  """Returns how much speaks for a column; it stays from 1 on."""
-  inputs, targets, episode = _prediction(log, {*dropped, column}, seed)
+  """Returns how much speaks for columns together; they stay from 1 on."""
+  inputs, targets, _, episode = _prediction(log, {*dropped, *columns}, seed)
   if not targets.shape[1]:
     return np.inf  # Nothing changes, so nothing can be told.
-  own = np.asarray(log.transitions.observation[:, column], np.float64)[
-    _chosen(log, seed)
+  chosen = _chosen(log, seed)
+  own = np.asarray(log.transitions.observation[chosen], np.float64)[
+    :, list(columns)
   ]
   # A shuffled column takes its place: any further column makes trees differ
   # more, and so their mean better.
   shuffled = np.random.default_rng(seed).permutation(own)
   without, with_it = (
-    np.concatenate([inputs, each[:, None]], axis=1) for each in (shuffled, own)
+    np.concatenate([inputs, each], axis=1) for each in (shuffled, own)
   )
   # Half of the episodes, as they come, judge what the others say.
   half = episode % 2 == 0
@@ -147,10 +214,10 @@ def _evidence(
   growth = np.mean(
     np.square(left) - np.square(_left(with_it, targets, half, seed)), axis=1
   )
-  # What is left of the column itself, with each action.
-  own_left = _left(inputs, own[:, None], half, seed)
+  # What is left of the columns themselves, with each action.
+  own_left = _left(inputs, own, half, seed)
   actions = _weights(log, seed)
-  covariances = (own_left * actions)[:, :, None] * left[:, None, :]
+  covariances = np.einsum('mc,ma,mt->mcat', own_left, actions, left)
   return max(
     _standard_errors(growth, episode) / _GROWTH,
     max(
@@ -215,8 +282,12 @@ def _chosen(log: episodes.Episodes, seed: types.Seed) -> np.ndarray:
 
 def _prediction(
   log: episodes.Episodes, left_out: set[int], seed: types.Seed
-) -> tuple[types.FloatArray, types.FloatArray, np.ndarray]:
-  """Returns inputs [M, K], standardised targets [M, T] and episodes [M]."""
+) -> tuple[types.FloatArray, types.FloatArray, np.ndarray, np.ndarray]:
+  """Returns inputs [M, K], standardised targets [M, T] and episodes [M].
+
+  Before episodes come the columns whose changes the targets are, [T]; -1 for
+  rewards and ends.
+  """
   chosen, rows = _chosen(log, seed), log.transitions
   kept = [
     column for column in range(log.num_observations) if column not in left_out
@@ -240,5 +311,6 @@ def _prediction(
   return (
     np.concatenate([state, action], axis=1),
     targets,
+    np.array([*kept, -1, -1])[varying],
     log.episodes[chosen],
   )

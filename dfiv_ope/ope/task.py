@@ -118,14 +118,17 @@ class EvaluationTask:
   @functools.cached_property
   def notes(self) -> tuple[log_notes.Note, ...]:
     """What there is to say of the log, and of columns that are left out."""
+    if not self.dropped:
+      return self.log.notes
     names = self.log.observation_names
     return (
       *self.log.notes,
-      *(
-        log_notes.Note(
-          kind=log_notes.IRRELEVANT, column=names[each] if names else str(each)
-        )
-        for each in self.dropped
+      log_notes.Note(
+        kind=log_notes.IRRELEVANT,
+        column=', '.join(
+          names[each] if names else str(each) for each in self.dropped
+        ),
+        numbers={'columns': len(self.dropped)},
       ),
     )
 

@@ -52,7 +52,18 @@ SENTENCES = [
     True,
   ),
   (
-    log_notes.Note(kind=log_notes.IRRELEVANT, column='clock'),
+    log_notes.Note(
+      kind=log_notes.IRRELEVANT, column='clock, room', numbers={'columns': 2}
+    ),
+    'Observations clock, room are left out: the target policy does not look '
+    'at them, and they predict nothing on held-out episodes. Say '
+    '--all-columns (all_columns=True) to keep them.',
+    False,
+  ),
+  (
+    log_notes.Note(
+      kind=log_notes.IRRELEVANT, column='clock', numbers={'columns': 1}
+    ),
     'Observation clock is left out: the target policy does not look at it, '
     'and it predicts nothing on held-out episodes. Say --all-columns '
     '(all_columns=True) to keep it.',
@@ -70,7 +81,9 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(
-  'note, sentence, doubt', SENTENCES, ids=[note.kind for note, *_ in SENTENCES]
+  'note, sentence, doubt',
+  SENTENCES,
+  ids=[f'{note.kind}-{note.column}' for note, *_ in SENTENCES],
 )
 def test_a_note_is_a_sentence_and_may_be_a_doubt(note, sentence, doubt):
   assert (note.sentence, note.doubt) == (sentence, doubt)

@@ -86,6 +86,48 @@ def test_a_column_that_one_of_several_policies_looks_at_stays():
   assert relevance.irrelevant(_log(), Column(0), Column(1)) == ()
 
 
+def _beside(log_of, count, copies=False):
+  """The log with further columns: noise, or the clock again."""
+  plain = log_of.transitions
+  generator = np.random.default_rng(1)
+  if copies:
+    more, later = (
+      np.tile(rows[:, 1:], (1, count))
+      for rows in (plain.observation, plain.next_observation)
+    )
+  else:
+    more = generator.normal(size=(len(plain.reward), count))
+    later = np.roll(more, -1, axis=0)
+  ends = np.diff(log_of.episodes, append=-1) != 0
+  return dfiv_ope.Log.from_arrays(
+    np.concatenate([plain.observation, more], axis=1),
+    plain.action,
+    plain.reward,
+    np.zeros(len(ends), bool),
+    ends,
+    discount=0.9,
+    next_observations=np.concatenate([plain.next_observation, later], axis=1),
+  )
+
+
+def test_many_columns_of_noise_go_at_once(monkeypatch):
+  log = _beside(_log(), 6)
+  asked = []
+  evidence = relevance._evidence
+  monkeypatch.setattr(
+    relevance,
+    '_evidence',
+    lambda *some: asked.append(some[2]) or evidence(*some),
+  )
+  assert relevance.irrelevant(log, Column(0)) == tuple(range(1, 8))
+  assert len(asked) == 1
+
+
+def test_of_two_clocks_that_earn_something_one_stays():
+  log = _beside(_log(helps=1.0), 1, copies=True)
+  assert len(relevance.irrelevant(log, Column(0))) <= 1
+
+
 def test_a_short_log_keeps_all():
   assert relevance.irrelevant(_log(episodes=10), Column(0)) == ()
 
