@@ -7,7 +7,7 @@ import numpy as np
 
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import decoding, findings, labels, vectors
+from dfiv_ope.datasets import decoded_rows, decoding, findings, labels, vectors
 from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets.formats import source
@@ -66,7 +66,7 @@ class Assembler:
     # Episodes that have something wrong, and those whose rows are unclear.
     self._broken: set[int] = set()
     self._unclear: set[int] = set()
-    self._open: decoding.Rows | None = None
+    self._open: decoded_rows.Rows | None = None
 
   @property
   def observation_names(self) -> tuple[str, ...]:
@@ -110,14 +110,14 @@ class Assembler:
       )
       self._broken.update(returned)
     if self._open is not None:
-      rows = decoding.concatenate(self._open, rows)
+      rows = decoded_rows.concatenate(self._open, rows)
     whole = (
       int(np.searchsorted(rows.episode, rows.episode[-1]))
       if len(rows.episode)
       else 0
     )
-    self._open = decoding.take(rows, slice(whole, None))
-    return self._block(decoding.take(rows, slice(whole)))
+    self._open = decoded_rows.take(rows, slice(whole, None))
+    return self._block(decoded_rows.take(rows, slice(whole)))
 
   def finish(self) -> Block | None:
     """Returns the last episode."""
@@ -126,7 +126,7 @@ class Assembler:
     rows, self._open = self._open, None
     return self._block(rows)
 
-  def _block(self, rows: decoding.Rows) -> Block | None:
+  def _block(self, rows: decoded_rows.Rows) -> Block | None:
     """Checks whole episodes and forms their steps."""
     rows = self._without(rows, self._unclear)
     if not len(rows.episode):
@@ -147,16 +147,18 @@ class Assembler:
     return self._steps(rows, shape)
 
   def _without(
-    self, rows: decoding.Rows, episodes: Iterable[int]
-  ) -> decoding.Rows:
+    self, rows: decoded_rows.Rows, episodes: Iterable[int]
+  ) -> decoded_rows.Rows:
     """Leaves out some episodes and counts them."""
     bad = np.intersect1d(rows.episode, np.array(list(episodes), np.int64))
     self.unsound += len(bad)
     return (
-      decoding.take(rows, ~np.isin(rows.episode, bad)) if len(bad) else rows
+      decoded_rows.take(rows, ~np.isin(rows.episode, bad)) if len(bad) else rows
     )
 
-  def _steps(self, rows: decoding.Rows, shape: findings.Shape) -> Block | None:
+  def _steps(
+    self, rows: decoded_rows.Rows, shape: findings.Shape
+  ) -> Block | None:
     """Forms the steps of sound episodes."""
     terminated = shape.terminated
     # A final observation that is not logged matters only after a truncation:

@@ -1,63 +1,20 @@
 """Reads the columns of a chunk as what they mean, in arrays of fixed types."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dfiv_ope.datasets import categories as categories_lib
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import labels, vectors
+from dfiv_ope.datasets import decoded_rows, labels, vectors
 from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets.formats import source
 
-ABSENT = -1
 _TRUE = frozenset({'1', 'true', 't', 'yes'})
 _FALSE = frozenset({'0', 'false', 'f', 'no'})
-# Columns of `Rows.unread`, and characters of a cell that a message shows.
-STEP, TARGET = 0, 1
+# Characters of a cell that a message shows.
 _SHOWN = 60
-
-
-class Rows(NamedTuple):
-  """Rows of a log.
-
-  Attributes:
-    row: their numbers in the file, int64 [N].
-    episode: running number of the episode, int64 [N], never falling.
-    step: float64 [N], or None where the log has no such column.
-    observation: float64 [N, D].
-    action: int32 [N], labels.EMPTY and labels.UNKNOWN where there is none; or
-      vectors, float64 [N, d], nan where an entry is empty.
-    reward: float64 [N]; nan where it is empty.
-    terminated: int8 [N], 0, 1 or ABSENT where the cell is empty.
-    truncated: as `terminated`.
-    annotations: float32 [N, K].
-    discount: the environment's own, float64 [N], nan where it is empty; None
-      where the log has no such column.
-    unread: whether the step, and whether a target probability, is nan because
-      it could not be read, bool [N, 2]. What else could not be read is 0, or 1
-      if it is the behaviour's probability.
-  """
-
-  row: np.ndarray
-  episode: np.ndarray
-  step: np.ndarray | None
-  observation: np.ndarray
-  action: np.ndarray
-  reward: np.ndarray
-  terminated: np.ndarray
-  truncated: np.ndarray
-  annotations: np.ndarray
-  discount: np.ndarray | None
-  unread: np.ndarray
-
-  @property
-  def no_action(self) -> np.ndarray:
-    """Where the action is empty, all entries of it, bool [N]."""
-    if self.action.ndim == 1:
-      return self.action == labels.EMPTY
-    return np.isnan(self.action).all(axis=1)
 
 
 class Fault(NamedTuple):
@@ -86,29 +43,10 @@ class Decoded(NamedTuple):
     faults: what could not be read of `rows`.
   """
 
-  rows: Rows
+  rows: decoded_rows.Rows
   nameless: np.ndarray
   returned: list[int]
   faults: list[Fault]
-
-
-def take(rows: Rows, index: Any) -> Rows:
-  """Returns some of the rows."""
-  return _each(lambda x: x[index], rows)
-
-
-def concatenate(first: Rows, second: Rows) -> Rows:
-  """Returns the rows of both."""
-  return _each(lambda x, y: np.concatenate([x, y]), first, second)
-
-
-def _each(function: Callable[..., np.ndarray], *rows: Rows) -> Rows:
-  """Applies a function to every column; one that is missing stays so."""
-  columns: Any = (
-    None if parts[0] is None else function(*parts)
-    for parts in zip(*rows, strict=True)
-  )
-  return Rows(*columns)
 
 
 class Decoder:
@@ -195,20 +133,23 @@ class Decoder:
       return self._flags(name, chunk)
 
     unread = np.zeros((len(place), 2), bool)
-    rows = Rows(
+    rows = decoded_rows.Rows(
       row=place,
       episode=episode,
       step=None
       if layout.step is None
       else self._one_number(
-        layout.step, chunk, otherwise=np.nan, unread=unread[:, STEP]
+        layout.step,
+        chunk,
+        otherwise=np.nan,
+        unread=unread[:, decoded_rows.STEP],
       ),
       observation=self._observation(chunk),
       action=self._action(chunk),
       reward=self._one_number(layout.reward, chunk),
       terminated=flag(layout.terminated),
       truncated=flag(layout.truncated),
-      annotations=self._annotations(chunk, unread[:, TARGET]),
+      annotations=self._annotations(chunk, unread[:, decoded_rows.TARGET]),
       discount=None
       if layout.discount is None
       else self._one_number(layout.discount, chunk),
@@ -406,7 +347,7 @@ class Decoder:
     )
 
   def _flags(self, name: str, chunk: source.Chunk) -> np.ndarray:
-    """Reads a column as 0, 1 or ABSENT."""
+    """Reads a column as 0, 1 or decoded_rows.ABSENT."""
     codes, names = labels.read(
       chunk.columns[name], place=f'{self._file}: {name}'
     )
@@ -420,7 +361,7 @@ class Decoder:
         places,
       )
     values = [text.lower() in _TRUE for text in names]
-    return np.array([*values, ABSENT], np.int8)[codes]
+    return np.array([*values, decoded_rows.ABSENT], np.int8)[codes]
 
 
 def _number(cell: Any) -> float | None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfiv_ope import actions as actions_lib
-from dfiv_ope.datasets import bounds, decoding, labels
+from dfiv_ope.datasets import bounds, decoded_rows, decoding, labels
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import layout as layout_lib
 
@@ -115,7 +115,7 @@ class Shape:
   """
 
   def __init__(
-    self, rows: decoding.Rows, *, ends: str, horizon: int | None = None
+    self, rows: decoded_rows.Rows, *, ends: str, horizon: int | None = None
   ):
     """Initialises the shape.
 
@@ -139,7 +139,7 @@ class Shape:
 
 
 def search(
-  rows: decoding.Rows, shape: Shape, decoder: decoding.Decoder
+  rows: decoded_rows.Rows, shape: Shape, decoder: decoding.Decoder
 ) -> Iterator[Finding]:
   """Yields everything that is wrong with some whole episodes."""
   masks = [
@@ -167,12 +167,15 @@ def search(
 Masks = Iterator[tuple[Any, ...]]
 
 
-def _steps(rows: decoding.Rows) -> Masks:
+def _steps(rows: decoded_rows.Rows) -> Masks:
   """Steps must go up by one within an episode."""
   if rows.step is None:
     return
   whole = np.isfinite(rows.step) & (rows.step == np.floor(rows.step))
-  yield 'step is not a whole number', ~whole & ~rows.unread[:, decoding.STEP]
+  yield (
+    'step is not a whole number',
+    ~whole & ~rows.unread[:, decoded_rows.STEP],
+  )
   exact = np.abs(rows.step) < _LARGEST_STEP
   yield (
     (
@@ -199,7 +202,7 @@ def _steps(rows: decoding.Rows) -> Masks:
 
 
 def _actions(
-  rows: decoding.Rows, shape: Shape, decoder: decoding.Decoder
+  rows: decoded_rows.Rows, shape: Shape, decoder: decoding.Decoder
 ) -> Masks:
   """Every row but a final observation has an action and a reward."""
   no_action, no_reward = rows.no_action, np.isnan(rows.reward)
@@ -248,7 +251,7 @@ def _entries(
       )
 
 
-def _observations(rows: decoding.Rows, decoder: decoding.Decoder) -> Masks:
+def _observations(rows: decoded_rows.Rows, decoder: decoding.Decoder) -> Masks:
   broken = ~np.isfinite(rows.observation)
   for column in np.flatnonzero(broken.any(axis=0)):
     yield (
@@ -261,7 +264,7 @@ def _observations(rows: decoding.Rows, decoder: decoding.Decoder) -> Masks:
 
 
 def _flags(
-  rows: decoding.Rows, shape: Shape, layout: layout_lib.Layout
+  rows: decoded_rows.Rows, shape: Shape, layout: layout_lib.Layout
 ) -> Masks:
   """Flags stand in the row of an episode's last action and nowhere else."""
   goes_on = np.ones(len(rows.row), bool)
@@ -272,7 +275,7 @@ def _flags(
     (layout.truncated, rows.truncated),
   ):
     if name is not None:
-      yield f'{name} is empty', (flags == decoding.ABSENT) & ~shape.final
+      yield f'{name} is empty', (flags == decoded_rows.ABSENT) & ~shape.final
       yield f'{name} is set, but the episode goes on', (flags > 0) & goes_on
       yield (
         (
@@ -297,7 +300,9 @@ def _horizon(shape: Shape, horizon: int | None) -> Masks:
     )
 
 
-def _discounts(rows: decoding.Rows, shape: Shape, name: str | None) -> Masks:
+def _discounts(
+  rows: decoded_rows.Rows, shape: Shape, name: str | None
+) -> Masks:
   """A discount of a step is a share, and none follows a termination."""
   if rows.discount is None:
     return
@@ -312,7 +317,7 @@ def _discounts(rows: decoding.Rows, shape: Shape, name: str | None) -> Masks:
 
 
 def _probabilities(
-  rows: decoding.Rows, shape: Shape, decoder: decoding.Decoder
+  rows: decoded_rows.Rows, shape: Shape, decoder: decoding.Decoder
 ) -> Masks:
   """Probabilities are wanted wherever a value may be asked for."""
   first = int(decoder.has_behaviour)
@@ -336,7 +341,7 @@ def _probabilities(
   if target.shape[1]:
     asked = np.ones(len(rows.row), bool)
     asked[shape.ends[shape.has_final & shape.terminated]] = False
-    unread = rows.unread[:, decoding.TARGET]
+    unread = rows.unread[:, decoded_rows.TARGET]
     sound = (
       (target >= 0.0) & (target <= 1.0 + _TOLERANCE)
       | (np.isnan(target) & unread[:, None])

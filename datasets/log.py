@@ -9,7 +9,7 @@
 All are read by what reads log files, so they are refused by the same sentences.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 import dataclasses
 import pathlib
 from typing import Any, Self
@@ -17,18 +17,15 @@ from typing import Any, Self
 import numpy as np
 
 from dfiv_ope import actions as actions_lib
-from dfiv_ope import types
-from dfiv_ope.datasets import bounds as bounds_lib
+from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets import (
-  column_notes,
   log_arrays,
-  logs,
+  log_fields,
   reading,
   start_states,
   transition_logs,
 )
-from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import layout as layout_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import steps as steps_lib
 from dfiv_ope.datasets.formats import in_memory, source
@@ -46,7 +43,6 @@ _OF_BANDITS = (
   'name',
 )
 _OF_TRANSITIONS = (*_OF_BANDITS, 'discounts')
-_ADVICE = 'Correct it, or leave the episode out.'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -136,44 +132,17 @@ class Log(episodes.Episodes):
       columns_lib.BEHAVIOUR_PROBABILITY: behaviour_probabilities,
       columns_lib.STEP_DISCOUNT: discounts,
     }
-    arrays = log_arrays.gather(given)
-    if source.EPISODE not in arrays:
-      arrays[source.EPISODE] = log_arrays.episode_ids(arrays)
-    log_arrays.check_ends(arrays)
-    columns = columns_lib.Columns(
-      observations=(source.OBSERVATION,),
-      categorical=tuple(
-        log_arrays.entry(
-          each,
-          names=log_arrays.names_of(observations),
-          shape=arrays[source.OBSERVATION].shape,
-        )
-        for each in categorical
-      ),
+    rows, columns = log_arrays.as_source(
+      given,
+      num_actions=num_actions,
+      categorical=categorical,
       time_feature=time_feature,
       horizon=horizon,
-      continuous=continuous or log_arrays.are_vectors(arrays[source.ACTION]),
-      bounds=None if bounds is None else bounds_lib.parse(bounds),
-      categorical_actions=tuple(
-        f'{source.ACTION}[{index}]' for index in categorical_actions
-      ),
+      continuous=continuous,
+      bounds=bounds,
+      categorical_actions=categorical_actions,
     )
-    if columns.vectors and num_actions is not None:
-      raise columns_lib.discrete_only('num_actions')
-    labels = (
-      None
-      if columns.vectors
-      else log_arrays.action_labels(arrays[source.ACTION], num_actions)
-    )
-    rows = np.arange(len(arrays[source.ACTION]))
-    if 'next_observation' in arrays:
-      arrays, rows = log_arrays.with_final(arrays, rows)
-    log = cls._read(
-      in_memory.InMemory(arrays, rows=rows, actions=labels),
-      columns,
-      discount=discount,
-      name=name,
-    )
+    log = cls(**log_fields.read(rows, columns, discount=discount, name=name))
     return (
       log
       if initial_observations is None
@@ -320,15 +289,17 @@ class Log(episodes.Episodes):
       and len(layout.action) == 1
       and (log_arrays.are_vectors(log.column(layout.action[0])))
     )
-    return cls._read(
-      log,
-      dataclasses.replace(
-        asked,
-        categorical=(*asked.categorical, *named),
-        continuous=asked.continuous or fractions,
-      ),
-      discount=discount,
-      name=name,
+    return cls(
+      **log_fields.read(
+        log,
+        dataclasses.replace(
+          asked,
+          categorical=(*asked.categorical, *named),
+          continuous=asked.continuous or fractions,
+        ),
+        discount=discount,
+        name=name,
+      )
     )
 
   @classmethod
@@ -348,12 +319,14 @@ class Log(episodes.Episodes):
     """
     storage = getattr(dataset, 'storage', dataset)
     path = pathlib.Path(getattr(storage, 'data_path', storage)).expanduser()
-    return cls._read(
-      path,
-      columns_lib.parse(columns),
-      discount=discount,
-      name=path.name,
-      format_name='minari',
+    return cls(
+      **log_fields.read(
+        path,
+        columns_lib.parse(columns),
+        discount=discount,
+        name=path.name,
+        format_name='minari',
+      )
     )
 
   @classmethod
@@ -376,34 +349,13 @@ class Log(episodes.Episodes):
       FileNotFoundError: it holds no dataset.
       ValueError: its content is not what its record says.
     """
-    dataset = reading.open_dataset(pathlib.Path(directory).expanduser())
-    metadata = dataset.metadata
-    profile = column_notes.Profile(
-      metadata.observations, categorical=metadata.categories
-    )
-    profile.add(dataset.steps)
-    only = spec_lib.is_transitions(metadata)
-    log = cls._make(
-      dataset.steps,
-      dataset.annotations,
-      transitions_only=only,
-      num_actions=metadata.num_actions,
-      name=metadata.spec.id,
-      discount=metadata.spec.discount if discount is None else discount,
-      digest=metadata.digest,
-      action_labels=metadata.action_labels,
-      observation_names=metadata.observations,
-      categorical=tuple(metadata.categories),
-      notes=(
-        *([log_notes.Note(kind=log_notes.TRANSITIONS)] if only else []),
-        *profile.notes(),
-      ),
-      time_feature=metadata.time_feature,
-      continuous=metadata.continuous,
-      metadata=metadata,
+    log = cls(
+      **log_fields.of_directory(pathlib.Path(directory).expanduser(), discount)
     )
     if initial is None:
       return log
+    metadata = log.metadata
+    assert metadata is not None
     names = metadata.observations or tuple(
       f'{source.OBSERVATION}[{place}]' for place in range(log.num_observations)
     )
@@ -435,97 +387,14 @@ class Log(episodes.Episodes):
       continuous: what the actions are if they are vectors.
     """
     steps = steps_lib.concatenate(map(steps_lib.from_episode, collected))
-    return cls._make(
-      steps,
-      {},
-      num_actions=num_actions,
-      discount=discount,
-      name=name,
-      continuous=continuous,
-      digest=reading.digest(steps, continuous=continuous),
-    )
-
-  @classmethod
-  def _read(
-    cls,
-    log: pathlib.Path | source.Source,
-    columns: columns_lib.Columns,
-    *,
-    discount: float,
-    name: str,
-    format_name: str | None = None,
-  ) -> Self:
-    """Reads a log as `dataset import` does, but into memory."""
-    spec_lib.Log(
-      name=name, source=name, format='', mapping={}, discount=discount
-    )  # Refuses a discount that is none.
-    reader = logs.LogReader(
-      log, columns=columns, format_name=format_name or name, advice=_ADVICE
-    )
-    blocks = list(reader.blocks(progress=lambda _: None))
-    if not blocks:
-      raise reader.nothing_left()
-    steps = steps_lib.concatenate(block.steps for block in blocks)
-    annotations = np.concatenate([block.annotations for block in blocks])
-    del blocks  # They are as large as the log.
-    actions = reader.find_actions(lambda _: None)
-    names = reader.observation_names
-    labels = reader.find_categories(lambda _: None)
-    categories = {names.index(each): labels[each] for each in labels}
-    return cls._make(
-      steps,
-      dict(zip(reader.annotations, annotations.T, strict=True)),
-      num_actions=len(actions.labels),
-      discount=discount,
-      name=name,
-      digest=reading.digest(
-        steps,
-        annotations if annotations.shape[1] else None,
-        categories,
-        actions.continuous,
-      ),
-      action_labels=actions.recorded,
-      observation_names=names,
-      categorical=tuple(categories),
-      notes=tuple(reader.all_notes()),
-      time_feature=columns.time_feature,
-      continuous=actions.continuous,
-      transitions_only=columns.transitions,
-    )
-
-  @classmethod
-  def _make(
-    cls,
-    steps: steps_lib.Steps,
-    annotations: Mapping[str, np.ndarray],
-    *,
-    num_actions: int,
-    **known: Any,
-  ) -> Self:
-    """Returns the log of rows of steps and their further columns."""
-    moves, first, after = steps_lib.places(steps)
-    behaviour = annotations.get(columns_lib.BEHAVIOUR_PROBABILITY)
-    targets = [
-      annotations[name]
-      for action in range(num_actions)
-      if (name := f'{columns_lib.TARGET_PROBABILITY}{action}') in annotations
-    ]
     return cls(
-      transitions=types.Transition(
-        observation=steps.observation[moves],
-        action=steps.action[moves],
-        reward=steps.reward[moves],
-        discount=steps.discount[moves],
-        next_observation=steps.observation[after],
-      ),
-      episodes=(np.cumsum(steps.is_first) - 1)[moves],
-      initial_observations=steps.observation[first],
-      num_actions=num_actions,
-      truncated=int(np.sum(steps.is_last & ~steps.is_terminal)),
-      behaviour_probabilities=None if behaviour is None else behaviour[moves],
-      recorded_targets=(steps.observation, np.stack(targets, axis=1))
-      if targets and len(targets) == num_actions
-      else None,
-      steps=steps,
-      **known,
+      **log_fields.of_steps(
+        steps,
+        {},
+        num_actions=num_actions,
+        discount=discount,
+        name=name,
+        continuous=continuous,
+        digest=reading.digest(steps, continuous=continuous),
+      )
     )

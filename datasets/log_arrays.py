@@ -1,11 +1,74 @@
 """Arrays that a user hands in, one entry a step, as the columns of a log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dfiv_ope.datasets.formats import source
+from dfiv_ope.datasets import bounds as bounds_lib
+from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets.formats import in_memory, source
+
+
+def as_source(
+  given: Mapping[str, Any],
+  *,
+  num_actions: int | None,
+  categorical: Sequence[int | str],
+  time_feature: bool,
+  horizon: int | None,
+  continuous: bool,
+  bounds: Any,
+  categorical_actions: Sequence[int],
+) -> tuple[in_memory.InMemory, columns_lib.Columns]:
+  """Returns the rows that arrays are, and what their columns mean.
+
+  Args:
+    given: by the names that columns of logs have; None for what is not there.
+    num_actions: as this and the others in `log.Log.from_arrays`.
+    categorical: columns of the observations whose values are names.
+    time_feature: whether the number of the step becomes a column.
+    horizon: steps of episodes that are complete.
+    continuous: whether actions are amounts.
+    bounds: of continuous actions.
+    categorical_actions: their entries whose values are names.
+
+  Raises:
+    ValueError: the arrays do not fit each other or are no log.
+  """
+  arrays = gather(given)
+  if source.EPISODE not in arrays:
+    arrays[source.EPISODE] = episode_ids(arrays)
+  check_ends(arrays)
+  columns = columns_lib.Columns(
+    observations=(source.OBSERVATION,),
+    categorical=tuple(
+      entry(
+        each,
+        names=names_of(given[source.OBSERVATION]),
+        shape=arrays[source.OBSERVATION].shape,
+      )
+      for each in categorical
+    ),
+    time_feature=time_feature,
+    horizon=horizon,
+    continuous=continuous or are_vectors(arrays[source.ACTION]),
+    bounds=None if bounds is None else bounds_lib.parse(bounds),
+    categorical_actions=tuple(
+      f'{source.ACTION}[{index}]' for index in categorical_actions
+    ),
+  )
+  if columns.vectors and num_actions is not None:
+    raise columns_lib.discrete_only('num_actions')
+  labels = (
+    None
+    if columns.vectors
+    else action_labels(arrays[source.ACTION], num_actions)
+  )
+  rows = np.arange(len(arrays[source.ACTION]))
+  if 'next_observation' in arrays:
+    arrays, rows = with_final(arrays, rows)
+  return in_memory.InMemory(arrays, rows=rows, actions=labels), columns
 
 
 def gather(given: Mapping[str, Any]) -> dict[str, np.ndarray]:

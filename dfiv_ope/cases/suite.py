@@ -15,7 +15,14 @@ import hashlib
 import importlib.util
 import itertools
 
-from dfiv_ope.cases import case, finite_cases, gym_tables, icu, smooth_cases
+from dfiv_ope.cases import (
+  case,
+  finite_cases,
+  gym_tables,
+  icu,
+  physics_cases,
+  service_cases,
+)
 
 # Of the logs and answers: raised when they change, which makes stored results
 # others.
@@ -52,7 +59,9 @@ def _in_halves(
 
 
 CASES: Mapping[str, case.Case] = _in_halves(
-  itertools.chain(finite_cases.entries(), smooth_cases.entries())
+  itertools.chain(
+    finite_cases.entries(), physics_cases.entries(), service_cases.entries()
+  )
 )
 
 

@@ -34,7 +34,7 @@ from dfiv_ope.agents.entries import dr as dr_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import inference
-from dfiv_ope.ope import bellman, history, nearest_model
+from dfiv_ope.ope import bellman, history, nearest_model, rollouts
 from dfiv_ope.ope import task as task_lib
 
 # A longer log is cut to its first episodes of about as many rows; regressions
@@ -168,7 +168,7 @@ def _roll(
   task: task_lib.EvaluationTask,
   model: nearest_model.Model | None = None,
   steps: int | None = None,
-) -> nearest_model.Rollouts | None:
+) -> rollouts.Rollouts | None:
   """Returns rollouts in nearest steps; None if the policy cannot go there.
 
   Args:
@@ -188,9 +188,7 @@ def _roll(
     return None  # The policy is known in the states of the log alone.
 
 
-def _roll_to_horizon(
-  task: task_lib.EvaluationTask,
-) -> nearest_model.Rollouts | None:
+def _roll_to_horizon(task: task_lib.EvaluationTask) -> rollouts.Rollouts | None:
   """Returns rollouts that end at the log's horizon; None if it has none.
 
   Steps that end there are not taken before: elsewhere such states go on. Where

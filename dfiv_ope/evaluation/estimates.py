@@ -15,7 +15,7 @@ import numpy as np
 
 from dfiv_ope.agents import checkpoints
 from dfiv_ope.agents.entries import base
-from dfiv_ope.evaluation import inference
+from dfiv_ope.evaluation import inference, run_results
 from dfiv_ope.evaluation import runs as runs_lib
 
 # Called as progress(runs done, note).
@@ -33,11 +33,11 @@ class Estimate:
   """
 
   method: str
-  runs: tuple[runs_lib.Run, ...]
+  runs: tuple[run_results.Run, ...]
   missing: str = ''
 
   @property
-  def sound(self) -> tuple[runs_lib.Run, ...]:
+  def sound(self) -> tuple[run_results.Run, ...]:
     """The runs that did not fail."""
     return tuple(run for run in self.runs if not run.failure)
 
@@ -131,7 +131,7 @@ def estimate(
 
 
 def of_runs(
-  evaluator: runs_lib.Evaluator, method: str, found: Sequence[runs_lib.Run]
+  evaluator: runs_lib.Evaluator, method: str, found: Sequence[run_results.Run]
 ) -> Estimate:
   """Returns what runs of an estimator say together.
 

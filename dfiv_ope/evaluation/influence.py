@@ -20,6 +20,7 @@ from dfiv_ope.agents import (
   base,
   fixed_features,
   one_step_columns,
+  one_step_fit,
   one_step_lstd,
   table_lstd,
 )
@@ -318,7 +319,7 @@ def _one_step(
   initial_observations: tf.Tensor,
   features: random_features.Settings,
   agent: base.Agent | None,
-) -> one_step_lstd.Fit:
+) -> one_step_fit.Fit:
   """Returns the fit of a one-step log with many actions, of seed 0."""
   if (
     isinstance(agent, one_step_lstd.OneStepLSTD)
@@ -326,7 +327,7 @@ def _one_step(
     and (agent.fitted is not None)
   ):
     return agent.fitted
-  return one_step_lstd.fit(
+  return one_step_fit.fit(
     problem,
     one_step_columns.Columns(problem, features, seed=0),
     parts,

@@ -10,7 +10,7 @@ from dfiv_ope.evaluation import interval_settings
 from dfiv_ope.results import problems, rows
 
 if TYPE_CHECKING:
-  from dfiv_ope.evaluation import runs
+  from dfiv_ope.evaluation import run_results
   from dfiv_ope.ope import task as task_lib
 
 # The method and config of the naive answer: the average return of the log.
@@ -62,7 +62,7 @@ def of_run(
   problem: problems.OnDataset,
   method: str,
   config: Mapping[str, Any],
-  run: 'runs.Run',
+  run: 'run_results.Run',
   *,
   preset: str = 'default',
   custom: bool = False,
@@ -145,7 +145,7 @@ def _with_truth(row: rows.Row, truth: float) -> rows.Row:
   )
 
 
-def outcome(run: 'runs.Run') -> str:
+def outcome(run: 'run_results.Run') -> str:
   """Returns what came of a run, one of `rows.OUTCOMES`."""
   if run.refused:
     return rows.REFUSED

@@ -10,7 +10,6 @@ of features, and the behaviour probabilities.
 """
 
 from collections.abc import Callable, Mapping
-import dataclasses
 import time
 from typing import Any
 
@@ -26,38 +25,14 @@ from dfiv_ope.evaluation import (
   inference,
   influence,
   interval_settings,
+  run_results,
 )
-from dfiv_ope.ope import targets
 from dfiv_ope.ope import task as task_lib
 
 _LSTD = agents.ENTRIES['lstd'].configs['default']
 
 # Called as progress(updates done, updates in all, note).
 Progress = Callable[[int, int, str], None]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Run:
-  """What a run of an estimator found.
-
-  Attributes:
-    seed: of the run.
-    metrics: by name: estimate, correction, diagnostics; empty if it failed.
-    curves: the estimate and losses at each evaluation point.
-    resamples: changes of the estimate by resampled episodes, [B].
-    failure: why it has no estimate; empty if it has one.
-    cpu_seconds: process time of the run, without its influence.
-    refused: whether it failed because the method cannot answer what is asked,
-      not because it diverged.
-  """
-
-  seed: int
-  metrics: Mapping[str, float]
-  curves: Mapping[str, list[float]]
-  resamples: types.FloatArray
-  failure: str
-  cpu_seconds: float
-  refused: bool = False
 
 
 class Evaluator:
@@ -156,7 +131,7 @@ class Evaluator:
     seed: int,
     progress: Progress | None = None,
     saved: checkpoints.Series | None = None,
-  ) -> Run:
+  ) -> run_results.Run:
     """Runs a method of either kind to its end.
 
     Args:
@@ -183,7 +158,7 @@ class Evaluator:
 
   def _weigh(
     self, method: str, config: entry_base.MethodConfig, *, seed: int
-  ) -> Run:
+  ) -> run_results.Run:
     """Runs an estimator that has no Q-function."""
     started = time.process_time()
     try:
@@ -192,7 +167,7 @@ class Evaluator:
         config, self.task, seed=seed
       )
     except direct.UnanswerableError as error:
-      return Run(
+      return run_results.Run(
         seed=seed,
         metrics={},
         curves={},
@@ -202,17 +177,17 @@ class Evaluator:
         cpu_seconds=time.process_time() - started,
       )
     seconds = time.process_time() - started
-    resamples = _widened(
+    resamples = run_results.widened(
       inference.resample(found.added), found.draw_error, seed
     )
-    return Run(
+    return run_results.Run(
       seed=seed,
       curves={},
       resamples=resamples,
       failure='',
       cpu_seconds=seconds,
       metrics={
-        **_returns(self.task),
+        **run_results.returns(self.task),
         **self.checks(),
         'estimate': found.value,
         'correction': found.correction,
@@ -267,7 +242,7 @@ class Evaluator:
 
   def finish(
     self, learner: base.OPELearner, *, seed: int, cpu_seconds: float
-  ) -> Run:
+  ) -> run_results.Run:
     """Returns what a learner found, with the influence of the episodes.
 
     Args:
@@ -278,7 +253,7 @@ class Evaluator:
     curves = learner.history
     failure = learner.divergence
     if failure:
-      return Run(
+      return run_results.Run(
         seed=seed,
         metrics={},
         curves=curves,
@@ -287,7 +262,7 @@ class Evaluator:
         cpu_seconds=cpu_seconds,
       )
     found = self.influence(learner.agent.config, learner.agent)
-    return summarise(
+    return run_results.summarise(
       self.task,
       learner.agent,
       found,
@@ -300,11 +275,11 @@ class Evaluator:
       ),
     )
 
-  def log_average(self) -> Run:
+  def log_average(self) -> run_results.Run:
     """Returns the naive estimate: the average return of the log."""
     returns = self.task.log.returns
     added = (returns - np.mean(returns)) / len(returns)
-    return Run(
+    return run_results.Run(
       seed=0,
       curves={},
       failure='',
@@ -315,71 +290,6 @@ class Evaluator:
         'degrees': inference.degrees(added),
       },
     )
-
-
-def summarise(
-  task: task_lib.EvaluationTask,
-  agent: base.Agent,
-  found: influence.Influence,
-  effect: influence.Effect,
-  *,
-  curves: Mapping[str, list[float]],
-  seed: int,
-  cpu_seconds: float,
-  checks: Mapping[str, float],
-) -> Run:
-  """Returns the run of an agent that has learned.
-
-  Args:
-    task: the log and the target policy.
-    agent: the method.
-    found: the influence of the episodes, in its features.
-    effect: what they do to its estimate.
-    curves: the estimate and losses at each evaluation point.
-    seed: of the run.
-    cpu_seconds: that it took.
-    checks: of `Evaluator.checks`.
-  """
-  draw_error = found.draw_error(agent)
-  resamples = _widened(
-    inference.resample(effect.added),
-    np.hypot(draw_error, found.extrapolation),
-    seed,
-  )
-  metrics = {
-    **_returns(task),
-    **checks,
-    **{
-      name: values[-1] for name, values in curves.items() if name != 'updates'
-    },
-    'correction': effect.correction,
-    'data_error': float(np.std(resamples)),
-    'degrees': inference.degrees(effect.added),
-    'effective_share': found.effective_share,
-    'heavy_share': found.heavy_share,
-    'columns': found.columns,
-    'overlap_cells': found.cells,
-    'overlap_features': found.size,
-    'overlap_joint': float(found.together),
-    'overlap_one_step': float(found.one_step),
-    'overlap_bandwidth_scale': found.features.bandwidth_scale,
-    'overlap_reduced': float(found.features.reduced),
-    **({'extrapolation': found.extrapolation} if found.extrapolation else {}),
-    **(
-      {'draws': float(targets.DRAWS), 'draw_error': draw_error}
-      if draw_error
-      else {}
-    ),
-    **({} if found.first_stage is None else found.first_stage.measure(agent)),
-  }
-  return Run(
-    seed=seed,
-    metrics=metrics,
-    curves=curves,
-    resamples=resamples,
-    failure='',
-    cpu_seconds=cpu_seconds,
-  )
 
 
 def _require_episodes(method: str, task: task_lib.EvaluationTask) -> None:
@@ -398,32 +308,6 @@ def _require_episodes(method: str, task: task_lib.EvaluationTask) -> None:
       )
       + '. Use lstd, kiv, fqe or dfiv.'
     )
-
-
-def _returns(task: task_lib.EvaluationTask) -> dict[str, float]:
-  """What an episode earned tells what is plausible, if none was cut off."""
-  log = task.log
-  spread = {'return_spread': float(np.std(log.returns))}
-  return (
-    spread
-    if log.truncated or log.starts is not None
-    else {
-      **spread,
-      'lowest_return': float(np.min(log.returns)),
-      'highest_return': float(np.max(log.returns)),
-    }
-  )
-
-
-def _widened(
-  resamples: types.FloatArray, unseen: float, seed: int
-) -> types.FloatArray:
-  """Returns resamples with a standard error that no episode shows, [B]."""
-  if not unseen:
-    return resamples
-  return resamples + unseen * np.random.default_rng(seed).standard_normal(
-    len(resamples)
-  )
 
 
 class _Reporter(loggers.Logger):

@@ -15,7 +15,7 @@ Values are learned on a scale of their own: Q = value_scale q, and rewards are
 divided by the same number.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import dataclasses
 from typing import NamedTuple
 
@@ -24,19 +24,9 @@ import tensorflow as tf
 
 from dfiv_ope import actions as actions_lib
 from dfiv_ope import limits, types
-from dfiv_ope.iv import differentiable, features, ridge
+from dfiv_ope.iv import features
 from dfiv_ope.nn import encoding
-from dfiv_ope.ope import decisions, targets
-
-# A function of decisions, [B, D] or [B, 1].
-DecisionFunction = Callable[[decisions.Decision], tf.Tensor]
-
-# Of the linear fit that finds the scale of the values, and the columns that it
-# may have: indicators of more categories or actions are left out.
-_SCALE_PENALTY = 1e-4
-_SCALE_COLUMNS = 200
-# Probabilities of actions that this fit makes at a time.
-_SCALE_ENTRIES = 200_000
+from dfiv_ope.ope import decisions, targets, value_scale
 
 
 class Step(NamedTuple):
@@ -53,7 +43,7 @@ class Step(NamedTuple):
   continuation: tf.Tensor
 
 
-def difference(function: DecisionFunction, step: Step) -> tf.Tensor:
+def difference(function: decisions.Function, step: Step) -> tf.Tensor:
   """Returns psi(s, a) - gamma d E_pi psi(s', .), Eq. (10), [B, D].
 
   A constant column of psi becomes 1 - gamma d.
@@ -61,13 +51,13 @@ def difference(function: DecisionFunction, step: Step) -> tf.Tensor:
   return function(step.now) + change(function, step)
 
 
-def change(function: DecisionFunction, step: Step) -> tf.Tensor:
+def change(function: decisions.Function, step: Step) -> tf.Tensor:
   """Returns -gamma d E_pi psi(s', .), what is not known at (s, a), [B, D]."""
   later = function(step.later)
   return -tf.cast(step.continuation, later.dtype) * later
 
 
-def drawn_difference(function: DecisionFunction, step: Step) -> tf.Tensor:
+def drawn_difference(function: decisions.Function, step: Step) -> tf.Tensor:
   """Returns psi(s, a) - gamma d E_pi psi(s', .) at draws of s', [S, B, D].
 
   Args:
@@ -363,69 +353,20 @@ def _horizon(
 def _value_scale(
   problem: Problem, transitions: types.Transition
 ) -> tuple[float, float]:
-  """Returns mean and spread of the values, by a linear Q-function.
-
-  Both are in units of the problem's scale.
-  """
+  """Returns mean and spread of the values, in units of the problem's scale."""
   spaces = problem.spaces
-  states_are_few = spaces.states.size <= _SCALE_COLUMNS
-  actions_are_few = spaces.action_size <= _SCALE_COLUMNS
-  numbers = len(spaces.states.numbers)
-
-  def linear(decision: decisions.Decision) -> tf.Tensor:
-    observation = decision.observation
-    columns = [
-      spaces.states.expand(observation)
-      if states_are_few
-      else observation[:, :numbers]
-    ]
-    if spaces.vectors is not None:
-      inputs = tf.reshape(
-        spaces.action_inputs(decision.actions),
-        [tf.shape(observation)[0], -1, spaces.action_size],
-      )
-      columns.append(
-        tf.reduce_sum(inputs * decision.probabilities[..., None], axis=1)
-      )
-    elif actions_are_few:
-      columns.append(decisions.weights(decision, spaces.num_actions)[:, 1:])
-    return differentiable.append_intercept(tf.concat(columns, axis=1))
-
   # What follows the steps of a one-step log does not matter.
   make = problem.log_rows if problem.one_step else problem.rows
-  size = (
-    targets.PART
-    if spaces.vectors is not None
-    else max(targets.PART, _SCALE_ENTRIES // spaces.num_actions)
-  )
-  parts = [
-    make(
-      types.Transition(*(each[start : start + size] for each in transitions))
-    )
-    for start in range(0, len(transitions.action), size)
-  ]
-  fitted = ridge.solve_cross(
-    ridge.merge(
-      *(
-        ridge.sums(
-          linear(rows.instrument),
-          tf.concat([difference(linear, rows.treatment), rows.outcome], axis=1),
-        )
-        for rows in parts
+  size = value_scale.rows_at_once(spaces)
+  return value_scale.measure(
+    [
+      make(
+        types.Transition(*(each[start : start + size] for each in transitions))
       )
-    ),
-    _SCALE_PENALTY,
+      for start in range(0, len(transitions.action), size)
+    ],
+    spaces,
+    difference=difference,
+    lowest=problem.lowest / problem.value_scale,
+    highest=problem.highest / problem.value_scale,
   )
-  values = np.clip(
-    np.concatenate(
-      [
-        differentiable.predict(linear(rows.instrument), fitted)
-        for rows in parts
-      ]
-    ),
-    problem.lowest / problem.value_scale,
-    problem.highest / problem.value_scale,
-  )
-  mean, scale = float(values.mean()), float(values.std())
-  # Rewards that never change have values that never change either.
-  return mean, scale if scale > 1e-6 * max(1.0, abs(mean)) else 1.0

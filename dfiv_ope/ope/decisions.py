@@ -46,6 +46,10 @@ class Decision(NamedTuple):
   probabilities: tf.Tensor
 
 
+# A function of decisions, [B, D] or [B, 1].
+Function = Callable[[Decision], tf.Tensor]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spaces:
   """What the states and actions of decisions are.

@@ -1,5 +1,6 @@
 """Steps of a log as points, and the nearest of them."""
 
+from collections.abc import Mapping
 import functools
 
 import numpy as np
@@ -11,6 +12,12 @@ from dfiv_ope import types
 TREE_COLUMNS = 20
 # States whose neighbours are looked for at once.
 _CHUNK = 1_000
+# Steps of the log whose own neighbours tell what is near: nearer than the
+# third of another episode is to this share of them.
+_SAMPLE = 2_000
+_THIRD, _NEAR = 3, 0.95
+# Neighbours to find three of other episodes among.
+_CANDIDATES = 16
 
 
 class Points:
@@ -107,3 +114,43 @@ class Named(Points):
       place[row] = np.argmin(different)
       distance[row] = np.sqrt(2.0 * different[place[row]])
     return distance[:, None], place[:, None]
+
+
+def own_distance(
+  neighbours: Mapping[int, Points],
+  rows: types.FloatArray,
+  *,
+  group: np.ndarray,
+  steps: np.ndarray,
+  episodes: np.ndarray,
+  seed: types.Seed,
+) -> float:
+  """Returns what distance is near: that of the log's own neighbours.
+
+  Args:
+    neighbours: the steps of each group.
+    rows: all of these steps, [M, D].
+    group: of each, [M].
+    steps: their places in the log, [M].
+    episodes: of the steps of the log, [N].
+    seed: seeds which steps are looked at.
+  """
+  generator = np.random.default_rng(seed)
+  chosen = generator.choice(len(rows), min(_SAMPLE, len(rows)), replace=False)
+  found = []
+  for name, points in neighbours.items():
+    mine = chosen[group[chosen] == name]
+    if not len(mine):
+      continue
+    distance, place = points.query(rows[mine], _CANDIDATES)
+    others = episodes[points.any_step(place)] != episodes[steps[mine]][:, None]
+    third = np.argmax(np.cumsum(others, axis=1) >= _THIRD, axis=1)
+    enough = np.sum(others, axis=1) >= _THIRD
+    found.append(
+      np.where(
+        enough,
+        np.take_along_axis(distance, third[:, None], axis=1)[:, 0],
+        distance[:, -1],
+      )
+    )
+  return float(np.quantile(np.concatenate(found), _NEAR))

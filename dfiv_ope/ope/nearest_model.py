@@ -15,7 +15,6 @@ rollouts visit says how far the target policy leaves the log.
 """
 
 from collections.abc import Iterator, Sequence
-import dataclasses
 
 import numpy as np
 from scipy import spatial
@@ -23,41 +22,12 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.nn import encoding
-from dfiv_ope.ope import episodes, local_changes, log_points
+from dfiv_ope.ope import episodes, local_changes, log_points, rollouts
 
 # Steps of the log that are looked up where no tree is fast.
 _MOST_DENSE = 20_000
-# Steps of the log whose own neighbours tell what is near: nearer than the
-# third of another episode is to this share of them.
+# Steps of the log that tell whether slopes help.
 _SAMPLE = 2_000
-_THIRD, _NEAR = 3, 0.95
-# Neighbours to find three of other episodes among.
-_CANDIDATES = 16
-# Parts of an episode that are looked at on their own.
-PARTS = 10
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Rollouts:
-  """What happened in a model.
-
-  Attributes:
-    returns: discounted, of each rollout, [K].
-    weights: of each step of the log: the mean over rollouts of gamma^t d at the
-      times it was taken, [N]. Their sum with the rewards is the mean return.
-    beyond: share of the discounted visits, in each tenth of them by time, that
-      have no near step of the log, [PARTS]; nan for one without visits.
-    left: mean of gamma^t d after the last step: what was not rolled out.
-    visits: mean of gamma^t d before each step, [T].
-    far: the part of `visits` that has no near step of the log, [T].
-  """
-
-  returns: types.FloatArray
-  weights: types.FloatArray
-  beyond: types.FloatArray
-  left: float
-  visits: types.FloatArray
-  far: types.FloatArray
 
 
 class Model:
@@ -133,7 +103,16 @@ class Model:
       for action in np.unique(group)
     }
     self.near = (
-      0.0 if self._named else self._own_distance(rows, steps, group, seed)
+      0.0
+      if self._named
+      else log_points.own_distance(
+        self._neighbours,
+        rows,
+        group=group,
+        episodes=log.episodes,
+        steps=steps,
+        seed=seed,
+      )
     )
     # Slopes are of steps that went on: where a terminal one led is not known.
     self._going_on = np.asarray(self._rows.discount) > 0.0
@@ -197,7 +176,7 @@ class Model:
     *,
     steps: int,
     seed: types.Seed = 0,
-  ) -> Rollouts:
+  ) -> rollouts.Rollouts:
     """Rolls a policy out.
 
     Args:
@@ -226,15 +205,13 @@ class Model:
       weight = weight * discounts[row]
       going_on = weight > 0.0
       alive, state, weight = alive[going_on], state[going_on], weight[going_on]
-    # Tenths of what counts, not of the steps: late ones may hardly matter.
-    before = np.cumsum(visits) - visits
-    part = np.minimum((PARTS * before / np.sum(visits)).astype(int), PARTS - 1)
-    with np.errstate(invalid='ignore'):
-      beyond = np.bincount(part, far, minlength=PARTS) / np.bincount(
-        part, visits, minlength=PARTS
-      )
-    return Rollouts(
-      returns, weights, beyond, float(np.sum(weight)) / count, visits, far
+    return rollouts.Rollouts(
+      returns,
+      weights,
+      rollouts.beyond(visits, far),
+      float(np.sum(weight)) / count,
+      visits,
+      far,
     )
 
   def _follow(
@@ -398,36 +375,6 @@ class Model:
       observation if self._named else self._states.apply(observation).numpy()
     )
     return rows
-
-  def _own_distance(
-    self,
-    rows: types.FloatArray,
-    steps: np.ndarray,
-    group: np.ndarray,
-    seed: types.Seed,
-  ) -> float:
-    """Returns what distance is near: that of the log's own neighbours."""
-    generator = np.random.default_rng(seed)
-    chosen = generator.choice(len(rows), min(_SAMPLE, len(rows)), replace=False)
-    episode, found = self._log.episodes, []
-    for action, neighbours in self._neighbours.items():
-      mine = chosen[group[chosen] == action]
-      if not len(mine):
-        continue
-      distance, place = neighbours.query(rows[mine], _CANDIDATES)
-      others = (
-        episode[neighbours.any_step(place)] != episode[steps[mine]][:, None]
-      )
-      third = np.argmax(np.cumsum(others, axis=1) >= _THIRD, axis=1)
-      enough = np.sum(others, axis=1) >= _THIRD
-      found.append(
-        np.where(
-          enough,
-          np.take_along_axis(distance, third[:, None], axis=1)[:, 0],
-          distance[:, -1],
-        )
-      )
-    return float(np.quantile(np.concatenate(found), _NEAR))
 
 
 def _binary(values: types.FloatArray) -> bool:

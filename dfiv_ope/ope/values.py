@@ -8,9 +8,7 @@ from dfiv_ope.ope import bellman, decisions
 class QFunction:
   """The values of a policy on their raw scale."""
 
-  def __init__(
-    self, problem: bellman.Problem, function: bellman.DecisionFunction
-  ):
+  def __init__(self, problem: bellman.Problem, function: decisions.Function):
     """Wraps a function of decisions on the scale of the problem, [B, 1]."""
     self._problem = problem
     self._function = function

@@ -6,7 +6,7 @@ import pytest
 import dfiv_ope
 from dfiv_ope.agents import lstd, shared_sums
 from dfiv_ope.agents.entries import kiv
-from dfiv_ope.evaluation import comparison, many_policies, runs
+from dfiv_ope.evaluation import comparison, many_policies, policy_sums, runs
 from dfiv_ope.ope import choices
 from dfiv_ope.ope import task as task_lib
 
@@ -99,7 +99,7 @@ def test_each_policy_has_the_numbers_it_has_alone(log, tasks, together, name):
 
 def test_small_batches_make_the_same_numbers(monkeypatch, tasks, together):
   monkeypatch.setattr(many_policies, '_MEMORY', 1)
-  monkeypatch.setattr(many_policies, '_VALUES', 40_000)
+  monkeypatch.setattr(policy_sums, '_VALUES', 40_000)
   names = ['low', 'soft']
   shares = []
   found = many_policies.run(

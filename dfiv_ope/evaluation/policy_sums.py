@@ -1,0 +1,298 @@
+"""LSTD-Q's sums, solutions and weights of rows for policies of one log.
+
+What does not depend on the policy is made once: two passes over the log serve
+all policies (`many_policies`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.agents import lstd, shared_sums
+from dfiv_ope.evaluation import influence, shared_log
+from dfiv_ope.iv import just_identified, ridge
+from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import choices as choices_lib
+
+# Values of rows, policies and actions that are in memory at once.
+_VALUES = 4_000_000
+# Called as progress(share of the work that is done, note).
+Progress = Callable[[float, str], None]
+
+
+class Solved(NamedTuple):
+  """What the features of one seed say.
+
+  Attributes:
+    agents: of each policy, solved.
+    penalties: of each.
+    dual: what weights of rows are made of, [K, A, H]; None but for seed 0.
+    halves: sums of the rows that the first stage is measured on; likewise.
+  """
+
+  agents: list[lstd.LSTD]
+  penalties: list[float]
+  dual: types.FloatArray | None = None
+  halves: tuple[ridge.Sums, ridge.Sums] | None = None
+
+  @property
+  def function(self) -> decisions.Outer:
+    assert isinstance(self.agents[0].features, decisions.Outer)
+    return self.agents[0].features
+
+  def blocks(self, actions: int) -> types.FloatArray:
+    """Returns weights of h for each policy and action, [K, A, H]."""
+    return np.stack(
+      [shared_sums.blocks(each.weights, actions) for each in self.agents]
+    )
+
+
+class Policies:
+  """Target policies of one log, as many as fit memory.
+
+  Attributes:
+    following: what each does next in the rows of the log.
+  """
+
+  def __init__(
+    self,
+    log: shared_log.SharedLog,
+    problems: Sequence[bellman.Problem],
+    config: lstd.Config,
+    progress: Progress,
+  ):
+    """Asks the policies what they do.
+
+    Args:
+      log: their log.
+      problems: of each.
+      config: of LSTD-Q.
+      progress: told how far it is.
+    """
+    self._log = log
+    self._problems = problems
+    self._config = config
+    self._progress = progress
+    self.following = [
+      _ask(problem, log.transitions.next_observation, log)
+      for problem in problems
+    ]
+    self._first = [
+      choices_lib.Choices.of(_probabilities(problem, log.initial_observations))
+      for problem in problems
+    ]
+
+  def _outcome(self, rows: np.ndarray) -> types.FloatArray:
+    """Returns the rewards of rows on the scale of each policy, [B, K]."""
+    rewards = self._log.transitions.reward.numpy()[rows]
+    return np.concatenate(
+      [problem.outcome(rewards) for problem in self._problems], axis=1
+    ).astype(np.float64)
+
+  def solve(self, seed: int, done: float, share: float) -> Solved:
+    """Returns all that one pass over the log says of the features of a seed.
+
+    Args:
+      seed: of the features; those of seed 0 weigh the rows.
+      done: share of all work that is done before.
+      share: that this is.
+    """
+    log, config = self._log, self._config
+    solved = Solved(
+      [_agent(config, problem, seed) for problem in self._problems], []
+    )
+    function = solved.function
+    parts = range(len(log.marks) - 1)
+    stages: list[Sequence[int]] = [parts]
+    if seed == 0:
+      used, looked_at = influence.thinned(np.diff(log.marks).tolist())
+      stages = [
+        looked_at[0::2],
+        looked_at[1::2],
+        sorted(set(used) - set(looked_at)),
+        sorted(set(parts) - set(used)),
+      ]
+    size = config.random_features + 1
+    cross = shared_sums.CrossSums(
+      self.following, rows=len(log.actions), size=size
+    )
+    here, there = _buffers(min(len(log.actions), shared_sums.CHUNK), config)
+    own: list[shared_sums.OwnSums] = []
+    for number, stage in enumerate(stages):
+      own.append(
+        shared_sums.OwnSums(
+          actions=log.num_actions, size=size, policies=len(self._problems)
+        )
+      )
+      for rows in log.chunks(stage):
+        self._progress(
+          done + share * rows[0] / len(log.actions), f'seed {seed} sums'
+        )
+        now = shared_log.features(function, log.now, rows, out=here)
+        own[-1].add(now, log.actions[rows], self._outcome(rows))
+        going_on = np.flatnonzero(log.continuation[rows])
+        if len(going_on):
+          later = shared_log.features(function, log.later, rows, out=there)
+          later *= log.continuation[rows, None]
+          cross.add(now, later, log.actions[rows], rows, going_on)
+      if seed == 0 and number == 2:
+        solved = solved._replace(
+          dual=self._dual(function, _sums(own, cross)),
+          halves=(_gram(own[0]), _gram(own[1])),
+        )
+    for agent, total in zip(solved.agents, _sums(own, cross), strict=True):
+      solved.penalties.append(agent.solve_sums(total)['penalty'])
+    return solved
+
+  def _dual(
+    self, function: decisions.Outer, totals: Iterator[ridge.Sums]
+  ) -> types.FloatArray:
+    """Returns the weights of features that make those of rows, [K, A, H]."""
+    log = self._log
+    value = np.zeros(
+      (len(self._problems), log.num_actions, self._config.random_features + 1)
+    )
+    for rows in shared_log.slices(log.num_starts, shared_sums.CHUNK):
+      start = shared_log.features(function, log.initial, rows)
+      for place, policy in enumerate(self._first):
+        value[place] += policy.at(rows).astype(np.float64).T @ start
+    found = []
+    for mean, total in zip(value / log.num_starts, totals, strict=True):
+      # The sums of all rows would be larger by this.
+      share = float(total.count) / len(log.actions)
+      column = shared_sums.features(mean)
+      column[-1] = 1.0  # Probabilities of 32 bits add up to a little else.
+      found.append(
+        shared_sums.blocks(
+          share
+          * just_identified.dual(
+            total, column, self._config.settings.penalty
+          ).weights,
+          log.num_actions,
+        )
+      )
+    return np.stack(found)
+
+  def weigh(
+    self, solved: Sequence[Solved]
+  ) -> tuple[types.FloatArray, list[types.FloatArray]]:
+    """Returns weights of rows [K, N], and w e of episodes, S of [E, K].
+
+    Args:
+      solved: of each seed, 0 first.
+    """
+    log, policies = self._log, len(self._problems)
+    weights = np.zeros((policies, len(log.actions)))
+    weighted = [np.zeros((log.num_episodes, policies)) for _ in solved]
+    coefficients = [each.blocks(log.num_actions) for each in solved]
+    most = max(1, _VALUES // (policies * log.num_actions))
+    here, there = _buffers(min(most, len(log.actions)), self._config)
+    for rows in shared_log.slices(len(log.actions), most):
+      self._progress(0.6 + 0.2 * rows[0] / len(log.actions), 'weights')
+      outcome = self._outcome(rows)
+      following = np.stack(
+        [each.at(rows) for each in self.following], axis=1
+      )  # [B, K, A]
+      owners = log.episodes[rows]
+      starts = np.flatnonzero(np.diff(owners, prepend=-1))
+      for place, (each, matrix) in enumerate(
+        zip(solved, coefficients, strict=True)
+      ):
+        now = shared_log.features(each.function, log.now, rows, out=here)
+        if not place:
+          assert each.dual is not None
+          weight = shared_log.taken(now, each.dual, log.actions[rows])
+          weights[:, rows] = weight.T
+        value = shared_log.taken(now, matrix, log.actions[rows])
+        later = shared_log.features(each.function, log.later, rows, out=there)
+        errors = (
+          outcome
+          - value
+          + log.continuation[rows, None]
+          * (shared_log.expected(later, matrix, following))
+        )
+        weighted[place][owners[starts]] += np.add.reduceat(
+          weight * errors, starts, axis=0
+        )
+    return weights, weighted
+
+  def initial_values(self, solved: Solved) -> types.FloatArray:
+    """Returns E_pi Q(s0, .) of each start state and policy, [M, K].
+
+    Args:
+      solved: of `solve`.
+    """
+    log = self._log
+    matrix, found = solved.blocks(log.num_actions), []
+    most = max(1, _VALUES // (len(self._problems) * log.num_actions))
+    for rows in shared_log.slices(log.num_starts, most):
+      first = np.stack([each.at(rows) for each in self._first], axis=1)
+      found.append(
+        shared_log.expected(
+          shared_log.features(solved.function, log.initial, rows), matrix, first
+        )
+      )
+    return np.concatenate(found) * [
+      problem.value_scale for problem in self._problems
+    ]
+
+
+def _agent(
+  config: lstd.Config, problem: bellman.Problem, seed: int
+) -> lstd.LSTD:
+  agent = lstd.make(config, problem, seed=seed)
+  assert isinstance(agent, lstd.LSTD)
+  return agent
+
+
+def _buffers(
+  rows: int, config: lstd.Config
+) -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns memory for h(s) and h(s') of some rows."""
+  shape = rows, config.random_features + 1
+  return np.empty(shape), np.empty(shape)
+
+
+def _probabilities(
+  problem: bellman.Problem, observations: tf.Tensor
+) -> types.FloatArray:
+  """Returns what a policy does at raw observations, [B, A]."""
+  rows = problem.target.rows_at_once
+  return np.concatenate(
+    [
+      problem.target.probabilities(observations[start : start + rows])
+      for start in range(0, len(observations), rows)
+    ]
+  )
+
+
+def _ask(
+  problem: bellman.Problem, observations: tf.Tensor, log: shared_log.SharedLog
+) -> choices_lib.Choices:
+  """Returns what a policy does next; it does not matter where nothing does."""
+  if not np.any(log.continuation):
+    return choices_lib.Choices(
+      _probabilities(problem, observations[:1]),
+      np.zeros(len(observations), np.uint8),
+    )
+  return choices_lib.Choices.of(_probabilities(problem, observations))
+
+
+def _sums(
+  own: Sequence[shared_sums.OwnSums], cross: shared_sums.CrossSums
+) -> Iterator[ridge.Sums]:
+  """Yields the sums of each policy."""
+  total = shared_sums.merge(own)
+  gram = total.gram_of_features
+  for place, each in enumerate(cross.total):
+    yield total.with_cross(gram, each, place)
+
+
+def _gram(own: shared_sums.OwnSums) -> ridge.Sums:
+  """Returns the sums of features without any target."""
+  return ridge.Sums(
+    own.gram_of_features, np.zeros((0, 0)), np.zeros(0), np.float64(own.count)
+  )

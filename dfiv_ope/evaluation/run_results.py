@@ -1,0 +1,127 @@
+"""What a run of an estimator found, with what its interval needs."""
+
+from collections.abc import Mapping
+import dataclasses
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.agents import base
+from dfiv_ope.evaluation import inference, influence
+from dfiv_ope.ope import targets
+from dfiv_ope.ope import task as task_lib
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+  """What a run of an estimator found.
+
+  Attributes:
+    seed: of the run.
+    metrics: by name: estimate, correction, diagnostics; empty if it failed.
+    curves: the estimate and losses at each evaluation point.
+    resamples: changes of the estimate by resampled episodes, [B].
+    failure: why it has no estimate; empty if it has one.
+    cpu_seconds: process time of the run, without its influence.
+    refused: whether it failed because the method cannot answer what is asked,
+      not because it diverged.
+  """
+
+  seed: int
+  metrics: Mapping[str, float]
+  curves: Mapping[str, list[float]]
+  resamples: types.FloatArray
+  failure: str
+  cpu_seconds: float
+  refused: bool = False
+
+
+def summarise(
+  task: task_lib.EvaluationTask,
+  agent: base.Agent,
+  found: influence.Influence,
+  effect: influence.Effect,
+  *,
+  curves: Mapping[str, list[float]],
+  seed: int,
+  cpu_seconds: float,
+  checks: Mapping[str, float],
+) -> Run:
+  """Returns the run of an agent that has learned.
+
+  Args:
+    task: the log and the target policy.
+    agent: the method.
+    found: the influence of the episodes, in its features.
+    effect: what they do to its estimate.
+    curves: the estimate and losses at each evaluation point.
+    seed: of the run.
+    cpu_seconds: that it took.
+    checks: of `runs.Evaluator.checks`.
+  """
+  draw_error = found.draw_error(agent)
+  resamples = widened(
+    inference.resample(effect.added),
+    np.hypot(draw_error, found.extrapolation),
+    seed,
+  )
+  metrics = {
+    **returns(task),
+    **checks,
+    **{
+      name: values[-1] for name, values in curves.items() if name != 'updates'
+    },
+    'correction': effect.correction,
+    'data_error': float(np.std(resamples)),
+    'degrees': inference.degrees(effect.added),
+    'effective_share': found.effective_share,
+    'heavy_share': found.heavy_share,
+    'columns': found.columns,
+    'overlap_cells': found.cells,
+    'overlap_features': found.size,
+    'overlap_joint': float(found.together),
+    'overlap_one_step': float(found.one_step),
+    'overlap_bandwidth_scale': found.features.bandwidth_scale,
+    'overlap_reduced': float(found.features.reduced),
+    **({'extrapolation': found.extrapolation} if found.extrapolation else {}),
+    **(
+      {'draws': float(targets.DRAWS), 'draw_error': draw_error}
+      if draw_error
+      else {}
+    ),
+    **({} if found.first_stage is None else found.first_stage.measure(agent)),
+  }
+  return Run(
+    seed=seed,
+    metrics=metrics,
+    curves=curves,
+    resamples=resamples,
+    failure='',
+    cpu_seconds=cpu_seconds,
+  )
+
+
+def returns(task: task_lib.EvaluationTask) -> dict[str, float]:
+  """What an episode earned tells what is plausible, if none was cut off."""
+  log = task.log
+  spread = {'return_spread': float(np.std(log.returns))}
+  return (
+    spread
+    if log.truncated or log.starts is not None
+    else {
+      **spread,
+      'lowest_return': float(np.min(log.returns)),
+      'highest_return': float(np.max(log.returns)),
+    }
+  )
+
+
+def widened(
+  resamples: types.FloatArray, unseen: float, seed: int
+) -> types.FloatArray:
+  """Returns resamples with a standard error that no episode shows, [B]."""
+  if not unseen:
+    return resamples
+  return resamples + unseen * np.random.default_rng(seed).standard_normal(
+    len(resamples)
+  )
