@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dfiv_ope.datasets import finding
-from dfiv_ope.launch import completion, console, options, runtime
+from dfiv_ope.launch import completion, console, log_options, options, runtime
 
 
 def check(
@@ -23,7 +23,7 @@ def check(
       autocompletion=completion.policy,
     ),
   ] = None,
-  columns: options.OfLog = options.OF_LOG,
+  columns: log_options.OfLog = log_options.OF_LOG,
   as_json: options.Json = False,
 ) -> None:
   """Say what a dataset or a log holds, and whether it is sound.

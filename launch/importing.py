@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dfiv_ope.datasets import finding
-from dfiv_ope.launch import completion, console, options, runtime
+from dfiv_ope.launch import completion, console, log_options, options, runtime
 
 
 def import_log(
@@ -17,7 +17,7 @@ def import_log(
     ),
   ],
   out: Annotated[pathlib.Path, typer.Option(help='A new directory.')],
-  columns: options.OfLog = options.OF_LOG,
+  columns: log_options.OfLog = log_options.OF_LOG,
   discount: Annotated[
     float,
     typer.Option(

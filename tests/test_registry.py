@@ -11,7 +11,7 @@ from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.evaluation import result_rows, runs, sweep_spec
 from dfiv_ope.iv import methods
 from dfiv_ope.launch.experiments import plan
-from dfiv_ope.launch.reporting import figures, frames
+from dfiv_ope.launch.reporting import figures, method_labels
 from dfiv_ope.ope import task
 from dfiv_ope.policies import finite
 from dfiv_ope.results import problems, rows
@@ -130,10 +130,10 @@ def test_a_new_estimator_is_swept(toy):
 
 
 def test_a_new_estimator_stands_in_the_report(toy):
-  labels = frames.variants([_row('toy'), _row('fqe'), _row('dfiv')])
+  labels = method_labels.variants([_row('toy'), _row('fqe'), _row('dfiv')])
   assert labels == ['Toy', 'FQE', 'DFIV']
-  assert frames.order(labels) == ['Toy', 'DFIV', 'FQE']  # By families.
-  assert frames.family('toy') == 'closed form'
+  assert method_labels.order(labels) == ['Toy', 'DFIV', 'FQE']  # By families.
+  assert method_labels.family('toy') == 'closed form'
   style = figures.styles(['Toy'], {'Toy': 'toy'})['Toy']
   assert (style.color, style.marker) == ('#123456', 'v')
 
@@ -142,8 +142,12 @@ def test_a_variant_has_its_own_label(toy):
   made = [
     _row('toy', solve=solve, size=2) for solve in ('whole', 'half', 'third')
   ]
-  assert frames.variants(made) == ['Toy', 'Half a toy', 'Toy (solve=third)']
-  assert frames.order(frames.variants(made)) == [
+  assert method_labels.variants(made) == [
+    'Toy',
+    'Half a toy',
+    'Toy (solve=third)',
+  ]
+  assert method_labels.order(method_labels.variants(made)) == [
     'Toy',
     'Toy (solve=third)',
     'Half a toy',
@@ -151,8 +155,8 @@ def test_a_variant_has_its_own_label(toy):
 
 
 def test_a_method_that_nobody_registered_is_shown_all_the_same():
-  assert frames.variants([_row('new')]) == ['new']
-  assert frames.family('new') == 'other'
+  assert method_labels.variants([_row('new')]) == ['new']
+  assert method_labels.family('new') == 'other'
 
 
 def test_a_method_looks_the_same_in_regression_and_evaluation():

@@ -15,7 +15,7 @@ from dfiv_ope.launch.reporting import (
   charts,
   designs,
   figures,
-  frames,
+  method_labels,
   page,
   strips,
   svg,
@@ -65,7 +65,7 @@ def errors(name: str, lines: pd.DataFrame) -> tables.Table:
   for setting, part in designs.settings(name, lines):
     groups = dict(list(part.groupby('variant')))
     least = _learned(part).min()
-    for variant in frames.order(groups):
+    for variant in method_labels.order(groups):
       group = groups[variant]
       method, middle = group.method.iloc[0], group.mse.median()
       compared = (

@@ -11,6 +11,7 @@ from dfiv_ope.launch.reporting import (
   frames,
   log,
   log_results,
+  method_labels,
   page,
   selection_table,
   simulated,
@@ -99,7 +100,7 @@ def _add_simulated(report: _Report, rows: Rows, *, coverage: Rows) -> None:
     return
   # A sweep ends its runs in any order; what is read first does not depend on
   # that.
-  rows = sorted(rows, key=lambda row: frames.rank(row.method))
+  rows = sorted(rows, key=lambda row: method_labels.rank(row.method))
   frame = frames.ope(rows)
   ends, asked = [], []
   # Errors at two discounts are those of two problems: nothing averages them.

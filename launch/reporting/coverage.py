@@ -14,7 +14,7 @@ from typing import Any
 from scipy import stats
 
 from dfiv_ope.launch import console
-from dfiv_ope.launch.reporting import frames
+from dfiv_ope.launch.reporting import method_labels
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -146,7 +146,7 @@ def studies(rows: Iterable[rows_lib.Row]) -> list[Study]:
   ]
   labels: dict[object, str] = {}
   groups: dict[object, list[rows_lib.Row]] = collections.defaultdict(list)
-  for row, variant in zip(ours, frames.variants(ours), strict=True):
+  for row, variant in zip(ours, method_labels.variants(ours), strict=True):
     name = (problem_of(row).study, _interval(row))
     groups[name].append(row)
     labels[name] = variant

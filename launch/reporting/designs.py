@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dfiv_ope.benchmarks import baselines
-from dfiv_ope.launch.reporting import frames
+from dfiv_ope.launch.reporting import frames, method_labels
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -155,7 +155,7 @@ def frame(name: str, rows: list[rows_lib.Row]) -> pd.DataFrame:
   """
   design = DESIGNS[name]
   lines = []
-  for row, variant in zip(rows, frames.variants(rows), strict=True):
+  for row, variant in zip(rows, method_labels.variants(rows), strict=True):
     said = parameters(row)
     missing = design.missing(said)
     if missing:

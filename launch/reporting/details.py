@@ -8,11 +8,13 @@ import pandas as pd
 
 from dfiv_ope import registry
 from dfiv_ope.evaluation import inference
-from dfiv_ope.launch.reporting import frames, tables
+from dfiv_ope.launch.reporting import frames, method_labels, tables
 from dfiv_ope.results import rows as rows_lib
 
 # Families that are compared; the average return of the log is none of them.
-_FAMILIES = tuple(name for name in registry.FAMILIES if name != frames.NAIVE)
+_FAMILIES = tuple(
+  name for name in registry.FAMILIES if name != method_labels.NAIVE
+)
 
 
 def errors(frame: pd.DataFrame, *, relative: bool) -> list[tables.Table]:
@@ -23,7 +25,7 @@ def errors(frame: pd.DataFrame, *, relative: bool) -> list[tables.Table]:
   made = []
   for panel, part in main.groupby('panel'):
     noises = sorted(part.action_noise.unique())
-    names = frames.order(part.variant)
+    names = method_labels.order(part.variant)
     cells = {
       (variant, noise): group
       for (variant, noise), group in part.groupby(['variant', 'action_noise'])
@@ -277,7 +279,11 @@ def single_runs(frame: pd.DataFrame) -> bool:
   Then nothing tells how much an estimate changes with the training, nor which
   method is best.
   """
-  runs = frame[frame.family != frames.NAIVE].groupby(['variant', 'cell']).size()
+  runs = (
+    frame[frame.family != method_labels.NAIVE]
+    .groupby(['variant', 'cell'])
+    .size()
+  )
   return bool((runs == 1).all())
 
 

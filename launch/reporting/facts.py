@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 import datetime
 
-from dfiv_ope.launch.reporting import frames
+from dfiv_ope.launch.reporting import frames, method_labels
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -29,8 +29,12 @@ def shown(
     for each in about
     if each.transitions is not None and each.episodes is not None
   }
-  runs = [row for row in rows if frames.family(row.method) != frames.NAIVE]
-  budgets = frames.budgets(runs)
+  runs = [
+    row
+    for row in rows
+    if method_labels.family(row.method) != method_labels.NAIVE
+  ]
+  budgets = method_labels.budgets(runs)
   return [
     (name, value)
     for name, value in (

@@ -17,7 +17,7 @@ import matplotlib as mpl
 from matplotlib import figure as mpl_figure
 from matplotlib import lines, ticker
 
-from dfiv_ope.launch.reporting import frames, svg
+from dfiv_ope.launch.reporting import method_labels, svg
 
 _GLYPHS = {
   'x': '✕',
@@ -178,11 +178,11 @@ def styles(variants: Any, methods: dict[str, str]) -> dict[str, Style]:
   made: dict[str, Style] = {}
   seen: dict[str, int] = {}
   others: list[str] = []
-  for variant in frames.order(variants):
+  for variant in method_labels.order(variants):
     method = methods[variant]
     count = seen.get(method, 0)
     seen[method] = count + 1
-    known = frames.style(method)
+    known = method_labels.style(method)
     if known is None and method not in others:
       others.append(method)
     color = (

@@ -9,9 +9,9 @@ from dfiv_ope.launch.reporting import (
   charts,
   figures,
   forest,
-  frames,
   log_results,
   log_tables,
+  method_labels,
   page,
   policy_comparison,
   question,
@@ -158,7 +158,8 @@ def _paired(
   entry: policy_comparison.Entry,
   lines: Sequence[policy_comparison.Entry],
 ) -> charts.Chart:
-  first, look = entry['policies'][0]['policy'], frames.style(entry['method'])
+  first = entry['policies'][0]['policy']
+  look = method_labels.style(entry['method'])
   return charts.Chart(
     name=name,
     axis='paired difference',

@@ -10,7 +10,7 @@ import pandas as pd
 from dfiv_ope import agents, registry
 from dfiv_ope.evaluation import inference, row_intervals, verdict
 from dfiv_ope.evaluation import trust as trust_lib
-from dfiv_ope.launch.reporting import frames
+from dfiv_ope.launch.reporting import frames, method_labels
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -206,7 +206,9 @@ def collect(frame: pd.DataFrame, rows: list[rows_lib.Row]) -> list[LogResults]:
     if selections:  # Only the last choice counts.
       chosen = chosen[chosen.choice == chosen.choice.iloc[-1]]
     naive = [
-      rows[index] for index in runs.index if runs.family[index] == frames.NAIVE
+      rows[index]
+      for index in runs.index
+      if runs.family[index] == method_labels.NAIVE
     ]
     # A run that failed may not have opened the log.
     sound = runs.index[~runs.failed]
@@ -222,9 +224,9 @@ def collect(frame: pd.DataFrame, rows: list[rows_lib.Row]) -> list[LogResults]:
             [rows[index] for index in part.index],
             naive[-1] if naive else None,
           )
-          for name in frames.order(runs.variant)
+          for name in method_labels.order(runs.variant)
           for part in [runs[runs.variant == name]]
-          if part.family.iloc[0] != frames.NAIVE
+          if part.family.iloc[0] != method_labels.NAIVE
         ],
         selection=scores(chosen, [rows[index] for index in chosen.index]),
       )
@@ -262,7 +264,7 @@ def ends(results: list[LogResults], index: pd.Index) -> pd.DataFrame:
   made = pd.DataFrame(math.nan, index, ['low', 'high'])
   for each in results:
     sound = each.frame[~each.frame.failed]
-    naive = sound.index[sound.family == frames.NAIVE]
+    naive = sound.index[sound.family == method_labels.NAIVE]
     made.loc[naive] = each.log[1:]
     for method in each.methods:
       made.loc[sound.index[sound.variant == method.variant]] = method.ends

@@ -12,6 +12,7 @@ from dfiv_ope.launch.reporting import (
   frames,
   log_results,
   measured_coverage,
+  method_labels,
   tables,
 )
 from dfiv_ope.ope import overlap
@@ -360,5 +361,5 @@ def _link(case: log_results.LogResults, variant: str | None) -> tables.Link:
   return {
     'panel': first.panel,
     'digest': first.digest,
-    'method': variant or frames.NAIVE_LABEL,
+    'method': variant or method_labels.NAIVE_LABEL,
   }

@@ -15,7 +15,7 @@ import markupsafe
 import pandas as pd
 
 from dfiv_ope.launch.reporting import charts as charts_lib
-from dfiv_ope.launch.reporting import figures, frames, tables
+from dfiv_ope.launch.reporting import figures, frames, method_labels, tables
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -176,7 +176,7 @@ def data(
           place('configs', dict(row.config)),
           place('versions', dict(row.versions)),
           row.key,
-          frames.preset(row),
+          method_labels.preset(row),
           row.command,
           row.reason,
           _clean(frames.diagnostics(row.metrics)),

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib import figure as mpl_figure
 import numpy as np
 
-from dfiv_ope.launch.reporting import charts, figures, frames
+from dfiv_ope.launch.reporting import charts, figures, method_labels
 
 _TRUTH = '#000000'
 # Inches of a policy and of the rest; longer names are cut.
@@ -22,7 +22,7 @@ def write(found: dict[str, Any], out: pathlib.Path) -> list[pathlib.Path]:
   """
   lines = found['policies'][::-1]
   places = np.arange(len(lines))
-  style = frames.style(found['method'])
+  style = method_labels.style(found['method'])
   color = style.color if style else charts.NEUTRAL
   with figures.settings():
     figure = mpl_figure.Figure(figsize=(7.0, _REST + _LINE * len(lines)))

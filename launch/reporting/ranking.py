@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from dfiv_ope.evaluation import policy_ranking
-from dfiv_ope.launch.reporting import frames, statistics, tables
+from dfiv_ope.launch.reporting import method_labels, statistics, tables
 
 # Of the bootstrap; the same rows make the same report.
 _SEED = 0
@@ -41,7 +41,8 @@ def methods(frame: pd.DataFrame) -> tables.Table:
   links: list[tables.Link] = []
   cells = known.cell.nunique()
   for variant in sorted(
-    frames.order(frame.variant), key=lambda name: _place(scores[ALL], name)
+    method_labels.order(frame.variant),
+    key=lambda name: _place(scores[ALL], name),
   ):
     part = frame[frame.variant == variant]
     covered = known[known.variant == variant].cell.nunique()
@@ -139,7 +140,7 @@ def best(frame: pd.DataFrame) -> tables.Table:
 def improvement(frame: pd.DataFrame) -> tables.Table:
   """Returns how often each method has a smaller error than each other one."""
   known = frame[frame.relative_error.notna()]
-  names = frames.order(known.variant)
+  names = method_labels.order(known.variant)
   runs = _runs(known)
   values: dict[tuple[str, str], statistics.Score] = {}
   for first, second in itertools.combinations(names, 2):
@@ -191,7 +192,7 @@ def policies(frame: pd.DataFrame) -> tables.Table | None:
   lines: list[list[tables.Cell]] = []
   links: list[tables.Link] = []
   for panel in sorted({panel for _, panel in groups}):
-    for variant in frames.order(v for v, p in groups if p == panel):
+    for variant in method_labels.order(v for v, p in groups if p == panel):
       part = pd.DataFrame(groups[variant, panel])
       lines.append(
         [
@@ -250,7 +251,7 @@ def _ranking(rows: list[Any]) -> dict[str, float]:
 
 def _log(frame: pd.DataFrame) -> str | None:
   """Returns the label of the naive row."""
-  labels = frame.variant[frame.family == frames.NAIVE]
+  labels = frame.variant[frame.family == method_labels.NAIVE]
   return labels.iloc[0] if len(labels) else None
 
 

@@ -9,7 +9,13 @@ import pandas as pd
 
 from dfiv_ope.evaluation import error_selection
 from dfiv_ope.launch import console
-from dfiv_ope.launch.reporting import frames, log_results, page, tables
+from dfiv_ope.launch.reporting import (
+  frames,
+  log_results,
+  method_labels,
+  page,
+  tables,
+)
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -98,7 +104,7 @@ def show(rows: _Rows) -> None:
       column, justify='left' if column == 'method' else 'right'
     )
   labelled = sorted(
-    zip(frames.variants(rows), rows, strict=True),
+    zip(method_labels.variants(rows), rows, strict=True),
     key=lambda each: each[1].metrics.get('tournament', math.inf),
   )
   for label, row in labelled:
@@ -133,7 +139,7 @@ def _show_errors(rows: _Rows) -> None:
       column, justify='left' if column == 'method' else 'right'
     )
   labelled = sorted(
-    zip(frames.variants(rows), rows, strict=True),
+    zip(method_labels.variants(rows), rows, strict=True),
     key=lambda each: each[1].metrics.get(error_selection.ERROR, math.inf),
   )
   for label, row in labelled:

@@ -6,7 +6,13 @@ import math
 import pandas as pd
 
 from dfiv_ope.evaluation import result_rows
-from dfiv_ope.launch.reporting import charts, details, figures, frames, tables
+from dfiv_ope.launch.reporting import (
+  charts,
+  details,
+  figures,
+  method_labels,
+  tables,
+)
 
 Styles = Mapping[str, figures.Style]
 MARKS = 'Each run is a mark, a bar the median, a line their range.'
@@ -46,7 +52,8 @@ def chart(
   every = pd.concat(columns.values())
   kinds = dict(zip(every.variant, every.method, strict=True))
   names = sorted(
-    frames.order(every.variant), key=lambda variant: kinds[variant] in last
+    method_labels.order(every.variant),
+    key=lambda variant: kinds[variant] in last,
   )
   return charts.Chart(
     name=name,

@@ -8,7 +8,7 @@ from typing import Any
 
 from dfiv_ope import agents, configs
 from dfiv_ope.evaluation import result_rows, row_intervals, trust, verdict
-from dfiv_ope.launch.reporting import frames
+from dfiv_ope.launch.reporting import frames, method_labels
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -122,7 +122,7 @@ def _one(rows: list[rows_lib.Row], level: float) -> Summary:
   groups: dict[tuple[str, str, str], list[rows_lib.Row]] = (
     collections.defaultdict(list)
   )
-  for row, variant in zip(rows, frames.variants(rows), strict=True):
+  for row, variant in zip(rows, method_labels.variants(rows), strict=True):
     groups[row.method, _config(row, variant), row.setting].append(row)
   # A failed run may not have opened the log.
   problem = next(
@@ -254,7 +254,7 @@ def _named(
   }
 
 
-def _config(row: rows_lib.Row, variant: frames.Variant) -> str:
+def _config(row: rows_lib.Row, variant: method_labels.Variant) -> str:
   """Returns what a row's config is called: what sets it apart, if anything.
 
   A config that makes a method another one is called by that one's name.
@@ -274,7 +274,7 @@ def _config(row: rows_lib.Row, variant: frames.Variant) -> str:
     )
   ):
     return ', '.join([variant.base, *notes])
-  return ', '.join(notes) or frames.preset(row)
+  return ', '.join(notes) or method_labels.preset(row)
 
 
 def _target(problem: problems.OnDataset) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from dfiv_ope import testing
 from dfiv_ope.datasets import collection, spec, store
-from dfiv_ope.launch import importing, options, runtime
+from dfiv_ope.launch import importing, log_options, runtime
 from dfiv_ope.policies import episode_returns, finite
 
 SPEC = spec.Spec(task='corridor', transitions=3_000, discount=0.9, seed=5)
@@ -75,7 +75,7 @@ def refused(monkeypatch):
     file.write_text(json.dumps(mapping))  # JSON is YAML.
     with pytest.raises((ValueError, OSError)) as error:
       importing.import_log(
-        path, out, options.OfLog(format_name=format_name, mapping=file)
+        path, out, log_options.OfLog(format_name=format_name, mapping=file)
       )
     assert not out.exists()
     return str(error.value)

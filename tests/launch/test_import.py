@@ -11,7 +11,7 @@ import typer
 
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets.formats import source
-from dfiv_ope.launch import checking, importing, main, options, runtime
+from dfiv_ope.launch import checking, importing, log_options, main, runtime
 
 _DOCS = pathlib.Path(__file__).parents[2] / 'docs' / 'logs.md'
 _BLOCKS = re.findall(r'```(\w+)\n(.*?)```', _DOCS.read_text(), re.DOTALL)
@@ -113,7 +113,7 @@ def test_the_amounts_of_the_page_are_imported(tmp_path, monkeypatch, capsys):
   importing.import_log(
     tmp_path / 'again.csv',
     tmp_path / 'again',
-    options.OfLog(
+    log_options.OfLog(
       continuous=True,
       bounds=':,0.0:10.0',
       assignments=['categorical_actions=action_0'],
@@ -124,13 +124,15 @@ def test_the_amounts_of_the_page_are_imported(tmp_path, monkeypatch, capsys):
 
   with pytest.raises(ValueError, match='1 thing is wrong with it'):
     checking.check(
-      tmp_path / 'again.csv', columns=options.OfLog(bounds=':,0:5')
+      tmp_path / 'again.csv', columns=log_options.OfLog(bounds=':,0:5')
     )
   assert 'row 6 (episode 1): action_1 is 6, outside its bounds [0, 5]' in (
     ' '.join(capsys.readouterr().out.split())
   )
   with pytest.raises(ValueError, match='The options are for logs'):
-    checking.check(tmp_path / 'mixed', columns=options.OfLog(continuous=True))
+    checking.check(
+      tmp_path / 'mixed', columns=log_options.OfLog(continuous=True)
+    )
 
 
 @pytest.mark.slow
@@ -365,7 +367,7 @@ def test_what_stops_the_reading_is_said_after_what_was_found(
 def test_a_dataset_takes_no_options_of_logs(imported, monkeypatch):
   monkeypatch.setattr(runtime, 'start', lambda: None)
   with pytest.raises(ValueError, match='The options are for logs'):
-    checking.check(imported, columns=options.OfLog(ends='truncated'))
+    checking.check(imported, columns=log_options.OfLog(ends='truncated'))
 
 
 @pytest.mark.parametrize(
@@ -393,7 +395,7 @@ def test_wrong_options_are_refused(folder, tmp_path, monkeypatch, given, words):
     importing.import_log(
       folder / 'clinic.csv',
       tmp_path / 'out',
-      options.OfLog(**given),
+      log_options.OfLog(**given),
       discount=discount,
     )
   assert not (tmp_path / 'out').exists()
@@ -449,7 +451,7 @@ def test_import_takes_categorical_columns_and_says_what_looks_so(
     importing.import_log(
       tmp_path / 'log.csv',
       tmp_path / name,
-      options.OfLog(assignments=['observations=state'], categorical=named),
+      log_options.OfLog(assignments=['observations=state'], categorical=named),
       discount=0.9,
     )
     shown = capsys.readouterr()

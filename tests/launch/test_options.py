@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer import testing
 
-from dfiv_ope.launch import once, options
+from dfiv_ope.launch import log_options, once, options
 
 _TYPES = {
   'out': options.Out,
@@ -132,7 +132,7 @@ def test_values_out_of_bounds_are_refused_with_a_sentence(arguments, words):
   assert str(refused.value) == words
 
 
-_GROUPS = (options.Running, options.Sweeping, options.OfLog)
+_GROUPS = (options.Running, options.Sweeping, log_options.OfLog)
 _EVERY = {
   **vars(options),
   **{
@@ -180,11 +180,10 @@ def test_a_group_stands_for_its_options_where_it_stands():
 
 
 def test_what_is_not_said_of_a_log_is_left_out():
-  assert options.OF_LOG.given == {}
-  assert options.OfLog(continuous=False, horizon=0, ends='truncated').given == {
-    'horizon': 0,
-    'ends': 'truncated',
-  }
+  assert log_options.OF_LOG.given == {}
+  assert log_options.OfLog(
+    continuous=False, horizon=0, ends='truncated'
+  ).given == {'horizon': 0, 'ends': 'truncated'}
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from dfiv_ope.launch.reporting import (
   forest,
   frames,
   log_results,
+  method_labels,
   ranking,
   summary_table,
   svg,
@@ -702,7 +703,12 @@ def test_methods_are_told_apart_by_preset_and_settings(ope_row):
       'dfiv', 'catch', config={'type': 'C', 'width': 50, 'a': 2}, custom=True
     ),
   ]
-  assert frames.variants(rows) == ['DFIV', 'DFIV', 'DFIV (paper)', 'DFIV (a=2)']
+  assert method_labels.variants(rows) == [
+    'DFIV',
+    'DFIV',
+    'DFIV (paper)',
+    'DFIV (a=2)',
+  ]
 
 
 def test_a_row_called_dfiv_is_dfiv(ope_row):
@@ -721,7 +727,7 @@ def test_a_row_called_dfiv_is_dfiv(ope_row):
     # Version 0.1.0.
     ope_row('dfiv', 'cartpole', config={'own_instruments': True}),
   ]
-  labels = frames.variants(rows)
+  labels = method_labels.variants(rows)
   assert labels == [
     'DFIV (plug-in)',
     'DFIV (moment)',
@@ -735,7 +741,7 @@ def test_a_row_called_dfiv_is_dfiv(ope_row):
     ('DFIV (plug-in)', ('paper',)),
     ('DFIV (moment)', ('paper',)),
   ]
-  assert frames.order(['FQE', 'LSTD-Q', *labels]) == [
+  assert method_labels.order(['FQE', 'LSTD-Q', *labels]) == [
     'LSTD-Q',
     'DFIV (plug-in)',
     'DFIV (plug-in, paper)',
@@ -756,7 +762,7 @@ def test_the_quick_budget_is_named_instead_of_its_settings(ope_row):
     # A default that happens to have these numbers is the default.
     ope_row('fqe', 'cartpole', config=quick),
   ]
-  labels = frames.variants(rows)
+  labels = method_labels.variants(rows)
   assert labels == [
     'FQE',
     'FQE (quick, width=50)',
@@ -764,7 +770,7 @@ def test_the_quick_budget_is_named_instead_of_its_settings(ope_row):
     'FQE (checks=2, updates=4000, width=50)',
     'FQE',
   ]
-  assert frames.variants(rows[1:2]) == ['FQE (quick)']
+  assert method_labels.variants(rows[1:2]) == ['FQE (quick)']
   assert labels[1].base == 'FQE' and labels[1].notes == ('quick', 'width=50')
 
 
@@ -801,7 +807,7 @@ def test_changes_that_all_rows_share_are_no_part_of_a_name(ope_row):
       custom=True,
     ),
   ]
-  assert frames.variants(rows) == ['DFIV', 'DFIV (paper)']
+  assert method_labels.variants(rows) == ['DFIV', 'DFIV (paper)']
 
 
 def test_a_method_that_misses_problems_is_not_the_best(ope_row):

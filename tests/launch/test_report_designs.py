@@ -15,9 +15,9 @@ from dfiv_ope.benchmarks import sprites
 from dfiv_ope.launch.reporting import (
   build,
   designs,
-  frames,
   image_figures,
   iv_figures,
+  method_labels,
 )
 from dfiv_ope.results import files as rows_files
 from dfiv_ope.results import problems
@@ -233,7 +233,9 @@ def test_where_all_failed_nothing_is_marked():
 
 
 def test_the_reference_has_a_name_of_its_own():
-  assert frames.style(designs.REFERENCE).label == 'Quadratic in lit pixels'
+  assert (
+    method_labels.style(designs.REFERENCE).label == 'Quadratic in lit pixels'
+  )
 
 
 def test_pictures_of_the_archive_are_another_setting():
