@@ -8,7 +8,7 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv.methods import dfiv, dfiv_algorithm, dfiv_losses
+from dfiv_ope.iv.methods import dfiv, dfiv_algorithm, dfiv_losses, dfiv_model
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import layers
 
@@ -60,7 +60,7 @@ class Linear(snt.Module):
 
 
 def linear_model(*, covariate=False, **changes):
-  return dfiv.DFIV(
+  return dfiv_model.DFIV(
     dataclasses.replace(dfiv.Config(), **changes),
     treatment_net=Linear([[1.0]]),
     instrument_net=Linear(np.eye(2 if covariate else 1)),
@@ -293,7 +293,7 @@ def test_fit_keeps_the_features_of_least_held_out_loss(monkeypatch):
     states.append(self.treatment.values())
     return dfiv_losses.HeldOut(0.5, next(losses))
 
-  monkeypatch.setattr(dfiv.DFIV, 'held_out_losses', held_out_losses)
+  monkeypatch.setattr(dfiv_model.DFIV, 'held_out_losses', held_out_losses)
   config = dataclasses.replace(SMALL, checks=3, candidate_penalties=())
   model = dfiv.fit(config, batch(40, 0), batch(40, 1), seed=0)
   assert model.history['held_out_stage2_loss'] == [3.0, 1.0, 2.0]
@@ -391,7 +391,7 @@ def test_the_number_of_features_is_the_one_of_least_cross_fitted_loss(
 def test_a_training_ends_where_the_held_out_loss_falls_no_more(monkeypatch):
   losses = iter([3.0, 1.0, 2.0, 2.0, 0.0])
   monkeypatch.setattr(
-    dfiv.DFIV,
+    dfiv_model.DFIV,
     'held_out_losses',
     lambda *_: dfiv_losses.HeldOut(0.0, next(losses)),
   )

@@ -1,0 +1,144 @@
+"""The training of DFIV's features: Algorithm 1 until the loss falls no more.
+
+dfiv_training.train(model, stage1, stage2, seed=0)      # also solves
+"""
+
+from collections.abc import Callable
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from dfiv_ope import types
+from dfiv_ope.iv import features
+from dfiv_ope.iv.methods import dfiv_losses, dfiv_model
+from dfiv_ope.iv.methods.entries import dfiv as entry
+from dfiv_ope.nn import descent
+
+# Fixed features of the instrument that tell how far psi has come, their stage-1
+# penalty, and the rows that tell their scale. Of more columns than these,
+# random features tell little, and phi takes their place.
+_JUDGES, _JUDGE_PENALTY, _BANDWIDTH_ROWS, _MOST_COLUMNS = 100, 1e-3, 500, 20
+
+
+def train(
+  model: dfiv_model.DFIV,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  seed: int,
+  progress: types.Progress | None,
+  watch: descent.Watch | None,
+) -> None:
+  """Learns the features of a model and solves both stages on all rows.
+
+  Args:
+    model: untrained.
+    stage1: rows of stage 1 as float32 tensors.
+    stage2: rows of stage 2.
+    seed: of the batches that are drawn.
+    progress: told the losses at each check.
+    watch: shown the model at each check, solved on all rows.
+  """
+  config = model.config
+  generator = tf.random.Generator.from_seed((seed, 3))
+
+  @tf.autograph.experimental.do_not_convert
+  def iterate() -> tuple[tf.Tensor, tf.Tensor]:
+    losses = model.update(
+      _draw(stage1, config.batch_size, generator),
+      _draw(stage2, config.batch_size, generator),
+    )
+    return losses['stage1_loss'], losses['stage2_loss']
+
+  @tf.function
+  def run(
+    count: tf.Tensor, stage1_loss: tf.Tensor, stage2_loss: tf.Tensor
+  ) -> tuple[tf.Tensor, tf.Tensor]:
+    for _ in tf.range(count):
+      stage1_loss, stage2_loss = iterate()
+    return stage1_loss, stage2_loss
+
+  judge = _judge(stage1, stage2, seed)
+  descents = [model.treatment, model.instrument]
+  if model.covariate is not None:
+    descents.append(model.covariate)
+  best = [each.values() for each in descents]
+  history: dict[str, list[float]] = {}
+  losses = (tf.zeros([]), tf.zeros([]))
+  intervals = (
+    descent.growing_intervals if config.patience else descent.intervals
+  )
+  iterations = config.most_iterations(covariates=model.covariate is not None)
+  for done, until in intervals(iterations, config.checks):
+    losses = run(tf.constant(until - done), *losses)
+    held_out = model.held_out_losses(stage1, stage2)
+    metrics = {
+      'stage1_loss': float(losses[0]),
+      'stage2_loss': float(losses[1]),
+      'held_out_stage1_loss': float(held_out.stage1),
+      'held_out_stage2_loss': float(held_out.stage2),
+      'cross_fitted_loss': judge(config, *model.features_of(stage1, stage2)),
+    }
+    for name, value in metrics.items():
+      history.setdefault(name, []).append(value)
+    judged = history['held_out_stage2_loss']
+    if judged[-1] == min(judged):
+      best = [each.values() for each in descents]
+    ended = 0 < config.patience < len(judged) - int(np.argmin(judged))
+    if progress is not None:
+      progress(iterations if ended else until, iterations, metrics)
+    if watch is not None:
+      model.solve(stage1, stage2)
+      watch(model)
+    if ended:
+      break
+  for each, values in zip(descents, best, strict=True):
+    each.adopt(values)
+  if config.candidate_penalties:
+    model.config = dfiv_losses.choose_penalties(
+      config, *model.features_of(stage1, stage2)
+    )
+  model.solve(stage1, stage2)
+  model.history = history
+
+
+def _judge(
+  stage1: types.IVBatch, stage2: types.IVBatch, seed: int
+) -> Callable[[entry.Config, types.IVBatch, types.IVBatch], float]:
+  """Returns what gives the loss of psi by which convergence is told.
+
+  Stage 1 is solved on fixed random features: those of phi fit its rows ever
+  better, which moves the loss whether or not psi gets any better.
+  """
+  fixed: list[types.FloatArray] = []
+  if stage1.instrument.shape[1] <= _MOST_COLUMNS:
+    random = features.FourierFeatures(
+      features.median_bandwidth(stage1.instrument.numpy()[:_BANDWIDTH_ROWS]),
+      size=_JUDGES,
+      seed=(seed, 4),
+    )
+    fixed = [random(half.instrument) for half in (stage1, stage2)]
+
+  def loss(
+    config: entry.Config, first: types.IVBatch, second: types.IVBatch
+  ) -> float:
+    rule = config.rule
+    if fixed:
+      rule = dataclasses.replace(rule, stage1_penalty=_JUDGE_PENALTY)
+      first, second = (
+        half._replace(instrument=columns)
+        for half, columns in zip((first, second), fixed, strict=True)
+      )
+    return float(dfiv_losses.cross_fitted_loss(rule, first, second))
+
+  return loss
+
+
+def _draw(
+  batch: types.IVBatch, size: int | None, generator: tf.random.Generator
+) -> types.IVBatch:
+  """Returns rows of a batch, or all where it has no more than `size`."""
+  if size is None or size >= batch.outcome.shape[0]:
+    return batch
+  return descent.mini_batch(batch, size, generator)
