@@ -33,8 +33,8 @@ from dfiv_ope.agents import lstd as lstd_lib
 from dfiv_ope.agents.entries import dr as dr_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import inference
-from dfiv_ope.ope import bellman, history, nearest_model, rollouts
+from dfiv_ope.evaluation import inference, trust
+from dfiv_ope.ope import bellman, history, nearest_model, rollouts, whole_state
 from dfiv_ope.ope import task as task_lib
 
 # A longer log is cut to its first episodes of about as many rows; regressions
@@ -48,6 +48,11 @@ _ROLLOUTS = 300
 # Share of the steps at a horizon that have to be near others, and that have to
 # be no nearer to each other.
 _ELSEWHERE, _NO_NEARER = 0.9, 0.5
+# What is asked whether the step before says more: first rows, and the least
+# rows and episodes and the most columns of a log of which that can be told.
+_MEMORY_ROWS, _MEMORY_FEWEST, _MEMORY_EPISODES = 10_000, 500, 20
+# A change that is less, in spreads of its column, is none.
+_MEMORY_COLUMNS, _MEMORY_LEAST = 64, 1e-4
 
 
 class _Fit(NamedTuple):
@@ -149,6 +154,8 @@ def measure(
         'lagged_value': abs(lagged.correlation)
         * float(np.std(errors) * np.sum(found.visits)),
       }
+    else:
+      extra |= _remembered(task)
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(
@@ -161,6 +168,55 @@ def measure(
       if np.isfinite(value)
     },
     **extra,
+  }
+
+
+def _remembered(task: task_lib.EvaluationTask) -> dict[str, float]:
+  """Returns how much more the step before says; nothing of a short log.
+
+  Of the changes of observations, the reward and the end, that of which it says
+  most among those that are beyond chance.
+  """
+  log, rows = task.log, _some(task)[:_MEMORY_ROWS]
+  states = task.problem.observations
+  if (
+    log.transitions_only
+    or log.num_episodes < _MEMORY_EPISODES
+    or len(rows) < _MEMORY_FEWEST
+    or states.size > _MEMORY_COLUMNS
+  ):
+    return {}
+  now, later = (
+    np.asarray(states.apply(each[rows]), np.float64)
+    for each in (log.transitions.observation, log.transitions.next_observation)
+  )
+  taken = np.asarray(log.transitions.action)[rows]
+  outcomes = np.c_[
+    later - now,
+    np.asarray(log.transitions.reward, np.float64)[rows],
+    np.asarray(log.transitions.discount, np.float64)[rows],
+  ]
+  # The change of a clock is its rounding.
+  varies = (
+    np.std(outcomes, axis=0)
+    > np.r_[np.full(now.shape[1], _MEMORY_LEAST), 0.0, 0.0]
+  )
+  if not np.any(varies):
+    return {}
+  found = whole_state.remembered(
+    now,
+    np.eye(log.num_actions)[taken]
+    if log.continuous is None
+    else np.asarray(task.problem.vectors.apply(taken), np.float64),
+    outcomes[:, varies],
+    log.episodes[rows],
+  )
+  kinds = np.r_[np.zeros(now.shape[1]), 1.0, 2.0][varies]
+  most = int(np.argmax(np.where(found.z > trust.REMEMBERED_Z, found.share, -1)))
+  return {
+    'memory_share': float(found.share[most]),
+    'memory_z': float(found.z[most]),
+    'memory_outcome': float(kinds[most]),
   }
 
 

@@ -26,6 +26,10 @@ _FAR = (0.3, 0.6)
 # What errors that depend on the past may add to the value, as a share of it,
 # if they do by as many standard errors: with care, and do not.
 _LASTING, _CERTAIN = (0.1, 0.3), 5.0
+# What the step before says of an outcome that (s, a) does not, as a share of
+# the outcome's variance, if it does by as many standard errors.
+_REMEMBERED, REMEMBERED_Z = (0.01, 0.03), 4.0
+_OUTCOMES = ("an observation's next value", 'the reward', 'the end')
 # Words of the checks.
 _CHECKS = {
   'lstd': 'LSTD-Q',
@@ -119,6 +123,7 @@ def doubts(
   """
   return [
     *_far(metrics),
+    *_memory(metrics),
     *(
       []
       if interval is None
@@ -216,6 +221,19 @@ def _past(
       'Bellman errors go with those one step earlier (correlation '
       f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
       'whole state. Add what lasts, such as earlier observations.',
+    )
+
+
+def _memory(metrics: Mapping[str, float]) -> Iterator[Reason]:
+  """Does the step before say more than the state does?"""
+  share = metrics.get('memory_share', 0.0)
+  if share > _REMEMBERED[0] and metrics.get('memory_z', 0.0) > REMEMBERED_Z:
+    yield Reason(
+      DO_NOT if share > _REMEMBERED[1] else CARE,
+      'The observations are not the whole state: the step before tells '
+      f'{100.0 * share:.2g} % of the variance of '
+      f'{_OUTCOMES[int(metrics["memory_outcome"])]} beyond the state and the '
+      'action. Add what lasts to the observations, such as the step before.',
     )
 
 

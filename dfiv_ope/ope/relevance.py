@@ -131,7 +131,7 @@ def _telling(log: episodes.Episodes, seed: types.Seed) -> set[int]:
   return {
     column
     for column in range(log.num_observations)
-    if _standard_errors(growth[:, column], episode) >= _PLAIN
+    if standard_errors(growth[:, column], episode) >= _PLAIN
   }
 
 
@@ -219,9 +219,9 @@ def _evidence(
   actions = _weights(log, seed)
   covariances = np.einsum('mc,ma,mt->mcat', own_left, actions, left)
   return max(
-    _standard_errors(growth, episode) / _GROWTH,
+    standard_errors(growth, episode) / _GROWTH,
     max(
-      abs(_standard_errors(each, episode))
+      abs(standard_errors(each, episode))
       for each in covariances.reshape(len(own), -1).T
     )
     / _COVARIANCE,
@@ -255,7 +255,7 @@ def _weights(log: episodes.Episodes, seed: types.Seed) -> types.FloatArray:
   return np.concatenate([np.ones((len(chosen), 1)), taken[:, common]], axis=1)
 
 
-def _standard_errors(values: types.FloatArray, episode: np.ndarray) -> float:
+def standard_errors(values: types.FloatArray, episode: np.ndarray) -> float:
   """Returns a sum in standard errors, of episodes as they are independent."""
   total = np.bincount(episode, weights=values)
   total = total[np.bincount(episode) > 0]

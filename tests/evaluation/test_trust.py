@@ -113,6 +113,26 @@ def test_errors_by_step_have_a_remedy():
       'good',
       trust.TRUST,
     ),
+    (
+      {'memory_share': 0.02, 'memory_z': 5.0, 'memory_outcome': 1.0},
+      'good',
+      trust.CARE,
+    ),
+    (
+      {'memory_share': 0.2, 'memory_z': 5.0, 'memory_outcome': 0.0},
+      'good',
+      trust.DO_NOT,
+    ),
+    (
+      {'memory_share': 0.2, 'memory_z': 3.0, 'memory_outcome': 2.0},
+      'good',
+      trust.TRUST,
+    ),
+    (
+      {'memory_share': 0.005, 'memory_z': 9.0, 'memory_outcome': 1.0},
+      'good',
+      trust.TRUST,
+    ),
   ],
 )
 def test_each_part_alone_makes_the_grade(metrics, support, grade):

@@ -1,0 +1,123 @@
+"""Is the observation the whole state, where observations are numbers?
+
+If it is, what (s, a) leaves unexplained of the next change, the reward and the
+end is new: it does not go with what the step before left unexplained. Where
+something that lasts is not observed, such as a speed or a season, it does, and
+every method that takes the observation for the state has the same bias.
+
+    found = whole_state.remembered(states, actions, outcomes, episodes)
+    found.share, found.z          # of each outcome
+
+Both residuals are of a kernel ridge regression that the other half of the
+episodes was fitted to, and the regression of one on the other too. Residuals of
+a function that is fitted badly go with each other as well; where steps are
+nearly deterministic these are all there is, but they are a small share of the
+outcome, which is why the share is of the outcome and not of the residual.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import distance
+
+from dfiv_ope import types
+from dfiv_ope.iv import features
+from dfiv_ope.ope import relevance
+
+# Random features, and the range of their bandwidths in median distances.
+_SIZE, _WIDTHS = 400, (0.3, 1.5)
+_PENALTIES = 10.0 ** np.arange(-8, 1)
+# States times each action are columns too, if there are no more of them.
+_MOST_PRODUCTS = 60
+_PAIRS = 500
+
+
+class Remembered(NamedTuple):
+  """What the step before tells of what (s, a) does not explain.
+
+  Attributes:
+    share: of the variance of each outcome, [T]; negative by chance.
+    z: the same in standard errors, of episodes, [T].
+  """
+
+  share: types.FloatArray
+  z: types.FloatArray
+
+
+def remembered(
+  states: types.FloatArray,
+  actions: types.FloatArray,
+  outcomes: types.FloatArray,
+  episodes: np.ndarray,
+  *,
+  seed: types.Seed = 0,
+) -> Remembered:
+  """Returns how much of each outcome the step before explains.
+
+  Args:
+    states: standardised, [N, K], in order.
+    actions: indicators or standardised entries, [N, A].
+    outcomes: changes, rewards, ends, [N, T]; each varies.
+    episodes: index of the episode of each row, [N].
+    seed: seeds the random features.
+  """
+  inputs = np.concatenate([states, actions], axis=1)
+  if states.shape[1] * actions.shape[1] <= _MOST_PRODUCTS:
+    products = states[:, :, None] * actions[:, None, :]
+    inputs = np.concatenate([inputs, products.reshape(len(states), -1)], axis=1)
+  wanted = (outcomes - np.mean(outcomes, axis=0)) / np.std(outcomes, axis=0)
+  half = episodes % 2 == 0
+  left = _left(_basis(inputs, seed), wanted, half)  # [N, T]
+  follows = np.flatnonzero(np.diff(episodes, prepend=-1) == 0)
+  now, before, half = left[follows], left[follows - 1], half[follows]
+  told = np.zeros_like(now)
+  for learns in (half, ~half):
+    slopes = np.linalg.lstsq(before[learns], now[learns], rcond=1e-3)[0]
+    told[~learns] = before[~learns] @ slopes
+  gain = np.square(now) - np.square(now - told)
+  return Remembered(
+    np.mean(gain, axis=0),
+    np.array(
+      [relevance.standard_errors(each, episodes[follows]) for each in gain.T]
+    ),
+  )
+
+
+def _basis(inputs: types.FloatArray, seed: types.Seed) -> types.FloatArray:
+  """Returns waves of several bandwidths, the inputs and a constant, [N, D]."""
+  generator = np.random.default_rng(seed)
+  some = inputs[
+    generator.choice(len(inputs), min(_PAIRS, len(inputs)), replace=False)
+  ]
+  typical = float(np.median(distance.pdist(some))) or 1.0
+  waves = features.FourierFeatures(
+    np.full(inputs.shape[1], typical), size=_SIZE, seed=seed
+  )
+  waves.frequencies = waves.frequencies / np.geomspace(*_WIDTHS, _SIZE // 2)
+  return np.concatenate(
+    [waves(inputs), inputs, np.ones((len(inputs), 1))], axis=1
+  )
+
+
+def _left(
+  basis: types.FloatArray, wanted: types.FloatArray, half: np.ndarray
+) -> types.FloatArray:
+  """Returns what ridge regressions of the other half leave, [N, T].
+
+  Of the penalties, each outcome has the one that leaves least.
+  """
+  left = np.zeros_like(wanted)
+  for learns in (half, ~half):
+    fitted, judged = basis[learns], basis[~learns]
+    values, vectors = np.linalg.eigh(fitted.T @ fitted)
+    moment = vectors.T @ (fitted.T @ wanted[learns])
+    turned = judged @ vectors
+    tries = np.stack(
+      [
+        wanted[~learns] - turned @ (moment / (values + penalty)[:, None])
+        for penalty in _PENALTIES * len(fitted)
+      ]
+    )  # [P, M, T]
+    least = np.argmin(np.sum(np.square(tries), axis=1), axis=0)
+    left[~learns] = tries[least, :, np.arange(wanted.shape[1])].T
+  return left
