@@ -78,7 +78,7 @@ def test_the_wheel_holds_all_modules_and_data_inside_dfiv_ope(built):
   assert names == _sources()
   assert entry['console_scripts']['dfiv-ope'] == 'dfiv_ope.launch.main:main'
   assert f'\nVersion: {dfiv_ope.__version__}\n' in said
-  assert '\nRequires-Python: <3.12,>=3.11\n' in said
+  assert '\nRequires-Python: <3.13,>=3.11\n' in said
   assert re.search(r'^Requires-Dist: tensorflow ?\(?==2\.15\.1', said, re.M)
 
 
