@@ -1,5 +1,6 @@
 """The README is short, its Python runs, and its numbers are the results'."""
 
+import hashlib
 import pathlib
 import re
 import subprocess
@@ -136,3 +137,9 @@ def test_the_picture_is_of_its_rows():
     assert re.search(
       rf'{float(estimate):.2f}\s+\[{float(low):.2f}, {float(high):.2f}\]', drawn
     )
+
+
+def test_the_picture_of_the_suite_is_of_its_rows():
+  rows = (_ROOT / 'dfiv_ope/evaluation/suite_results.csv').read_bytes()
+  drawn = (_ROOT / 'docs/figures/suite.svg').read_text()
+  assert hashlib.sha256(rows).hexdigest() in drawn, 'Run docs/figures/suite.py.'
