@@ -146,9 +146,9 @@ def resolve(
   if vectors and targets:
     raise columns_lib.discrete_only('target_probabilities')
   layout = Layout(
-    **found,
+    **found,  # type: ignore[arg-type]
     action=action,
-    observations=tuple(observations),  # type: ignore[arg-type]
+    observations=tuple(observations),
     target_probabilities=targets,
     target_labels=labels,
     ends=_ends(columns, found['terminated'], available, file),

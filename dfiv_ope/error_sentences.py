@@ -37,6 +37,12 @@ def of(error: Exception, *, program: str) -> str | None:
     return f'A file or an argument is nested too deeply to be read: {words}.'
   if isinstance(error, UnicodeDecodeError):
     return f'A file is not UTF-8 text: {words}.'
+  if isinstance(error, ModuleNotFoundError) and error.name == 'reverb':
+    return (
+      'Reverb is not installed, and making datasets and training policies '
+      'need it: it has wheels for Python 3.11, not for 3.12. Use Python 3.11, '
+      'or hold the log in memory with dfiv_ope.Log.from_frame.'
+    )
   if isinstance(error, OSError | ValueError):
     return words
   return None

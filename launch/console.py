@@ -13,7 +13,7 @@ import io
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dfiv_ope import visible_text
 
@@ -123,7 +123,7 @@ class Table:
     from rich import box
     from rich import table as rich_table
 
-    style = (
+    style: dict[str, Any] = (
       {}
       if boxed
       else {
@@ -137,7 +137,7 @@ class Table:
       title=_lines(title, 'table.title'),
       caption=_lines(caption, 'table.caption'),
       **style,
-    )  # type: ignore[arg-type]
+    )
 
   def add_column(
     self,

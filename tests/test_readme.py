@@ -1,5 +1,6 @@
 """The README is short, its Python runs, and its numbers are the results'."""
 
+import hashlib
 import pathlib
 import re
 import subprocess
@@ -73,6 +74,47 @@ def test_quoted_numbers_are_those_of_the_results():
     assert f'| {value} |' in _README
 
 
+def _quoted(path):
+  """Returns shares, durations, sizes and counts that a page's prose has."""
+  text = re.sub(
+    r'```.*?```|<!-- quoted.*?<!-- end -->|`[^`]*`|^    .*?$',
+    '',
+    path.read_text(encoding='utf-8'),
+    flags=re.DOTALL | re.MULTILINE,
+  )
+  number = r'\d[\d,.]*(?<![,.])'
+  return [
+    *re.findall(rf'(?<![\w.])({number}) %', text),
+    *re.findall(
+      rf'(?<![\w.])({number}(?:-{number})? (?:CPU seconds|CPU s\b|GB))', text
+    ),
+    *re.findall(rf'(?<![\w.])({number} of {number})(?![\w,.]*\d)', text),
+  ]
+
+
+@pytest.mark.parametrize(
+  'name', ['README.md', 'docs/index.md', 'docs/faq.md', 'docs/start']
+)
+def test_numbers_in_prose_are_in_the_results(name):
+  """Pages that measure nothing say what a page of results says."""
+  path = _ROOT / name
+  pages = sorted(path.glob('*.md')) if path.is_dir() else [path]
+  docs = _ROOT / 'docs'
+  measured = [*(docs / 'results').rglob('*.md'), docs / 'trust.md']
+  rows = '\n'.join(each.read_text(encoding='utf-8') for each in measured)
+  table = (docs / 'results/ope.md').read_text(encoding='utf-8')
+  seconds = [
+    int(each) for each in re.findall(r'\| lstd \|.*\| (\d+) \|\n', table)
+  ]
+  known = {'95', f'{min(seconds)}-{max(seconds)} CPU seconds'}
+  for page in pages:
+    for each in set(_quoted(page)) - known:
+      unit = ' %' if each[-1].isdigit() and ' of ' not in each else ''
+      assert re.search(
+        rf'(?<![\w.,]){re.escape(each)}(?:{unit}|[^.\n|]*{unit})(?!\d)', rows
+      ), f'{page.name} says {each}{unit}, no page of results does'
+
+
 def test_values_of_the_tasks_are_one_everywhere():
   """The page of datasets quotes those of the logs that were made."""
   page = (_ROOT / 'docs/datasets.md').read_text()
@@ -95,3 +137,9 @@ def test_the_picture_is_of_its_rows():
     assert re.search(
       rf'{float(estimate):.2f}\s+\[{float(low):.2f}, {float(high):.2f}\]', drawn
     )
+
+
+def test_the_picture_of_the_suite_is_of_its_rows():
+  rows = (_ROOT / 'dfiv_ope/evaluation/suite_results.csv').read_bytes()
+  drawn = (_ROOT / 'docs/figures/suite.svg').read_text()
+  assert hashlib.sha256(rows).hexdigest() in drawn, 'Run docs/figures/suite.py.'

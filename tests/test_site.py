@@ -86,22 +86,22 @@ def test_the_example_with_pictures_learns(capsys):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings('ignore')
-def test_notebooks_run_and_find_the_truth(tmp_path, monkeypatch):
-  monkeypatch.chdir(tmp_path)
+def test_notebooks_run_and_find_the_truth(monkeypatch):
   monkeypatch.syspath_prepend(_DOCS / 'generators')
   import run_notebooks
 
   printed = {}
   for path in run_notebooks.NOTEBOOKS:
     notebook = json.loads(path.read_text())
-    done = run_notebooks.run(notebook)
+    with run_notebooks.workplace():
+      done = run_notebooks.run(notebook)
     assert done['cells'] and all(
       cell['outputs']
       for cell in notebook['cells']
       if cell['cell_type'] == 'code'
     ), f'Run {path.name} and store it.'
     printed[path.stem] = [
-      ''.join(output.get('text', output.get('data', {}).get('text/html')))
+      ''.join(output.get('text') or [*output['data'].values()][-1])
       for cell in done['cells']
       for output in cell.get('outputs', ())
     ]
@@ -121,6 +121,16 @@ def test_notebooks_run_and_find_the_truth(tmp_path, monkeypatch):
   assert 0.0 < low < difference < high
   effect = re.search(r'AGMM (\S+) \[(\S+), (\S+)\]', printed['card'][-1])
   assert float(effect[2]) < 1.683 < float(effect[3])
+  _, curve, *figures = printed['paper_figures']
+  errors = dict(re.findall(r"'(\w+)': ([\d.]+)", curve))
+  assert float(errors['AGMM']) < 20.0 < 80.0 < float(errors['2SLS'])
+  assert len(figures) == 4
+  for words, figure in zip(
+    ('sales at a price of 25', 'DeepIV', 'orientation', 'mountain_car'),
+    figures,
+    strict=True,
+  ):
+    assert figure.count('<path') > 20 and f'>{words}<' in figure
 
 
 @pytest.mark.parametrize('room', _ROOMS)

@@ -120,8 +120,8 @@ def _curve(
   return Law(
     draw=draw,
     structural=lambda t, x=None: _FUNCTIONS[function](t),
-    **{'words': kind, **law},
-  )  # type: ignore[arg-type]
+    **{'words': kind, **law},  # type: ignore[arg-type]
+  )
 
 
 def _with_covariates(

@@ -7,18 +7,30 @@ Jupyter is needed; the result is an ordinary .ipynb file.
 """
 
 import ast
+from collections.abc import Iterator
 import contextlib
 import io
 import json
-import os
 import pathlib
 import sys
 import tempfile
 from typing import Any
 
-NOTEBOOKS = sorted(
-  pathlib.Path(__file__).resolve().parents[1].glob('notebooks/*.ipynb')
-)
+import matplotlib as mpl
+
+_DOCS = pathlib.Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted(_DOCS.glob('notebooks/*.ipynb'))
+
+
+@contextlib.contextmanager
+def workplace() -> Iterator[None]:
+  """A current directory that reads as docs/notebooks, and may be written to."""
+  with tempfile.TemporaryDirectory() as directory:
+    folder = pathlib.Path(directory)
+    (folder / 'results').symlink_to(_DOCS / 'results')
+    (folder / 'notebooks').mkdir()
+    with contextlib.chdir(folder / 'notebooks'):
+      yield
 
 
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -30,12 +42,13 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
   """
   space: dict[str, Any] = {'__name__': '__main__'}
   cells, count = [], 0
-  for cell in notebook['cells']:
-    if cell['cell_type'] == 'code':
-      count += 1
-      outputs = _run_cell(''.join(cell['source']), space, count)
-      cell = {**cell, 'execution_count': count, 'outputs': outputs}
-    cells.append(cell)
+  with mpl.rc_context():  # What a notebook sets ends with it.
+    for cell in notebook['cells']:
+      if cell['cell_type'] == 'code':
+        count += 1
+        outputs = _run_cell(''.join(cell['source']), space, count)
+        cell = {**cell, 'execution_count': count, 'outputs': outputs}
+      cells.append(cell)
   return {**notebook, 'cells': cells}
 
 
@@ -65,7 +78,9 @@ def _run_cell(
     )
   if shown is not None:
     data = {'text/plain': repr(shown).splitlines(keepends=True)}
-    if hasattr(shown, '_repr_html_'):
+    if hasattr(shown, 'savefig'):
+      data['image/svg+xml'] = _svg(shown).splitlines(keepends=True)
+    elif hasattr(shown, '_repr_html_'):
       data['text/html'] = shown._repr_html_().splitlines(keepends=True)
     outputs.append(
       {
@@ -78,11 +93,21 @@ def _run_cell(
   return outputs
 
 
+def _svg(figure: Any) -> str:
+  """Returns a figure of matplotlib as a file, the same each time."""
+  from matplotlib import pyplot as plt
+
+  buffer = io.StringIO()
+  with plt.rc_context({'svg.hashsalt': 'notebook'}):
+    figure.savefig(buffer, format='svg', metadata={'Date': None})
+  plt.close(figure)
+  return buffer.getvalue()
+
+
 def main() -> None:
   """Runs the notebooks that are named, or all, and writes them back."""
   paths = [pathlib.Path(each).resolve() for each in sys.argv[1:]] or NOTEBOOKS
-  with tempfile.TemporaryDirectory() as directory:
-    os.chdir(directory)
+  with workplace():
     for path in paths:
       done = run(json.loads(path.read_text(encoding='utf-8')))
       path.write_text(

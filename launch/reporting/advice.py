@@ -1,6 +1,6 @@
 """What a person should make of an estimate: rules, each with its remedy."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 import enum
 import math
 from typing import NamedTuple
@@ -8,20 +8,31 @@ from typing import NamedTuple
 from dfiv_ope.evaluation import inference, verdict
 from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.iv.diagnostics import messages
-from dfiv_ope.launch.reporting import details, forest, log_results, tables
+from dfiv_ope.launch.reporting import (
+  details,
+  first_stage_words,
+  forest,
+  log_results,
+  tables,
+)
 from dfiv_ope.ope import overlap
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
 # Fewer episodes than this say little of how much they differ.
 _FEW_EPISODES = 50
-# Above this, digits are lost in the solve.
-_CONDITION = 1e8
 
 _CLOSER = (
   'Collect data with a policy closer to this one, or evaluate a '
   'policy nearer to the log.'
 )
+# What to make of a method that the log contradicts, by its verdict.
+_CONTRADICTED = {
+  trust_lib.TRUST: 'That is little beside the value; its interval holds it.',
+  trust_lib.CARE: 'Take this method with care: its interval reaches there, and '
+  'another method may be nearer.',
+  trust_lib.DO_NOT: 'Do not trust this method here.',
+}
 _TELLING = 'Add observations that tell what happens next, or more rows.'
 
 
@@ -136,80 +147,6 @@ def reasons(case: log_results.LogResults) -> str:
   )
 
 
-def _explained(variant: str, share: float, what: str, weak: str) -> str:
-  """Returns what share is explained, and why that is weak, if it is."""
-  return (
-    f'{variant}: states and actions explain '
-    f'{tables.percent(max(share, 0.0)).text} of {what}'
-    + (f', which is weak: {weak}.' if weak else '.')
-  )
-
-
-def first_stage(case: log_results.LogResults) -> list[str]:
-  """Returns what is known of the first stage, in plain words."""
-  words = []
-  for result in case.methods:
-    share = result.metrics.get('first_stage_r2')
-    if share is not None:
-      words.append(
-        _explained(
-          result.variant,
-          share,
-          f'the value that follows on held-out rows{_index_f(result.metrics)}',
-          'what an action leads to is mostly chance, or not in the observations'
-          if _weak({'': result.metrics})
-          else '',
-        )
-      )
-    share = result.metrics.get('stage1_held_out_r2')
-    if share is not None:
-      words.append(
-        _explained(
-          result.variant,
-          share,
-          'the next features on held-out rows',
-          'what an action leads to is hardly predicted'
-          if share < messages.WEAK_R2
-          else '',
-        )
-      )
-    condition = result.metrics.get('instrument_condition')
-    if condition is not None:
-      words.append(
-        f'{result.variant}: the condition number of the features of states '
-        f'and actions is {condition:.1e}'
-        + (
-          ', so some of them are nearly the same.'
-          if condition > _CONDITION
-          else ', which a solve can take.'
-        )
-      )
-  lost = case.lost_share
-  if not math.isnan(lost):
-    words.append(
-      f'{messages.percent(lost)} of what states and actions tell of the '
-      'reward lies along directions that stage 1 hardly keeps (singular '
-      f'values below {messages.LOW_VALUE:g}).'
-    )
-  return words
-
-
-def _weak(named: Mapping[str, Mapping[str, float]]) -> str:
-  """Returns `messages.weak_values`, where some may not be known."""
-  return messages.weak_values(
-    {
-      name: {'first_stage_r2': math.nan, 'first_stage_f': math.nan, **metrics}
-      for name, metrics in named.items()
-    }
-  )
-
-
-def _index_f(metrics: Mapping[str, float]) -> str:
-  """Returns the F of the held-out index in brackets, if it is known."""
-  known = metrics.get('first_stage_f')
-  return '' if known is None else f' (F of the held-out index {known:,.0f})'
-
-
 def _open(case: log_results.LogResults) -> bool:
   """Whether the log does not tell which of policy and log is better."""
   found = case.preferred and case.preferred.difference
@@ -296,13 +233,17 @@ def _checks(case: log_results.LogResults) -> Iterator[Advice]:
 def _methods(case: log_results.LogResults) -> Iterator[Advice]:
   """Is something wrong with a method?"""
   for each in case.methods:
-    if each.contradicted and each.interval:
+    # What checks say against the answer, they have said (`_checks`).
+    told = each is case.preferred and trust_lib.doubts(
+      each.metrics, each.interval
+    )
+    if each.contradicted and each.interval and not told:
       yield Advice(
-        Doubt.GRAVE if each is case.preferred else Doubt.NONE,
+        Doubt.NONE,
         f'The log says that {tables.digits(each.interval.correction)} is '
         f'missing from the estimate of {each.variant}, whose standard error '
         f'is {tables.digits(each.interval.data_error)}.',
-        'Do not trust this method here.',
+        _CONTRADICTED[case.trust(each).grade],
       )
     refused = [
       row.reason for row in each.rows if row.outcome == rows_lib.REFUSED
@@ -343,10 +284,10 @@ def _methods(case: log_results.LogResults) -> Iterator[Advice]:
 def _first_stage(case: log_results.LogResults) -> Iterator[Advice]:
   """Do states and actions say what follows?"""
   named = {each.variant: each.metrics for each in case.methods}
-  weak = _weak(named)
+  weak = first_stage_words.weak(named)
   if weak:
     best = case.preferred
-    own = best and _weak({best.variant: best.metrics})
+    own = best and first_stage_words.weak({best.variant: best.metrics})
     yield Advice(Doubt.SOME if own else Doubt.NONE, weak, '')
   if case.lost_share > messages.ILL_POSED_SHARE:
     yield Advice(
@@ -363,7 +304,10 @@ def _first_stage(case: log_results.LogResults) -> Iterator[Advice]:
         f'The first stage of {each.variant} is weak.',
         _TELLING,
       )
-    if each.metrics.get('instrument_condition', 0.0) > _CONDITION:
+    if (
+      each.metrics.get('instrument_condition', 0.0)
+      > first_stage_words.CONDITION
+    ):
       yield Advice(
         Doubt.SOME if each is case.preferred else Doubt.NONE,
         f'Features of {each.variant} are nearly the same.',

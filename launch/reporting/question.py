@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dfiv_ope.launch.reporting import (
   advice,
   answer,
+  first_stage_words,
   log_results,
   log_tables,
   page,
@@ -48,7 +49,7 @@ def sections(
       title='All estimates in numbers',
       folded=True,
       text=_COVERS,
-      points=advice.first_stage(case),
+      points=first_stage_words.sentences(case),
       grids=_grids(case, coverage, mark),
     ),
   ]
@@ -92,7 +93,11 @@ def _grids(
     log_tables.methods(case, mark, coverage),
     log_tables.families(case, mark),
     *([log_tables.support(case, said, mark)] if said else []),
-    *([log_tables.first_stage(case, mark)] if advice.first_stage(case) else []),
+    *(
+      [log_tables.first_stage(case, mark)]
+      if first_stage_words.sentences(case)
+      else []
+    ),
     *(
       [selection_table.table(case.selection, mark)]
       if len(case.selection)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import math
 
 from dfiv_ope.evaluation import inference, verdict
+from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.launch.reporting import (
   charts,
@@ -209,10 +210,19 @@ def _corrections(
     if each.interval
   }
   wrong = [each.variant for each in known if each.contradicted]
+  never = [
+    each.variant
+    for each in known
+    if each.contradicted and case.trust(each).grade == trust_lib.DO_NOT
+  ]
   text = (
     'The log’s Bellman equation contradicts '
-    f'{", ".join(wrong)}: more is missing than chance explains. Do not '
-    f'trust {"them" if len(wrong) > 1 else "it"} here.'
+    f'{", ".join(wrong)}: more is missing than chance explains. '
+    + (
+      f'Do not trust {", ".join(never)} here.'
+      if never
+      else 'Intervals reach to what it says.'
+    )
     if wrong
     else 'The log’s Bellman equation contradicts no estimate: what it says is '
     'missing is within chance.'

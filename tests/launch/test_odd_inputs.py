@@ -332,6 +332,11 @@ def test_an_error_of_the_machine_is_a_sentence(error, words):
 
 def test_a_bug_of_ours_is_no_sentence():
   assert error_sentences.of(KeyError('name'), program='dfiv-ope') is None
+  missing = ModuleNotFoundError("No module named 'reverb'", name='reverb')
+  sentence = error_sentences.of(missing, program='dfiv-ope')
+  assert 'Use Python 3.11' in sentence
+  missing = ModuleNotFoundError("No module named 'ours'", name='ours')
+  assert error_sentences.of(missing, program='dfiv-ope') is None
 
 
 @pytest.fixture

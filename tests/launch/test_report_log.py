@@ -11,6 +11,7 @@ from dfiv_ope.evaluation import row_intervals
 from dfiv_ope.launch.reporting import (
   advice,
   build,
+  first_stage_words,
   frames,
   log_results,
   log_tables,
@@ -161,7 +162,8 @@ def test_the_page_says_what_to_do_and_what_the_first_stage_is_like(files):
   page = files['index.html'].decode()
   for words in (
     '<li>The log says that 3 is missing from the estimate of FQE, whose '
-    'standard error is 1.16. Do not trust this method here.</li>',
+    'standard error is 1.16. Take this method with care: its interval reaches '
+    'there, and another method may be nearer.</li>',
     '<li>1 of 3 runs of FQE diverged. Do not trust its other runs; prefer '
     'another method.</li>',
     '<li>KIV: states and actions explain 86 % of the next features on '
@@ -228,7 +230,31 @@ def test_doubts_of_another_method_are_none_of_the_answer(sweep):
     'The log says that 3 is missing from the estimate of KIV'
   )
   alone = case_of(sweep(kiv={'correction': 3.0}))
-  assert advice.trust(alone) == 'do not'
+  assert advice.trust(alone) == 'with care'
+
+
+@pytest.mark.parametrize(
+  'correction, grade, words',
+  [
+    (0.1, 'trust', 'is little beside the value'),
+    (1.0, 'with care', 'Take this method with care'),
+    (3.0, 'do not', 'Do not trust this method here.'),
+  ],
+)
+def test_advice_on_a_contradicted_method_is_its_verdict(
+  sweep, correction, grade, words
+):
+  kiv = {'correction': correction, 'scale': 0.02}
+  case = case_of(sweep(lstd={}, kiv=kiv))
+  result = next(each for each in case.methods if each.method == 'kiv')
+  assert result.contradicted
+  (step,) = (
+    each for each in advice.next_steps(case) if 'estimate of KIV' in each
+  )
+  assert case.trust(result).grade == grade and words in step
+  # Alone it is the answer, and the page has one verdict on it.
+  alone = case_of(sweep(kiv=kiv))
+  assert advice.trust(alone) == alone.trust(alone.preferred).grade == grade
 
 
 @pytest.mark.parametrize(
@@ -335,7 +361,7 @@ def test_one_seed_and_few_episodes_make_an_interval_rough(row):
 
 def test_a_weak_first_stage_is_said(sweep):
   case = case_of(sweep(kiv={'metrics': {'stage1_held_out_r2': 0.2}}))
-  assert advice.first_stage(case) == [
+  assert first_stage_words.sentences(case) == [
     'KIV: states and actions explain 20 % of the next features on held-out '
     'rows, which is weak: what an action leads to is hardly predicted.'
   ]
@@ -364,7 +390,7 @@ def test_the_first_stage_of_every_method_is_told(sweep):
     },
   )
   case = case_of(rows)
-  assert advice.first_stage(case) == [
+  assert first_stage_words.sentences(case) == [
     'LSTD-Q: states and actions explain 82 % of the value that follows on '
     'held-out rows (F of the held-out index 28,536).',
     'KIV: states and actions explain 80 % of the value that follows on '
@@ -402,7 +428,10 @@ def test_values_that_follow_by_chance_are_doubted(sweep):
     'transitions are very noisy or the state is partially observed: add '
     'observations, or trust the closed forms less.'
   ]
-  assert 'which is weak: what an action leads to' in advice.first_stage(case)[0]
+  assert (
+    'which is weak: what an action leads to'
+    in first_stage_words.sentences(case)[0]
+  )
   # Of a method that is not the answer it is only a note.
   other = case_of(
     sweep(lstd={'metrics': STAGE}, kiv={'scale': 2.0, 'metrics': weak})
