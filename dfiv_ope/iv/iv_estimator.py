@@ -20,7 +20,8 @@ from dfiv_ope.iv import (
   effect_intervals,
   effects,
   frames,
-  identification,
+  hyperparameters,
+  identified,
   methods,
   splits,
   storage,
@@ -36,6 +37,7 @@ class IVEstimator(
   effects.Effects,
   effect_intervals.EffectIntervals,
   conventions.Conventions,
+  identified.Identified,
   base.BaseEstimator,
 ):
   """An instrumental-variable regression with scikit-learn's habits.
@@ -68,7 +70,6 @@ class IVEstimator(
   _dtype: type = np.float32
   _most_splits: int = 1
   _configurable: bool = True
-  _linear: bool = False
 
   def __init_subclass__(
     cls,
@@ -103,26 +104,7 @@ class IVEstimator(
     if most_splits:
       defaults.update(n_splits=None)
 
-    def initialise(self: 'IVEstimator', **parameters: Any) -> None:
-      unknown = set(parameters) - set(defaults)
-      if unknown:
-        raise TypeError(
-          f'{cls.__name__} has no parameter {sorted(unknown)[0]!r}. Its '
-          f'parameters are: {", ".join(sorted(defaults))}.'
-        )
-      for name, value in {**defaults, **parameters}.items():
-        setattr(self, name, value)
-
-    # scikit-learn reads the parameters of an estimator from its signature.
-    signature = [inspect.Parameter('self', inspect.Parameter.POSITIONAL_ONLY)]
-    signature += [
-      inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
-      for name, value in defaults.items()
-    ]
-    initialise.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-      signature
-    )
-    cls.__init__ = initialise  # type: ignore[assignment, method-assign]
+    hyperparameters.give(cls, defaults)
 
   def fit(
     self,
@@ -267,15 +249,7 @@ class IVEstimator(
     }
 
   def _config(self) -> Any:
-    if (
-      isinstance(self.random_state, bool)
-      or not isinstance(self.random_state, int | np.integer)
-      or self.random_state < 0
-    ):
-      raise ValueError(
-        f'random_state must be a non-negative int, got '
-        f'{self.random_state!r}; the same number gives the same fit.'
-      )
+    hyperparameters.check_seed(self.random_state)
     config = methods.load(self._method).Config
     if not self._configurable:
       return config()
@@ -297,48 +271,6 @@ class IVEstimator(
         splits.few_rows(self.n_rows_), splits.SplitWarning, stacklevel=4
       )
     return count
-
-  def _identify(self, rows: types.IVBatch, *, checkable: bool) -> str:
-    """Returns what speaks against identification; refuses or warns of it.
-
-    Args:
-      rows: of the fit, on the raw scale.
-      checkable: whether columns are numbers of their own, not pixels.
-    """
-    covariate = rows.covariate
-    wide = covariate is not None and 2 * covariate.shape[1] > len(covariate)
-    # Pixels and wide covariates span anything; only a linear fit is that rich.
-    if not self._linear and (wide or not checkable):
-      return ''
-    found = self._identification(rows)
-    if found.problem and self._refuses(found):
-      raise ValueError(found.problem)
-    problem = found.problem
-    if not problem and not self._linear:
-      problem = identification.few_values(rows.treatment, rows.instrument)
-    if problem:
-      warnings.warn(
-        problem, identification.UnderidentifiedWarning, stacklevel=4
-      )
-    return problem
-
-  def _identification(
-    self, rows: types.IVBatch
-  ) -> identification.Identification:
-    """Returns the order and the rank condition of rows."""
-    covariate = rows.covariate
-    if covariate is not None and self.scales_.covariate is not None:
-      covariate = self.scales_.covariate.apply(covariate)
-    return identification.check(
-      self.scales_.treatment.apply(rows.treatment),
-      self.scales_.instrument.apply(rows.instrument),
-      covariate,
-    )
-
-  def _refuses(self, found: identification.Identification) -> bool:
-    """Returns whether a fit that is not identified is an error."""
-    del found
-    return False
 
   def _predict_each(self, T: Any, X: Any) -> types.FloatArray:
     """Returns the prediction of each split, [splits, n, 1]."""

@@ -1,6 +1,6 @@
 """What linear IV estimators on arrays share: inference."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 import warnings
 
@@ -15,20 +15,18 @@ from dfiv_ope.iv import (
   identification,
   iv_estimator,
   linear_effects,
+  linear_tables,
   methods,
-  summary_lines,
 )
-from dfiv_ope.iv.diagnostics import specification_words, strength, summaries
+from dfiv_ope.iv.diagnostics import strength
 from dfiv_ope.iv.linear import (
   covariances,
   fitting,
   formulas,
   inputs,
-  real_sets,
   results,
   standardised,
   system,
-  tables,
 )
 
 # More rows than these have no held-out diagnostics: of a linear fit the
@@ -49,6 +47,7 @@ PARAMETERS = {
 class LinearEstimator(  # type: ignore[misc]
   linear_effects.LinearEffects,
   iv_estimator.IVEstimator,
+  linear_tables.LinearTables,
   method='two_sls',
   dtype=np.float64,
   most_splits=0,
@@ -204,127 +203,12 @@ class LinearEstimator(  # type: ignore[misc]
     weights = self.model_.weights[:-1, 0]
     return weights * self.scales_.outcome.scale / np.concatenate(scales)
 
-  @property
-  def coefficient_names_(self) -> tuple[str, ...]:
-    """Names of all coefficients: of T, of X, and the intercept if any."""
-    self._check_fitted()
-    names = [*self._names('T', self.names_.treatment, self.scales_.treatment)]
-    if self.scales_.covariate is not None:
-      names += self._names('X', self.names_.covariate, self.scales_.covariate)
-    if self.inference_ is None or self.inference_.constant:
-      names.append('intercept')
-    return tuple(names)
-
-  def coef_table(self, level: float = 0.95) -> pd.DataFrame:
-    """Returns coefficients, standard errors, t, p and intervals by name."""
-    return tables.coefficients(
-      self._inference(), self.coefficient_names_, level
-    )
-
-  def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-    """Returns the confidence intervals of all coefficients by name."""
-    return self.coef_table(level)[['low', 'high']]
-
-  def first_stage_table(self) -> pd.DataFrame:
-    """Returns the first stage of each treatment by name."""
-    found = self._inference()
-    return tables.first_stage(
-      found, self.coefficient_names_[: found.treatments]
-    )
-
-  def tests(self) -> pd.DataFrame:
-    """Returns tests of over-identification, endogeneity and all slopes."""
-    found = self._inference()
-    return tables.tests([*found.tests, found.wald()])
-
-  def checks(self) -> list[str]:
-    """Returns what tests say of the model, a sentence each with a remedy."""
-    found = self._inference()
-    return specification_words.sentences(
-      found, self.coefficient_names_[: found.treatments]
-    )
-
-  def weak_instrument_set(
-    self,
-    kind: str = results.ANDERSON_RUBIN,
-    *,
-    treatment: int | str = 0,
-    level: float = 0.95,
-  ) -> real_sets.RealSet:
-    """Returns a set for a slope that holds however weak instruments are.
-
-    Args:
-      kind: 'anderson-rubin' or 'clr', the conditional likelihood ratio.
-      treatment: name or number of the treatment.
-      level: of confidence.
-    """
-    found = self._inference()
-    names = self.coefficient_names_[: found.treatments]
-    if isinstance(treatment, str):
-      if treatment not in names:
-        raise ValueError(
-          f'There is no treatment {treatment!r}; the fit had '
-          f'{", ".join(names)}.'
-        )
-      treatment = names.index(treatment)
-    if not 0 <= treatment < found.treatments:
-      raise ValueError(
-        f'There is no treatment {treatment}; the fit had {len(names)}, '
-        'counted from 0.'
-      )
-    return found.weak_set(kind, treatment, results.check_level(level))
-
   def summary(self, level: float = 0.95) -> str:
     """Returns the fit as a table, its tests and its first stage."""
     self._check_fitted()
     if self.inference_ is None:
       return super().summary()
-    return '\n'.join(
-      [
-        *summary_lines.linear_head(self.inference_, type(self).__name__),
-        *(
-          line
-          for grid in self._grids(level)
-          for line in ('', *tables.text(grid))
-        ),
-        '',
-        *self.checks(),
-        '',
-        *summary_lines.columns(self.scales_, self.names_),
-        *self._held_out_lines(),
-        *(
-          f'Warning: {each}'
-          for each in (self.underidentified_, *self.first_stage_.warnings())
-          if each
-        ),
-      ]
-    )
-
-  def to_latex(self, level: float = 0.95) -> str:
-    """Returns the tables of the summary as LaTeX (booktabs)."""
-    return tables.latex(self._grids(level))
-
-  def to_html(self, level: float = 0.95) -> str:
-    """Returns the tables of the summary as HTML."""
-    return tables.web(self._grids(level))
-
-  def _grids(self, level: float) -> list[tables.Grid]:
-    found = self._inference()
-    names = self.coefficient_names_
-    results.check_level(level)
-    sets = [
-      (name, label, found.weak_set(kind, column, level))
-      for column, name in enumerate(names[: found.treatments])
-      for kind, label in summary_lines.set_labels(found)
-    ]
-    return tables.grids(
-      found, names, sets, level, (self.first_stage_.shortfall < 1.0).tolist()
-    )
-
-  def _held_out_lines(self) -> list[str]:
-    if np.isnan(self.first_stage_.r2).all():
-      return []
-    return summaries.held_out(self.first_stage_)
+    return self._table_summary(level)
 
   @property
   def _penalised(self) -> bool:
@@ -450,15 +334,3 @@ class LinearEstimator(  # type: ignore[misc]
         'penalties; with others there are no standard errors. Leave them '
         'out.'
       )
-
-  @staticmethod
-  def _names(
-    member: str, names: Sequence[str] | None, scale: Any
-  ) -> Sequence[str]:
-    """Returns names of columns; T0, T1, ... where there are none."""
-    if names is not None:
-      return names
-    count = len(scale.mean)
-    return (
-      [member] if count == 1 else [f'{member}{place}' for place in range(count)]
-    )
