@@ -100,7 +100,13 @@ class Inference:
     """Returns the mean effect of T0 -> T1 over the covariates of the rows."""
     start, end = self._ends(T0, T1)
     return self._intervals(
-      [self._difference(start[0], end[0], self._rows.covariate)], level
+      [
+        _difference(
+          self._level(end[0], self._rows.covariate),
+          self._level(start[0], self._rows.covariate),
+        )
+      ],
+      level,
     )
 
   def effect_interval(
@@ -126,14 +132,16 @@ class Inference:
       for pair in ends
     )
     assert start is not None and end is not None
+    rows = [
+      None if covariate is None else covariate[row : row + 1]
+      for row in range(count)
+    ]
     return self._intervals(
       [
-        self._difference(
-          start[row],
-          end[row],
-          None if covariate is None else covariate[row : row + 1],
+        _difference(
+          self._level(end[row], given), self._level(start[row], given)
         )
-        for row in range(count)
+        for row, given in enumerate(rows)
       ],
       level,
     )
@@ -151,12 +159,16 @@ class Inference:
     step = np.zeros(T.shape[1])
     step[treatment] = _STEP * np.std(T[:, treatment])
 
-    def moment() -> types.FloatArray:
-      return (self._at(T + step, X) - self._at(T - step, X)) / (
-        2.0 * step[treatment]
-      )
-
-    return self._intervals([moment], level)
+    return self._intervals(
+      [
+        _difference(
+          self._over(T + step, X),
+          self._over(T - step, X),
+          2.0 * float(step[treatment]),
+        )
+      ],
+      level,
+    )
 
   def dose_response_interval(
     self, T_grid: Any, *, level: float = 0.95, uniform: bool = False
@@ -225,16 +237,18 @@ class Inference:
     if T.shape[1] == 1 and X is None:
       T = T[:1]
 
-    def at(value: float) -> types.FloatArray:
+    def at(value: float) -> stages.Moment:
       points = T.copy()
       points[:, treatment] = value
-      return self._at(points, X)
-
-    def moment(value: float) -> stages.Moment:
-      return lambda: at(value) if base is None else at(value) - at(base)
+      return self._over(points, X)
 
     return self._intervals(
-      [moment(float(value)) for value in values],
+      [
+        at(float(value))
+        if base is None
+        else _difference(at(float(value)), at(base))
+        for value in values
+      ],
       level,
       uniform=uniform,
       shift=base is None,
@@ -288,31 +302,22 @@ class Inference:
       np.concatenate(points, axis=1).astype(self._fitted.dtype)
     )
 
-  def _at(
+  def _over(
     self, T: types.FloatArray, X: types.FloatArray | None
-  ) -> types.FloatArray:
-    """Returns what f is linear in at raw points, [B, D]."""
+  ) -> stages.Moment:
+    """Returns the average of f over raw points."""
     scales = self._fitted.scales
     given = None
     if X is not None:
       assert scales.covariate is not None
       given = scales.covariate.apply(X)
-    return self._space(*_given(scales.treatment.apply(T), given))
+    points = _given(scales.treatment.apply(T), given)
+    return lambda coefficients: self._space.average(coefficients, *points)
 
   def _level(
     self, point: types.FloatArray, X: types.FloatArray | None
   ) -> stages.Moment:
-    rows = 1 if X is None else len(X)
-    return lambda: self._at(np.tile(point, (rows, 1)), X)
-
-  def _difference(
-    self,
-    start: types.FloatArray,
-    end: types.FloatArray,
-    X: types.FloatArray | None,
-  ) -> stages.Moment:
-    one, other = self._level(end, X), self._level(start, X)
-    return lambda: one() - other()
+    return self._over(np.tile(point, (1 if X is None else len(X), 1)), X)
 
   def _ends(self, T0: Any, T1: Any) -> list[types.FloatArray]:
     return [self._points(name, each) for name, each in (('T0', T0), ('T1', T1))]
@@ -330,3 +335,9 @@ def _given(
   first: types.FloatArray, second: types.FloatArray | None
 ) -> tuple[types.FloatArray, ...]:
   return (first,) if second is None else (first, second)
+
+
+def _difference(
+  one: stages.Moment, other: stages.Moment, step: float = 1.0
+) -> stages.Moment:
+  return lambda coefficients: one(coefficients).less(other(coefficients), step)

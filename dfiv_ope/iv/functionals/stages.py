@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv import ridge
+from dfiv_ope.iv import ridge, ridge_path
+from dfiv_ope.iv.functionals import spaces
 
 # Candidates of lambda1, on features of unit mean square.
 PENALTIES = tuple(float(x) for x in 10.0 ** np.arange(-9.0, 0.5, 0.5))
@@ -41,8 +42,8 @@ _UNDERSMOOTHING = 0.1
 # Leverages count up to this.
 _MOST_LEVERAGE = 0.5
 
-# Derivatives of one functional by u: [n, D] for each row, or [1, D] for all.
-Moment = Callable[[], types.FloatArray]
+# One functional, an average over the rows or at one point, of coefficients u.
+Moment = Callable[[types.FloatArray], spaces.Average]
 
 
 class Rows(NamedTuple):
@@ -125,9 +126,7 @@ class Stages:
     means = np.zeros((len(self.coefficients), len(moments)))
     own = np.zeros((rows, len(moments)))
     for place, moment in enumerate(moments):
-      derivative = np.asarray(moment(), np.float64)
-      means[:, place] = derivative.mean(axis=0)
-      values = derivative @ self.coefficients
+      means[:, place], values = moment(self.coefficients)
       own[:, place] = (values - values.mean()) / rows
     # With the mean outcome for the constant.
     target = means[:-1] - np.outer(self._means, means[-1])
@@ -178,20 +177,25 @@ def _predicted(rows: Rows, folds: types.FloatArray) -> types.FloatArray:
     ridge.sums(rows.instruments[folds == fold], rows.design[folds == fold])
     for fold in range(count)
   ]
-  grids, losses = [], np.zeros(len(PENALTIES))
-  for fold, own in enumerate(sums):
-    grid = ridge.solve_grid(
+  paths = [
+    ridge_path.Path(
       ridge.merge(*(each for place, each in enumerate(sums) if place != fold)),
       PENALTIES,
-      intercept=True,
     )
-    losses += [ridge.mean_squared_error(own, each) for each in grid]
-    grids.append(grid)
-  chosen = int(np.argmin(losses))
+    for fold in range(count)
+  ]
+  chosen = int(
+    np.argmin(
+      np.sum(
+        [path.errors(own) for path, own in zip(paths, sums, strict=True)],
+        axis=0,
+      )
+    )
+  )
   fits = np.zeros_like(rows.design)
-  for fold, grid in enumerate(grids):
+  for fold, path in enumerate(paths):
     inside = folds == fold
-    fits[inside] = rows.instruments[inside] @ grid[chosen]
+    fits[inside] = rows.instruments[inside] @ path.weights(chosen)
   return fits
 
 
