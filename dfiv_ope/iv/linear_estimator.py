@@ -76,7 +76,8 @@ class LinearEstimator(  # type: ignore[misc]
   _estimator = fitting.TWO_SLS
   inference_: results.LinearFit | None = None
 
-  def fit(
+  # It takes what others refuse.
+  def fit(  # type: ignore[override]
     self,
     Y: Any,
     T: Any,
