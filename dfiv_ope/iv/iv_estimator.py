@@ -17,6 +17,7 @@ from dfiv_ope.iv import (
   arrays,
   conventions,
   convergence,
+  effect_checks,
   effect_intervals,
   effects,
   frames,
@@ -37,6 +38,7 @@ _SPREAD_ROWS = 1000
 class IVEstimator(
   effects.Effects,
   effect_intervals.EffectIntervals,
+  effect_checks.EffectChecks,
   conventions.Conventions,
   identified.Identified,
   base.BaseEstimator,

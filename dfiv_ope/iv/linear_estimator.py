@@ -18,7 +18,7 @@ from dfiv_ope.iv import (
   linear_tables,
   methods,
 )
-from dfiv_ope.iv.diagnostics import strength
+from dfiv_ope.iv.diagnostics import specification_words, strength
 from dfiv_ope.iv.linear import (
   covariances,
   fitting,
@@ -203,6 +203,13 @@ class LinearEstimator(  # type: ignore[misc]
     ]
     weights = self.model_.weights[:-1, 0]
     return weights * self.scales_.outcome.scale / np.concatenate(scales)
+
+  def checks(self) -> list[str]:
+    """Returns what tests say of the model, a sentence each with a remedy."""
+    found = self._inference()
+    return specification_words.sentences(
+      found, self.coefficient_names_[: found.treatments]
+    )
 
   def summary(self, level: float = 0.95) -> str:
     """Returns the fit as a table, its tests and its first stage."""

@@ -63,13 +63,6 @@ class LinearTables(abc.ABC):
     found = self._inference()
     return tables.tests([*found.tests, found.wald()])
 
-  def checks(self) -> list[str]:
-    """Returns what tests say of the model, a sentence each with a remedy."""
-    found = self._inference()
-    return specification_words.sentences(
-      found, self.coefficient_names_[: found.treatments]
-    )
-
   def weak_instrument_set(
     self,
     kind: str = results.ANDERSON_RUBIN,
@@ -120,7 +113,9 @@ class LinearTables(abc.ABC):
           for line in ('', *tables.text(grid))
         ),
         '',
-        *self.checks(),
+        *specification_words.sentences(
+          found, self.coefficient_names_[: found.treatments]
+        ),
         '',
         *summary_lines.columns(self.scales_, self.names_),
         *self._held_out_lines(),

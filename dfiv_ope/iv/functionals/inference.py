@@ -17,7 +17,7 @@ import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.iv import arrays, frames
-from dfiv_ope.iv.functionals import intervals, spaces, stages
+from dfiv_ope.iv.functionals import intervals, residuals, spaces, stages
 from dfiv_ope.iv.linear import inputs, results
 
 # Half of the step of a derivative, in standard deviations of the treatment.
@@ -68,7 +68,7 @@ class Inference:
     self._fitted, self._rows = fitted, rows
     clusters = inputs.clusters(groups, count)
     self._clusters = None if clusters is None else clusters[:, 0]
-    folds = self._draw()
+    self._folds = self._draw()
     treatment, instrument, outcome, covariate = (
       None if each is None else scale.apply(each)
       for each, scale in zip(rows, fitted.scales, strict=True)
@@ -87,12 +87,10 @@ class Inference:
     phi = told.rows
     if covariate is not None:  # Exogenous: their own instruments.
       phi = np.concatenate([covariate, phi], axis=1)
-    self._stages = stages.Stages(
-      stages.Rows(
-        design=self._space.rows, instruments=phi, outcome=outcome[:, 0]
-      ),
-      folds,
+    self._features = stages.Rows(
+      design=self._space.rows, instruments=phi, outcome=outcome[:, 0]
     )
+    self._stages = stages.Stages(self._features, self._folds)
 
   def ate_interval(
     self, T0: Any, T1: Any, *, level: float = 0.95
@@ -233,6 +231,45 @@ class Inference:
       level: of confidence.
       uniform: as in `dose_response_interval`.
     """
+    return self._intervals(
+      self._levels(treatment, values, base),
+      level,
+      uniform=uniform,
+      shift=base is None,
+    )
+
+  def plain_levels(
+    self, treatment: int, values: types.FloatArray
+  ) -> types.FloatArray:
+    """Returns what `levels_interval` estimates by plain regression, [G].
+
+    The features are their own instruments.
+    """
+    plain = stages.Stages(
+      self._features._replace(instruments=self._features.design), self._folds
+    )
+    found = plain.estimate(self._levels(treatment, values, None)).estimate
+    outcome = self._fitted.scales.outcome
+    return outcome.invert(found[:, None])[:, 0]
+
+  def over_identification(self) -> residuals.Explained:
+    """Returns what instruments and covariates tell of what f leaves."""
+    return residuals.explained(
+      self._features.instruments,
+      self._stages.residuals,
+      self._folds,
+      self._clusters,
+    )
+
+  @property
+  def treatments(self) -> int:
+    """Their number."""
+    return self._rows.treatment.shape[1]
+
+  def _levels(
+    self, treatment: int, values: types.FloatArray, base: float | None
+  ) -> list[stages.Moment]:
+    """Returns averages with one treatment set to values, less one at base."""
     T, X = self._rows.treatment, self._rows.covariate
     if T.shape[1] == 1 and X is None:
       T = T[:1]
@@ -242,17 +279,12 @@ class Inference:
       points[:, treatment] = value
       return self._over(points, X)
 
-    return self._intervals(
-      [
-        at(float(value))
-        if base is None
-        else _difference(at(float(value)), at(base))
-        for value in values
-      ],
-      level,
-      uniform=uniform,
-      shift=base is None,
-    )
+    return [
+      at(float(value))
+      if base is None
+      else _difference(at(float(value)), at(base))
+      for value in values
+    ]
 
   def _intervals(
     self,

@@ -83,6 +83,7 @@ class Stages:
 
   Attributes:
     coefficients: u, [D]; the last belongs to the constant.
+    residuals: y - D u, [n].
   """
 
   def __init__(self, rows: Rows, folds: types.FloatArray):
@@ -92,7 +93,7 @@ class Stages:
       rows: of all folds.
       folds: codes 0, 1, ..., [n]; rows that depend on each other share one.
     """
-    fits = _predicted(rows, folds)[:, :-1]
+    fits = cross_fit(rows.instruments, rows.design, folds)[:, :-1]
     self._fits = fits - fits.mean(axis=0)
     self._means = rows.design[:, :-1].mean(axis=0)
     self._design = rows.design[:, :-1] - self._means
@@ -115,8 +116,8 @@ class Stages:
     self._strength = _UNDERSMOOTHING * self._likely
     slopes = _slopes(self._sizes, self._directions, told, self._strength)
     self.coefficients = np.append(slopes, self._level - self._means @ slopes)
-    self._plain = outcome - self._design @ slopes
-    self._residuals = self._plain / (
+    self.residuals = outcome - self._design @ slopes
+    self._residuals = self.residuals / (
       1.0 - np.clip(self._leverages(), 0.0, _MOST_LEVERAGE)
     )
 
@@ -135,9 +136,9 @@ class Stages:
     move = self._shrunk(target, self._likely)
     size = np.sum(target * move, axis=0)
     moved = self._design @ (move / np.where(size > 0.0, size, 1.0))
-    square = float(np.mean(np.square(self._plain)))
+    square = float(np.mean(np.square(self.residuals)))
     change = np.stack(
-      [-2.0 * self._plain @ moved / rows, np.mean(np.square(moved), axis=0)]
+      [-2.0 * self.residuals @ moved / rows, np.mean(np.square(moved), axis=0)]
     )
     return Functionals(
       estimate=means.T @ self.coefficients,
@@ -170,11 +171,19 @@ class Stages:
     )
 
 
-def _predicted(rows: Rows, folds: types.FloatArray) -> types.FloatArray:
-  """Returns E[D | phi] of each fold by the others, [n, D]."""
+def cross_fit(
+  features: types.FloatArray, targets: types.FloatArray, folds: types.FloatArray
+) -> types.FloatArray:
+  """Returns ridge predictions of each fold's targets by other folds, [n, D].
+
+  Args:
+    features: the constant last, [n, K].
+    targets: [n, D].
+    folds: codes 0, 1, ..., [n].
+  """
   count = int(folds.max()) + 1
   sums = [
-    ridge.sums(rows.instruments[folds == fold], rows.design[folds == fold])
+    ridge.sums(features[folds == fold], targets[folds == fold])
     for fold in range(count)
   ]
   paths = [
@@ -192,10 +201,10 @@ def _predicted(rows: Rows, folds: types.FloatArray) -> types.FloatArray:
       )
     )
   )
-  fits = np.zeros_like(rows.design)
+  fits = np.zeros_like(targets)
   for fold, path in enumerate(paths):
     inside = folds == fold
-    fits[inside] = rows.instruments[inside] @ path.weights(chosen)
+    fits[inside] = features[inside] @ path.weights(chosen)
   return fits
 
 
