@@ -15,7 +15,7 @@ from dfiv_ope.iv.functionals import intervals
 _MOST_NUMBERS = 20_000_000
 # A summary has average derivatives of so many treatments at most, and of those
 # with more values than these.
-_MOST_TREATMENTS, _FEW_VALUES = 5, 5
+MOST_TREATMENTS, _FEW_VALUES = 5, 5
 
 
 class EffectIntervals(abc.ABC):
@@ -166,7 +166,7 @@ class EffectIntervals(abc.ABC):
     rows = self.rows_
     if rows is None:
       return list(self.derivative_lines_)
-    if not self.has_intervals or rows.treatment.shape[1] > _MOST_TREATMENTS:
+    if not self.has_intervals or rows.treatment.shape[1] > MOST_TREATMENTS:
       return []
     names = self.names_.treatment or [
       f'treatment {place}' if rows.treatment.shape[1] > 1 else 'treatment'

@@ -248,7 +248,8 @@ def _inference(
         sentence
         for column, each in enumerate(effects)
         for sentence in curve_words.sentences(each, T[:, column])
-      ],
+      ]
+      + _model_checks(estimator),
       'tests': [],
       'weak_sets': [],
     }
@@ -284,6 +285,18 @@ def _inference(
       for kind, label in summary_lines.set_labels(found)
     ],
   }
+
+
+def _model_checks(estimator: iv_estimator.IVEstimator) -> list[str]:
+  """Returns what is said of a curve's instruments and splits."""
+  words = [
+    curve_words.stability(len(estimator.models_), estimator.split_spread_)
+  ]
+  if estimator.has_intervals:
+    words.insert(
+      0, curve_words.over_identification(estimator.over_identification())
+    )
+  return words
 
 
 def _effects(found: effect_table.TreatmentEffects) -> dict[str, Any]:

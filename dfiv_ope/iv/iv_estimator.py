@@ -17,6 +17,7 @@ from dfiv_ope.iv import (
   arrays,
   conventions,
   convergence,
+  effect_checks,
   effect_intervals,
   effects,
   frames,
@@ -28,6 +29,7 @@ from dfiv_ope.iv import (
   summary_lines,
 )
 from dfiv_ope.iv.diagnostics import fitted_model, strength, summaries
+from dfiv_ope.iv.linear import inputs
 
 # Rows at which the predictions of several splits are compared.
 _SPREAD_ROWS = 1000
@@ -36,6 +38,7 @@ _SPREAD_ROWS = 1000
 class IVEstimator(
   effects.Effects,
   effect_intervals.EffectIntervals,
+  effect_checks.EffectChecks,
   conventions.Conventions,
   identified.Identified,
   base.BaseEstimator,
@@ -115,6 +118,7 @@ class IVEstimator(
     X: Any = None,
     progress: arrays.Progress | None = None,
     watch: Callable[['IVEstimator'], None] | None = None,
+    **refused: Any,
   ) -> 'IVEstimator':
     """Learns the structural function of Y in T from the instruments Z.
 
@@ -128,14 +132,16 @@ class IVEstimator(
         progress bar is drawn instead.
       watch: called with this estimator at each check of the training, when it
         can predict; for DFIV and DeepGMM, with one split.
+      **refused: what only linear estimators take, such as sample_weight.
 
     Returns:
       The estimator itself.
 
     Raises:
-      TypeError: there is no Z.
+      TypeError: there is no Z, or an argument that this method does not take.
       ValueError: the data cannot be used; the message says why.
     """
+    inputs.refuse(type(self).__name__, refused)
     rows = self._begin(Y, T, Z, X)
     self._train(rows, progress, watch)
     self.first_stage_ = self._diagnosed(rows)

@@ -18,7 +18,7 @@ from dfiv_ope.iv import (
   linear_tables,
   methods,
 )
-from dfiv_ope.iv.diagnostics import strength
+from dfiv_ope.iv.diagnostics import specification_words, strength
 from dfiv_ope.iv.linear import (
   covariances,
   fitting,
@@ -76,7 +76,8 @@ class LinearEstimator(  # type: ignore[misc]
   _estimator = fitting.TWO_SLS
   inference_: results.LinearFit | None = None
 
-  def fit(
+  # It takes what others refuse.
+  def fit(  # type: ignore[override]
     self,
     Y: Any,
     T: Any,
@@ -203,6 +204,13 @@ class LinearEstimator(  # type: ignore[misc]
     weights = self.model_.weights[:-1, 0]
     return weights * self.scales_.outcome.scale / np.concatenate(scales)
 
+  def checks(self) -> list[str]:
+    """Returns what tests say of the model, a sentence each with a remedy."""
+    found = self._inference()
+    return specification_words.sentences(
+      found, self.coefficient_names_[: found.treatments]
+    )
+
   def summary(self, level: float = 0.95) -> str:
     """Returns the fit as a table, its tests and its first stage."""
     self._check_fitted()
@@ -311,6 +319,21 @@ class LinearEstimator(  # type: ignore[misc]
       effective_f=np.array([each.effective_f for each in stages]),
       critical_values=np.array([each.critical_values for each in stages]),
     )
+
+  def _inference(self) -> results.LinearFit:
+    """Returns the inference.
+
+    Raises:
+      ValueError: there is none.
+    """
+    self._check_fitted()
+    if self.inference_ is None:
+      raise ValueError(
+        'This fit has no standard errors: its penalties shrink the '
+        'coefficients, or an older version saved it. Fit with the default '
+        'penalties.'
+      )
+    return self.inference_
 
   def _refuse_without_inference(self, *given: Any) -> None:
     if any(each is not None for each in given):

@@ -26,6 +26,10 @@ class LinearTables(abc.ABC):
   def _check_fitted(self) -> None:
     """Raises a NotFittedError where there is no fit."""
 
+  @abc.abstractmethod
+  def _inference(self) -> results.LinearFit:
+    """Returns the inference of the fit, or raises a ValueError."""
+
   @property
   def coefficient_names_(self) -> tuple[str, ...]:
     """Names of all coefficients: of T, of X, and the intercept if any."""
@@ -58,13 +62,6 @@ class LinearTables(abc.ABC):
     """Returns tests of over-identification, endogeneity and all slopes."""
     found = self._inference()
     return tables.tests([*found.tests, found.wald()])
-
-  def checks(self) -> list[str]:
-    """Returns what tests say of the model, a sentence each with a remedy."""
-    found = self._inference()
-    return specification_words.sentences(
-      found, self.coefficient_names_[: found.treatments]
-    )
 
   def weak_instrument_set(
     self,
@@ -116,7 +113,9 @@ class LinearTables(abc.ABC):
           for line in ('', *tables.text(grid))
         ),
         '',
-        *self.checks(),
+        *specification_words.sentences(
+          found, self.coefficient_names_[: found.treatments]
+        ),
         '',
         *summary_lines.columns(self.scales_, self.names_),
         *self._held_out_lines(),
@@ -145,21 +144,6 @@ class LinearTables(abc.ABC):
     if np.isnan(self.first_stage_.r2).all():
       return []
     return summaries.held_out(self.first_stage_)
-
-  def _inference(self) -> results.LinearFit:
-    """Returns the inference.
-
-    Raises:
-      ValueError: there is none.
-    """
-    self._check_fitted()
-    if self.inference_ is None:
-      raise ValueError(
-        'This fit has no standard errors: its penalties shrink the '
-        'coefficients, or an older version saved it. Fit with the default '
-        'penalties.'
-      )
-    return self.inference_
 
   @staticmethod
   def _names(

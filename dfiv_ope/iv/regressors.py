@@ -18,14 +18,7 @@ from sklearn import base
 from sklearn.utils import validation
 
 from dfiv_ope import types
-from dfiv_ope.iv import (
-  arrays,
-  estimators,
-  frames,
-  iv_estimator,
-  linear_estimator,
-  scores,
-)
+from dfiv_ope.iv import arrays, estimators, frames, iv_estimator, scores
 
 
 class IVRegressor(base.RegressorMixin, base.BaseEstimator):
@@ -86,17 +79,9 @@ class IVRegressor(base.RegressorMixin, base.BaseEstimator):
       if self.estimator is None
       else base.clone(self.estimator)
     )
-    if isinstance(estimator, linear_estimator.LinearEstimator):
-      self.estimator_ = estimator.fit(
-        y, treatment, Z=Z, X=covariate, sample_weight=sample_weight
-      )
-    elif sample_weight is not None:
-      raise TypeError(
-        f'{type(estimator).__name__} takes no sample_weight; TwoSLS and the '
-        'other linear estimators do. Leave it out.'
-      )
-    else:
-      self.estimator_ = estimator.fit(y, treatment, Z=Z, X=covariate)
+    self.estimator_ = estimator.fit(
+      y, treatment, Z=Z, X=covariate, sample_weight=sample_weight
+    )
     return self
 
   def predict(self, X: Any) -> types.FloatArray:

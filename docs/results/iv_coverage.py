@@ -175,6 +175,7 @@ def main():
   parser.add_argument('--design', nargs='*', choices=[*_CURVES], default=CHECK)
   parser.add_argument('--rows', type=int, default=1000)
   parser.add_argument('--samples', type=int, default=20)
+  parser.add_argument('--first-seed', type=int, default=0)
   parser.add_argument('--set', nargs='*', default=[], metavar='NAME=INTEGER')
   parser.add_argument('--out', type=pathlib.Path, required=True)
   given = parser.parse_args()
@@ -212,7 +213,7 @@ def main():
     name: int(value) for name, value in (each.split('=') for each in given.set)
   }
   with given.out.open('a') as file:
-    for seed in range(given.samples):
+    for seed in range(given.first_seed, given.first_seed + given.samples):
       for (design, strength), truth in truths.items():
         for method in given.method:
           if (method, design, strength, given.rows, seed) in known:

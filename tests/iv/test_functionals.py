@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope.iv import bases, estimators
-from dfiv_ope.iv.functionals import intervals, stages
+from dfiv_ope.iv.functionals import intervals, spaces, stages
 
 # A small, fast sieve.
 _SMALL = {
@@ -33,6 +33,13 @@ def _fit(kind=estimators.SieveIV, parameters=_SMALL, **data):
     return kind(**parameters).fit(y, t, Z=z, X=x)
 
 
+def _at(*derivatives):
+  """Returns the functional of one point with these derivatives by u."""
+  return lambda u: spaces.Average(
+    np.array(derivatives), np.array(derivatives) @ u[:, None]
+  )
+
+
 def test_with_strong_instruments_it_is_two_stage_least_squares():
   generator = np.random.default_rng(1)
   z = generator.normal(size=(5000, 1))
@@ -44,7 +51,7 @@ def test_with_strong_instruments_it_is_two_stage_least_squares():
     outcome=2.0 * t + noise,
   )
   found = stages.Stages(rows, np.arange(5000) % 5).estimate(
-    [lambda: np.array([[1.0, 0.0]]), lambda: np.array([[3.0, 1.0]])]
+    [_at(1.0, 0.0), _at(3.0, 1.0)]
   )
   slope = np.cov(z[:, 0], rows.outcome)[0, 1] / np.cov(z[:, 0], t)[0, 1]
   level = rows.outcome.mean() - slope * t.mean()
@@ -88,9 +95,7 @@ def test_what_instruments_do_not_tell_is_bounded_by_the_prior_alone():
       outcome=told + 0.5 * noise,
     ),
     np.arange(1000) % 5,
-  ).estimate(
-    [lambda: np.array([[1.0, 0.0, 0.0]]), lambda: np.array([[0.0, 1.0, 0.0]])]
-  )
+  ).estimate([_at(1.0, 0.0, 0.0), _at(0.0, 1.0, 0.0)])
   noise_part = np.sqrt(np.sum(np.square(found.influence), axis=0))
   bias_part = np.linalg.norm(found.bias, axis=0)
   assert bias_part[0] < 0.3 * noise_part[0]
@@ -253,3 +258,21 @@ def test_what_has_no_intervals_is_refused():
     model.average_derivative(1)
   with pytest.raises(ValueError, match='level must be between 0 and 1'):
     model.ate_interval(0.0, 1.0, level=95)
+
+
+def test_an_average_is_that_of_the_features_of_its_points():
+  generator = np.random.default_rng(3)
+  rows = generator.normal(size=(500, 1)), generator.normal(size=(500, 2))
+  space = spaces.Space(lambda t, x: t * x, rows, seed=0, trends=True)
+  u = generator.normal(size=space.rows.shape[1])
+  found = space.average(u, *rows)
+  np.testing.assert_allclose(found.values, space.rows @ u, rtol=1e-9)
+  np.testing.assert_allclose(found.mean, space.rows.mean(axis=0), atol=1e-9)
+  # One treatment for all covariates: as row by row.
+  level = space.average(u, np.ones((500, 1)), rows[1])
+  each = [
+    space.average(u, np.ones((1, 1)), rows[1][row : row + 1]).values[0]
+    for row in range(3)
+  ]
+  np.testing.assert_allclose(level.values[:3], each, rtol=1e-9)
+  assert level.mean @ u == pytest.approx(level.values.mean())

@@ -256,10 +256,26 @@ def test_weights_reach_linear_estimators_and_no_others():
     y, X[:, 1], Z=Z, X=X[:, 0], sample_weight=weights
   )
   np.testing.assert_array_equal(model.coef_, reference.coef_[::-1])
-  with pytest.raises(TypeError, match='KIV takes no sample_weight; TwoSLS and'):
+  refused = r'KIV takes no sample_weight; the linear .* \(TwoSLS, LIML'
+  with pytest.raises(TypeError, match=refused):
     regressors.IVRegressor(estimators.KIV(), treatment=1).fit(
       X, y, Z=Z, sample_weight=weights
     )
+
+
+@pytest.mark.parametrize(
+  ('name', 'message'),
+  [
+    ('sample_weight', 'SieveIV takes no sample_weight; .*Fit one of them'),
+    ('groups', r'Pass them to the intervals instead: ate_interval\(T0'),
+    ('absorb', 'Pass the groups as columns of X'),
+    ('weights', "SieveIV.fit has no argument 'weights'. It takes Y, T"),
+  ],
+)
+def test_flexible_estimators_say_who_takes_weights_and_groups(name, message):
+  X, y, Z = data(rows=60)
+  with pytest.raises(TypeError, match=message):
+    estimators.SieveIV().fit(y, X[:, 1], Z=Z, **{name: np.ones(60)})
 
 
 def test_estimators_have_the_conventions_of_scikit_learn():

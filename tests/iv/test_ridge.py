@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope import testing
-from dfiv_ope.iv import ridge
+from dfiv_ope.iv import ridge, ridge_path
 
 problem = testing.regression_rows
 PENALTIES = st.floats(1e-4, 10.0)
@@ -48,6 +48,23 @@ def test_solve_of_one_feature_is_the_number_worked_out_by_hand():
   # (1 + 4 + 2 * 0.5)^-1 (1 * 2 + 2 * 5) = 12 / 6.
   weights = solve(np.array([[1.0], [2.0]]), np.array([[2.0], [5.0]]), 0.5)
   np.testing.assert_allclose(weights, [[2.0]], rtol=1e-12)
+
+
+def test_a_path_has_the_weights_and_held_out_errors_of_each_penalty():
+  features, targets = problem(2)
+  rows, rest = (
+    ridge.sums(with_ones(features[part]), targets[part])
+    for part in (slice(0, None, 2), slice(1, None, 2))
+  )
+  penalties = [1e-6, 1e-2, 1.0, 100.0]
+  path = ridge_path.Path(rows, penalties)
+  errors = path.errors(rest)
+  for place, penalty in enumerate(penalties):
+    weights = ridge.solve_sums(rows, penalty, intercept=True)
+    np.testing.assert_allclose(path.weights(place), weights, rtol=1e-8)
+    assert errors[place] == pytest.approx(
+      ridge.mean_squared_error(rest, weights), rel=1e-8
+    )
 
 
 @pytest.mark.parametrize('intercept', [False, True])

@@ -104,7 +104,9 @@ def test_coefficients_and_tests_are_those_of_the_estimator(
     'Average derivative and 95 % confidence interval: by price 2.9'
   )
   assert curved['checks'][0].startswith('Plain regression of price')
-  assert 'is a bound on bias' in curved['checks'][-2]
+  assert 'is a bound on bias' in curved['checks'][-4]
+  assert curved['checks'][-2].startswith('Z and X predict')
+  assert 'random splits of the rows differ' in curved['checks'][-1]
   effects = curved['effects'][0]
   model = estimators.SieveIV().fit(rows.sales, rows.price, Z=rows.cost)
   band = model.dose_response_interval(

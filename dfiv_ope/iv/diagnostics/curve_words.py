@@ -6,11 +6,28 @@ from typing import Protocol
 import numpy as np
 
 from dfiv_ope import types
+from dfiv_ope.iv import splits
 
 # A band of more than this is mostly what instruments cannot tell.
 _MUCH_BIAS = 0.5
 # Fifths of a treatment's range with a smaller share of rows are thin.
 _FIFTHS, _THIN = 5, 0.05
+# Instruments whose t is larger tell of residuals.
+_TOLD = 1.96
+# The split decides an answer that it moves by more, in deviations of Y.
+_UNSTABLE = 0.1
+
+
+class Told(Protocol):
+  """What instruments tell of residuals, as `residuals.Explained` has it."""
+
+  @property
+  def share(self) -> float:
+    """Of their variance, on held-out rows."""
+
+  @property
+  def t(self) -> float:
+    """Large if something is told."""
 
 
 class Curve(Protocol):
@@ -73,6 +90,45 @@ def sentences(effect: Curve, rows: types.FloatArray) -> list[str]:
   if effect.band is not None:
     words = [_endogeneity(effect), _own(effect), _bias(effect), *words]
   return [each for each in words if each]
+
+
+def over_identification(told: Told) -> str:
+  """Returns what it means that instruments tell of residuals, or do not."""
+  number = f'{100.0 * max(told.share, 0.0):.2g} %'
+  if told.t > _TOLD:
+    return (
+      f'Z and X predict {number} of what the curve leaves (held out, t '
+      f'{told.t:.1f}): an instrument moves the outcome by another way, or the '
+      'curve is too smooth. Drop instruments that may, fit another method, '
+      'and compare.'
+    )
+  return (
+    f'Z and X predict {number} of what the curve leaves (held out, t '
+    f'{told.t:.1f}), no more than chance: the instruments agree on one curve. '
+    'All of them could still be invalid alike: argue for them.'
+  )
+
+
+def stability(count: int, spread: float) -> str:
+  """Returns whether random splits of the rows decide the answer.
+
+  Args:
+    count: number of splits.
+    spread: standard deviation over splits of one, as a share of that of Y.
+  """
+  if count == 1:
+    return (
+      'One random split of the rows decided part of this fit. '
+      f'n_splits={splits.PROPOSED} tells how far others differ.'
+    )
+  mean = spread / np.sqrt(count)
+  words = (
+    f'{count} random splits of the rows differ by {spread:.2g} of the standard '
+    f'deviation of Y, so their mean by about {mean:.2g}'
+  )
+  if mean > _UNSTABLE:
+    return f'{words}: chance decides part of it. Raise n_splits.'
+  return f'{words}: the split decides little.'
 
 
 def _endogeneity(effect: Curve) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.iv import arrays, frames
-from dfiv_ope.iv.functionals import intervals, spaces, stages
+from dfiv_ope.iv.functionals import intervals, residuals, spaces, stages
 from dfiv_ope.iv.linear import inputs, results
 
 # Half of the step of a derivative, in standard deviations of the treatment.
@@ -68,7 +68,7 @@ class Inference:
     self._fitted, self._rows = fitted, rows
     clusters = inputs.clusters(groups, count)
     self._clusters = None if clusters is None else clusters[:, 0]
-    folds = self._draw()
+    self._folds = self._draw()
     treatment, instrument, outcome, covariate = (
       None if each is None else scale.apply(each)
       for each, scale in zip(rows, fitted.scales, strict=True)
@@ -87,12 +87,10 @@ class Inference:
     phi = told.rows
     if covariate is not None:  # Exogenous: their own instruments.
       phi = np.concatenate([covariate, phi], axis=1)
-    self._stages = stages.Stages(
-      stages.Rows(
-        design=self._space.rows, instruments=phi, outcome=outcome[:, 0]
-      ),
-      folds,
+    self._features = stages.Rows(
+      design=self._space.rows, instruments=phi, outcome=outcome[:, 0]
     )
+    self._stages = stages.Stages(self._features, self._folds)
 
   def ate_interval(
     self, T0: Any, T1: Any, *, level: float = 0.95
@@ -100,7 +98,13 @@ class Inference:
     """Returns the mean effect of T0 -> T1 over the covariates of the rows."""
     start, end = self._ends(T0, T1)
     return self._intervals(
-      [self._difference(start[0], end[0], self._rows.covariate)], level
+      [
+        _difference(
+          self._level(end[0], self._rows.covariate),
+          self._level(start[0], self._rows.covariate),
+        )
+      ],
+      level,
     )
 
   def effect_interval(
@@ -126,14 +130,16 @@ class Inference:
       for pair in ends
     )
     assert start is not None and end is not None
+    rows = [
+      None if covariate is None else covariate[row : row + 1]
+      for row in range(count)
+    ]
     return self._intervals(
       [
-        self._difference(
-          start[row],
-          end[row],
-          None if covariate is None else covariate[row : row + 1],
+        _difference(
+          self._level(end[row], given), self._level(start[row], given)
         )
-        for row in range(count)
+        for row, given in enumerate(rows)
       ],
       level,
     )
@@ -151,12 +157,16 @@ class Inference:
     step = np.zeros(T.shape[1])
     step[treatment] = _STEP * np.std(T[:, treatment])
 
-    def moment() -> types.FloatArray:
-      return (self._at(T + step, X) - self._at(T - step, X)) / (
-        2.0 * step[treatment]
-      )
-
-    return self._intervals([moment], level)
+    return self._intervals(
+      [
+        _difference(
+          self._over(T + step, X),
+          self._over(T - step, X),
+          2.0 * float(step[treatment]),
+        )
+      ],
+      level,
+    )
 
   def dose_response_interval(
     self, T_grid: Any, *, level: float = 0.95, uniform: bool = False
@@ -221,24 +231,60 @@ class Inference:
       level: of confidence.
       uniform: as in `dose_response_interval`.
     """
-    T, X = self._rows.treatment, self._rows.covariate
-    if T.shape[1] == 1 and X is None:
-      T = T[:1]
-
-    def at(value: float) -> types.FloatArray:
-      points = T.copy()
-      points[:, treatment] = value
-      return self._at(points, X)
-
-    def moment(value: float) -> stages.Moment:
-      return lambda: at(value) if base is None else at(value) - at(base)
-
     return self._intervals(
-      [moment(float(value)) for value in values],
+      self._levels(treatment, values, base),
       level,
       uniform=uniform,
       shift=base is None,
     )
+
+  def plain_levels(
+    self, treatment: int, values: types.FloatArray
+  ) -> types.FloatArray:
+    """Returns what `levels_interval` estimates by plain regression, [G].
+
+    The features are their own instruments.
+    """
+    plain = stages.Stages(
+      self._features._replace(instruments=self._features.design), self._folds
+    )
+    found = plain.estimate(self._levels(treatment, values, None)).estimate
+    outcome = self._fitted.scales.outcome
+    return outcome.invert(found[:, None])[:, 0]
+
+  def over_identification(self) -> residuals.Explained:
+    """Returns what instruments and covariates tell of what f leaves."""
+    return residuals.explained(
+      self._features.instruments,
+      self._stages.residuals,
+      self._folds,
+      self._clusters,
+    )
+
+  @property
+  def treatments(self) -> int:
+    """Their number."""
+    return self._rows.treatment.shape[1]
+
+  def _levels(
+    self, treatment: int, values: types.FloatArray, base: float | None
+  ) -> list[stages.Moment]:
+    """Returns averages with one treatment set to values, less one at base."""
+    T, X = self._rows.treatment, self._rows.covariate
+    if T.shape[1] == 1 and X is None:
+      T = T[:1]
+
+    def at(value: float) -> stages.Moment:
+      points = T.copy()
+      points[:, treatment] = value
+      return self._over(points, X)
+
+    return [
+      at(float(value))
+      if base is None
+      else _difference(at(float(value)), at(base))
+      for value in values
+    ]
 
   def _intervals(
     self,
@@ -288,31 +334,22 @@ class Inference:
       np.concatenate(points, axis=1).astype(self._fitted.dtype)
     )
 
-  def _at(
+  def _over(
     self, T: types.FloatArray, X: types.FloatArray | None
-  ) -> types.FloatArray:
-    """Returns what f is linear in at raw points, [B, D]."""
+  ) -> stages.Moment:
+    """Returns the average of f over raw points."""
     scales = self._fitted.scales
     given = None
     if X is not None:
       assert scales.covariate is not None
       given = scales.covariate.apply(X)
-    return self._space(*_given(scales.treatment.apply(T), given))
+    points = _given(scales.treatment.apply(T), given)
+    return lambda coefficients: self._space.average(coefficients, *points)
 
   def _level(
     self, point: types.FloatArray, X: types.FloatArray | None
   ) -> stages.Moment:
-    rows = 1 if X is None else len(X)
-    return lambda: self._at(np.tile(point, (rows, 1)), X)
-
-  def _difference(
-    self,
-    start: types.FloatArray,
-    end: types.FloatArray,
-    X: types.FloatArray | None,
-  ) -> stages.Moment:
-    one, other = self._level(end, X), self._level(start, X)
-    return lambda: one() - other()
+    return self._over(np.tile(point, (1 if X is None else len(X), 1)), X)
 
   def _ends(self, T0: Any, T1: Any) -> list[types.FloatArray]:
     return [self._points(name, each) for name, each in (('T0', T0), ('T1', T1))]
@@ -330,3 +367,9 @@ def _given(
   first: types.FloatArray, second: types.FloatArray | None
 ) -> tuple[types.FloatArray, ...]:
   return (first,) if second is None else (first, second)
+
+
+def _difference(
+  one: stages.Moment, other: stages.Moment, step: float = 1.0
+) -> stages.Moment:
+  return lambda coefficients: one(coefficients).less(other(coefficients), step)

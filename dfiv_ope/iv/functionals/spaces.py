@@ -14,8 +14,10 @@ variance,
 
 from collections.abc import Callable
 import itertools
+from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from dfiv_ope import types
 from dfiv_ope.iv import features
@@ -33,8 +35,27 @@ _BANDWIDTH_ROWS = 500
 # Rows whose features are in memory at the same time.
 _BLOCK = 4096
 
-# Columns [B, D] of points that are standardised, or of several such arrays.
+# Columns [B, D] of points that are standardised, or of several such arrays;
+# [1, D] where they are the same at all points.
 Columns = Callable[..., types.FloatArray]
+
+
+class Average(NamedTuple):
+  """A functional of f = D'u that is an average over points.
+
+  Attributes:
+    mean: of its derivatives by u, [D].
+    values: what it is at each point, [B]; their mean is the functional.
+  """
+
+  mean: types.FloatArray
+  values: types.FloatArray
+
+  def less(self, other: 'Average', step: float = 1.0) -> 'Average':
+    """Returns the average of the difference, divided by a step."""
+    return Average(
+      (self.mean - other.mean) / step, (self.values - other.values) / step
+    )
 
 
 class Space:
@@ -71,60 +92,69 @@ class Space:
           seed=(seed, 9, place),
         )
       )
-    self._kinds: list[Columns] = [
-      lambda *some: np.asarray(own(*some), np.float64),
-      self._rough_columns,
+    parts: list[tuple[Columns, ...]] = [
+      (lambda *some: np.asarray(own(*some), np.float64),),
+      tuple(self._rough_part(place) for place in range(len(points))),
     ]
     sizes = [1.0, 1.0]
     if trends and columns.shape[1] <= _MOST_TRENDS:
-      self._kinds += [_trend_columns, _line_columns]
+      parts += [(_trend_columns,), (_line_columns,)]
       sizes += [1.0, _LINES]
-    kinds = [_blocks(points, each) for each in self._kinds]
-    # A method that found nothing has constant features.
-    self._scales = [
-      (float(np.sqrt(np.sum(np.var(each, axis=0)))) or 1.0) / size
-      for each, size in zip(kinds, sizes, strict=True)
+    kinds = [
+      np.concatenate([_blocks(points, part) for part in each], axis=1)
+      for each in parts
     ]
-    both = np.concatenate(
-      [each / scale for each, scale in zip(kinds, self._scales, strict=True)],
-      axis=1,
+    # A method that found nothing has constant features.
+    scales = np.concatenate(
+      [
+        np.full(
+          each.shape[1],
+          (float(np.sqrt(np.sum(np.var(each, axis=0)))) or 1.0) / size,
+        )
+        for each, size in zip(kinds, sizes, strict=True)
+      ]
     )
+    both = np.concatenate(kinds, axis=1)
     most = min(_MOST_COLUMNS, len(both) // ROWS_A_COLUMN)
-    self._rotation = _leading(both - both.mean(axis=0), most)
+    self._parts = [part for each in parts for part in each]
+    self._rotation = _leading(both, scales, most) / scales[:, None]
     self.rows = _with_constant(both @ self._rotation)
 
-  def __call__(self, *points: types.FloatArray) -> types.FloatArray:
-    """Returns features at standardised points, the constant last, [B, D]."""
-    return _blocks(
-      points,
-      lambda *some: _with_constant(
-        np.concatenate(
-          [
-            each(*some) / scale
-            for each, scale in zip(self._kinds, self._scales, strict=True)
-          ],
-          axis=1,
-        )
-        @ self._rotation
-      ),
-    )
+  def average(
+    self, coefficients: types.FloatArray, *points: types.FloatArray
+  ) -> Average:
+    """Returns f = D'u and the mean of D at standardised points.
 
-  def _rough_columns(self, *points: types.FloatArray) -> types.FloatArray:
-    return np.concatenate(
-      [
-        _once(rough, np.concatenate(points[: place + 1], axis=1))
-        for place, rough in enumerate(self._rough)
-      ],
-      axis=1,
-    )
+    Rotated features of each point, which cost most, are never formed.
 
+    Args:
+      coefficients: u, [D]; the last belongs to the constant.
+      *points: as those that the space was made with, [B, ...] each.
+    """
+    count = len(points[0])
+    own = self._rotation @ coefficients[:-1]
+    sums, values = np.zeros(len(own)), np.full(count, coefficients[-1])
+    for start in range(0, count, _BLOCK):
+      inside = slice(start, start + _BLOCK)
+      some = tuple(each[inside] for each in points)
+      first = 0
+      for part in self._parts:
+        columns = part(*some)  # [B, ...], or [1, ...] where all are the same.
+        last = first + columns.shape[1]
+        sums[first:last] += columns.sum(axis=0) * (len(some[0]) / len(columns))
+        values[inside] += columns @ own[first:last]
+        first = last
+    return Average(np.append(sums / count @ self._rotation, 1.0), values)
 
-def _once(make: Columns, points: types.FloatArray) -> types.FloatArray:
-  """Returns features of points [B, D]; if all are the same, made once."""
-  if np.any(points != points[0]):
-    return make(points)
-  some = make(points[:1])
-  return np.broadcast_to(some, (len(points), some.shape[1]))
+  def _rough_part(self, place: int) -> Columns:
+    """Returns rough features of the first arrays of points."""
+
+    def part(*points: types.FloatArray) -> types.FloatArray:
+      columns = np.concatenate(points[: place + 1], axis=1)
+      same = len(columns) > 1 and not np.any(columns != columns[0])
+      return self._rough[place](columns[:1] if same else columns)
+
+    return part
 
 
 def _trend_columns(*points: types.FloatArray) -> types.FloatArray:
@@ -150,18 +180,33 @@ def _line_columns(*points: types.FloatArray) -> types.FloatArray:
 def _blocks(
   points: tuple[types.FloatArray, ...], make: Columns
 ) -> types.FloatArray:
-  return np.concatenate(
-    [
-      make(*(each[start : start + _BLOCK] for each in points))
-      for start in range(0, len(points[0]), _BLOCK)
-    ]
+  blocks = []
+  for start in range(0, len(points[0]), _BLOCK):
+    some = tuple(each[start : start + _BLOCK] for each in points)
+    made = make(*some)
+    blocks.append(np.broadcast_to(made, (len(some[0]), made.shape[1])))
+  return np.concatenate(blocks)
+
+
+def _leading(
+  columns: types.FloatArray, scales: types.FloatArray, most: int
+) -> types.FloatArray:
+  """Returns orthonormal directions of most variation, [D, K].
+
+  Args:
+    columns: [n, D].
+    scales: what each column is divided by, [D].
+    most: largest K.
+  """
+  size = columns.shape[1]
+  means = columns.mean(axis=0)
+  gram = columns.T @ columns / len(columns) - np.outer(means, means)
+  values, vectors = linalg.eigh(
+    gram / np.outer(scales, scales),
+    subset_by_index=(max(size - most, 0), size - 1),
+    check_finite=False,
   )
-
-
-def _leading(columns: types.FloatArray, most: int) -> types.FloatArray:
-  """Returns orthonormal directions of most variation, [D, K]."""
-  values, vectors = np.linalg.eigh(columns.T @ columns / len(columns))
-  return vectors[:, np.flatnonzero(values > 1e-10 * values[-1])[-most:]]
+  return vectors[:, values > 1e-10 * values[-1]]
 
 
 def _with_constant(columns: types.FloatArray) -> types.FloatArray:

@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv import ridge
+from dfiv_ope.iv import ridge, ridge_path
+from dfiv_ope.iv.functionals import spaces
 
 # Candidates of lambda1, on features of unit mean square.
 PENALTIES = tuple(float(x) for x in 10.0 ** np.arange(-9.0, 0.5, 0.5))
@@ -41,8 +42,8 @@ _UNDERSMOOTHING = 0.1
 # Leverages count up to this.
 _MOST_LEVERAGE = 0.5
 
-# Derivatives of one functional by u: [n, D] for each row, or [1, D] for all.
-Moment = Callable[[], types.FloatArray]
+# One functional, an average over the rows or at one point, of coefficients u.
+Moment = Callable[[types.FloatArray], spaces.Average]
 
 
 class Rows(NamedTuple):
@@ -82,6 +83,7 @@ class Stages:
 
   Attributes:
     coefficients: u, [D]; the last belongs to the constant.
+    residuals: y - D u, [n].
   """
 
   def __init__(self, rows: Rows, folds: types.FloatArray):
@@ -91,7 +93,7 @@ class Stages:
       rows: of all folds.
       folds: codes 0, 1, ..., [n]; rows that depend on each other share one.
     """
-    fits = _predicted(rows, folds)[:, :-1]
+    fits = cross_fit(rows.instruments, rows.design, folds)[:, :-1]
     self._fits = fits - fits.mean(axis=0)
     self._means = rows.design[:, :-1].mean(axis=0)
     self._design = rows.design[:, :-1] - self._means
@@ -114,8 +116,8 @@ class Stages:
     self._strength = _UNDERSMOOTHING * self._likely
     slopes = _slopes(self._sizes, self._directions, told, self._strength)
     self.coefficients = np.append(slopes, self._level - self._means @ slopes)
-    self._plain = outcome - self._design @ slopes
-    self._residuals = self._plain / (
+    self.residuals = outcome - self._design @ slopes
+    self._residuals = self.residuals / (
       1.0 - np.clip(self._leverages(), 0.0, _MOST_LEVERAGE)
     )
 
@@ -125,9 +127,7 @@ class Stages:
     means = np.zeros((len(self.coefficients), len(moments)))
     own = np.zeros((rows, len(moments)))
     for place, moment in enumerate(moments):
-      derivative = np.asarray(moment(), np.float64)
-      means[:, place] = derivative.mean(axis=0)
-      values = derivative @ self.coefficients
+      means[:, place], values = moment(self.coefficients)
       own[:, place] = (values - values.mean()) / rows
     # With the mean outcome for the constant.
     target = means[:-1] - np.outer(self._means, means[-1])
@@ -136,9 +136,9 @@ class Stages:
     move = self._shrunk(target, self._likely)
     size = np.sum(target * move, axis=0)
     moved = self._design @ (move / np.where(size > 0.0, size, 1.0))
-    square = float(np.mean(np.square(self._plain)))
+    square = float(np.mean(np.square(self.residuals)))
     change = np.stack(
-      [-2.0 * self._plain @ moved / rows, np.mean(np.square(moved), axis=0)]
+      [-2.0 * self.residuals @ moved / rows, np.mean(np.square(moved), axis=0)]
     )
     return Functionals(
       estimate=means.T @ self.coefficients,
@@ -171,27 +171,40 @@ class Stages:
     )
 
 
-def _predicted(rows: Rows, folds: types.FloatArray) -> types.FloatArray:
-  """Returns E[D | phi] of each fold by the others, [n, D]."""
+def cross_fit(
+  features: types.FloatArray, targets: types.FloatArray, folds: types.FloatArray
+) -> types.FloatArray:
+  """Returns ridge predictions of each fold's targets by other folds, [n, D].
+
+  Args:
+    features: the constant last, [n, K].
+    targets: [n, D].
+    folds: codes 0, 1, ..., [n].
+  """
   count = int(folds.max()) + 1
   sums = [
-    ridge.sums(rows.instruments[folds == fold], rows.design[folds == fold])
+    ridge.sums(features[folds == fold], targets[folds == fold])
     for fold in range(count)
   ]
-  grids, losses = [], np.zeros(len(PENALTIES))
-  for fold, own in enumerate(sums):
-    grid = ridge.solve_grid(
+  paths = [
+    ridge_path.Path(
       ridge.merge(*(each for place, each in enumerate(sums) if place != fold)),
       PENALTIES,
-      intercept=True,
     )
-    losses += [ridge.mean_squared_error(own, each) for each in grid]
-    grids.append(grid)
-  chosen = int(np.argmin(losses))
-  fits = np.zeros_like(rows.design)
-  for fold, grid in enumerate(grids):
+    for fold in range(count)
+  ]
+  chosen = int(
+    np.argmin(
+      np.sum(
+        [path.errors(own) for path, own in zip(paths, sums, strict=True)],
+        axis=0,
+      )
+    )
+  )
+  fits = np.zeros_like(targets)
+  for fold, path in enumerate(paths):
     inside = folds == fold
-    fits[inside] = rows.instruments[inside] @ grid[chosen]
+    fits[inside] = features[inside] @ path.weights(chosen)
   return fits
 
 

@@ -1,5 +1,6 @@
 """Weights, clusters and absorbed groups as users pass them, checked."""
 
+from collections.abc import Mapping
 from typing import Any
 import warnings
 
@@ -10,10 +11,41 @@ from dfiv_ope import types
 
 # Two ways of clustering are the most that there is a covariance for.
 _MOST_WAYS = 2
+# What to do where an estimator does not take these.
+_REMEDIES = {
+  'sample_weight': 'Fit one of them, or leave it out.',
+  'groups': (
+    'Pass them to the intervals instead: ate_interval(T0, T1, groups=groups).'
+  ),
+  'absorb': 'Pass the groups as columns of X, or fit one of them.',
+}
 
 
 class ClusterWarning(UserWarning):
   """Clusters tell less than is asked of them."""
+
+
+def refuse(estimator: str, given: Mapping[str, Any]) -> None:
+  """Refuses what only linear estimators take.
+
+  Args:
+    estimator: name of one that is not linear.
+    given: further arguments of its `fit` by name.
+
+  Raises:
+    TypeError: one of them is not None.
+  """
+  for name, value in given.items():
+    if name not in _REMEDIES:
+      raise TypeError(
+        f'{estimator}.fit has no argument {name!r}. It takes Y, T, Z, X, '
+        'progress and watch.'
+      )
+    if value is not None:
+      raise TypeError(
+        f'{estimator} takes no {name}; the linear estimators do (TwoSLS, LIML, '
+        f'KClass, GMM, CrossFitTwoSLS). {_REMEDIES[name]}'
+      )
 
 
 def weights(values: Any, rows: int) -> types.FloatArray | None:
