@@ -293,7 +293,12 @@ def half_sums(
       present if before is None else ridge.merge(before, present)
     )
   if halves[0] is None or halves[1] is None:
-    raise ValueError(
-      'The log came in fewer than two parts, so it has no halves.'
-    )
+    raise too_few_parts()
   return halves[0], halves[1]
+
+
+def too_few_parts() -> ValueError:
+  """Returns the error of a log that has no halves."""
+  return ValueError(
+    'The log came in fewer than two parts, so it has no halves.'
+  )

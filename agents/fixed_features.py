@@ -1,12 +1,12 @@
 """What the agents on fixed features, LSTD-Q and KIV, share."""
 
-from collections.abc import Callable
+import functools
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, wave_features
+from dfiv_ope.agents import base, outer_sums, wave_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.iv.diagnostics import spectrum
@@ -100,31 +100,37 @@ def half_sums(
   Args:
     function: psi.
     parts: gives the log.
+
+  Raises:
+    ValueError: there is only one part.
   """
-  return base.half_sums(summing(function), parts)
+  if not isinstance(function, decisions.Outer):
+    return base.half_sums(functools.partial(_sums, function), parts)
+  halves = outer_sums.OuterSums(function), outer_sums.OuterSums(function)
+  count = 0
+  for rows in parts():
+    halves[count % 2].add(rows)
+    count += 1
+  if count < 2:
+    raise base.too_few_parts()
+  return halves[0].total(), halves[1].total()
 
 
-def summing(function: Features) -> Callable[[types.IVBatch], ridge.Sums]:
-  """Returns the function that gives the sums of `half_sums` of a part."""
-
-  # Not a graph: making one takes longer than the sums of a short log, and their
-  # few large products gain nothing by it.
-  def sums(rows: types.IVBatch) -> ridge.Sums:
-    if isinstance(function, decisions.Outer):
-      return _sums(function, rows)
-    now = function(rows.instrument)
-    return differentiable.sums(
-      now,
-      tf.concat(
-        [
-          now + bellman.change(function, rows.treatment),
-          tf.cast(rows.outcome, now.dtype),
-        ],
-        axis=1,
-      ),
-    )
-
-  return sums
+# Not a graph: making one takes longer than the sums of a short log, and their
+# few large products gain nothing by it.
+def _sums(function: wave_features.Together, rows: types.IVBatch) -> ridge.Sums:
+  """Returns the sums of a part."""
+  now = function(rows.instrument)
+  return differentiable.sums(
+    now,
+    tf.concat(
+      [
+        now + bellman.change(function, rows.treatment),
+        tf.cast(rows.outcome, now.dtype),
+      ],
+      axis=1,
+    ),
+  )
 
 
 def moment(
@@ -150,98 +156,6 @@ def moment(
     [tf.reshape(product, [-1]), total[1:], tf.reduce_sum(total, keepdims=True)],
     axis=0,
   )[:, None]
-
-
-def _sums(function: decisions.Outer, rows: types.IVBatch) -> ridge.Sums:
-  """Returns the sums of a part, several times faster than from psi.
-
-  Of psi(s, a) = [g(s) (x) e_a, e_a, 1] only the block of a is not zero, so rows
-  are put in the order of their actions and each block is multiplied on its
-  own. With h = [g, 1], blocks are of h (x) e_a first and of psi at the end.
-  """
-  step, actions = rows.treatment, function.num_actions
-  order = tf.argsort(step.now.actions[:, 0])
-
-  def sort(x: tf.Tensor) -> tf.Tensor:
-    return tf.gather(x, order)
-
-  now = differentiable.append_intercept(
-    function.state(sort(step.now.observation))
-  )
-  later = differentiable.append_intercept(
-    function.state(sort(step.later.observation))
-  )
-  weight = sort(
-    tf.cast(decisions.weights(step.later, actions), now.dtype)
-    * tf.cast(step.continuation, now.dtype)
-  )  # gamma d p, [B, A]
-  targets = tf.concat(
-    [
-      tf.reshape(
-        weight[:, :, None] * later[:, None, :], [-1, actions * later.shape[1]]
-      ),
-      sort(tf.cast(rows.outcome, now.dtype)),
-    ],
-    axis=1,
-  )
-  ends = tf.searchsorted(
-    sort(step.now.actions[:, 0]), tf.range(actions), side='right'
-  )
-  starts = tf.concat([[0], ends[:-1]], axis=0)
-  blocks = [
-    differentiable.sums(
-      now[starts[each] : ends[each]], targets[starts[each] : ends[each]]
-    )
-    for each in range(actions)
-  ]
-  zeros = [tf.zeros_like(block.gram) for block in blocks]
-  gram = tf.concat(
-    [
-      tf.concat([*zeros[:place], block.gram, *zeros[place + 1 :]], axis=1)
-      for place, block in enumerate(blocks)
-    ],
-    axis=0,
-  )
-  moment = tf.concat([block.moment for block in blocks], axis=0)
-
-  def reorder(columns: tf.Tensor) -> tf.Tensor:
-    return _reorder(columns, actions)
-
-  gram = reorder(tf.transpose(reorder(gram)))
-  change = tf.transpose(reorder(tf.transpose(reorder(moment[:, :-1]))))
-  total = ridge.merge(*blocks)
-  # Squares of the indicators' and the constant's columns are not sums of h's.
-  later_squares = tf.concat(
-    [
-      _reorder(total.square[:-1, None], actions)[:-1, 0],
-      [tf.reduce_sum(tf.square(tf.reduce_sum(weight, axis=1)))],
-    ],
-    axis=0,
-  )
-  squares = (
-    tf.linalg.diag_part(gram)
-    - 2.0 * tf.linalg.diag_part(change)
-    + later_squares
-  )
-  return ridge.Sums(
-    gram=gram,
-    moment=tf.concat([gram - change, reorder(moment[:, -1:])], axis=1),
-    square=tf.concat([squares, total.square[-1:]], axis=0),
-    count=total.count,
-  )
-
-
-def _reorder(rows: tf.Tensor, actions: int) -> tf.Tensor:
-  """Takes rows from h (x) e_a to [g (x) e_a, e_a without the first, 1]."""
-  blocks = tf.reshape(rows, [actions, -1, rows.shape[1]])
-  return tf.concat(
-    [
-      tf.reshape(blocks[:, :-1], [-1, rows.shape[1]]),
-      blocks[1:, -1],
-      tf.reduce_sum(blocks[:, -1], axis=0, keepdims=True),
-    ],
-    axis=0,
-  )
 
 
 def stage1_metrics(

@@ -143,8 +143,7 @@ class Influence:
         features, joint_features=min(features.joint_features, _TABLE_JOINT)
       )
     psi = fixed_features.make(problem, features, seed=0)
-    sums = fixed_features.summing(psi)
-    halves = base.half_sums(sums, _only(parts, looked_at))
+    halves = fixed_features.half_sums(psi, _only(parts, looked_at))
     self.first_stage = first_stage.LogFirstStage(
       problem,
       psi,
@@ -177,17 +176,16 @@ class Influence:
     )[:, None] / len(initial_observations)  # v, [D, 1]
     others = sorted(set(used) - set(looked_at))
     total = ridge.merge(
-      *halves, *(base.half_sums(sums, _only(parts, others)) if others else ())
+      *halves,
+      *(fixed_features.half_sums(psi, _only(parts, others)) if others else ()),
     )
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
     dual = share * just_identified.dual(total, value, features.penalty).weights
-
-    @tf.function(autograph=False, reduce_retracing=True)
-    def weigh(rows: types.IVBatch) -> tf.Tensor:
-      return psi.dot(rows.instrument, dual)[:, 0]
-
-    self.weights = np.concatenate([weigh(rows) for rows in parts()])
+    # Not a graph: eager waves are faster.
+    self.weights = np.concatenate(
+      [psi.dot(rows.instrument, dual)[:, 0] for rows in parts()]
+    )
 
   @property
   def together(self) -> bool:
