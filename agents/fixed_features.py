@@ -43,6 +43,13 @@ class Linear(base.Agent):
     """Returns u'psi, [B, 1]."""
     return self._features.dot(decision, self._weights)
 
+  def errors(self, rows: types.IVBatch) -> types.FloatArray:
+    """Returns Bellman errors as `base.Agent` does, [B]."""
+    if not isinstance(self._features, decisions.Outer):
+      return super().errors(rows)
+    fitted = outer_sums.difference(self._features, self.weights, rows.treatment)
+    return rows.outcome.numpy()[:, 0] - fitted[:, 0]
+
 
 def make(
   problem: bellman.Problem,

@@ -14,23 +14,64 @@ from dfiv_ope import types
 
 # Rows of a part; even parts make one half of the data, odd parts the other.
 _PART_ROWS = 4096
+# Bytes of a log whose parts are kept.
+_KEPT = 32_000_000
+
+
+class Parts:
+  """All rows in order, in an even number of about equal parts.
+
+  Those of a short log are cut once, however often they are asked for.
+  """
+
+  def __init__(self, rows: types.Nest):
+    """Initialises them with a nest of tensors [N, ...]."""
+    self._rows = rows
+    self._kept: list[types.Nest] | None = None
+    flat = [each for each in tf.nest.flatten(rows) if each is not None]
+    self._size = int(flat[0].shape[0])
+    self._keep = sum(tf.size(x).numpy() * x.dtype.size for x in flat) <= _KEPT
+
+  def __call__(self) -> Iterator[types.Nest]:
+    """Yields the parts."""
+    if self._kept is not None:
+      yield from self._kept
+      return
+    kept = []
+    for start, end in itertools.pairwise(marks(self._size)):
+      part = _map(operator.itemgetter(slice(start, end)), self._rows)
+      if self._keep:
+        kept.append(part)
+      yield part
+    if self._keep:
+      self._kept = kept
 
 
 class InMemory(tf.Module):
   """Draws with replacement from tensors, seeded; its state can be saved."""
 
-  def __init__(self, rows: types.Nest, *, batch_size: int, seed: int):
+  def __init__(
+    self,
+    rows: types.Nest,
+    *,
+    batch_size: int,
+    seed: int,
+    parts: Parts | None = None,
+  ):
     """Initialises the sampler.
 
     Args:
       rows: transitions, or what was made of them: a nest of tensors [N, ...].
       batch_size: rows of a batch.
       seed: same seed, same batches.
+      parts: of the same rows, if they are there.
     """
     super().__init__('in_memory')
     if batch_size < 1:
       raise ValueError(f'batch_size must be at least 1, got {batch_size}.')
     self._rows = rows
+    # Not a list that a module tracks.
+    self.parts: Parts = parts or Parts(rows)
     self._batch_size = batch_size
     self._size = int(tf.nest.flatten(rows)[0].shape[0])
     # Philox: the same numbers on every machine and in every tf.function.
@@ -42,11 +83,6 @@ class InMemory(tf.Module):
       [self._batch_size], maxval=self._size, dtype=tf.int64
     )
     return _map(lambda x: tf.gather(x, index), self._rows)
-
-  def parts(self) -> Iterator[types.Nest]:
-    """Yields all rows in order, in an even number of about equal parts."""
-    for start, end in itertools.pairwise(marks(self._size)):
-      yield _map(operator.itemgetter(slice(start, end)), self._rows)
 
 
 def marks(size: int) -> list[int]:

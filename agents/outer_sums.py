@@ -12,13 +12,67 @@ sum costs no more than one of a single next action. Where s' is the state of the
 next row, its features are those of that row.
 """
 
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import shared_sums
 from dfiv_ope.iv import ridge
-from dfiv_ope.ope import choices, decisions
+from dfiv_ope.ope import bellman, choices, decisions
+
+
+def states(
+  function: decisions.Outer, step: bellman.Step
+) -> tuple[types.FloatArray, np.ndarray]:
+  """Returns h of states, [S, H], and which of them rows lead to, [B].
+
+  The first B are those that rows start from. Where an episode ended, what
+  follows is multiplied by zero and may be any.
+
+  Args:
+    function: psi, made of h.
+    step: the rows.
+  """
+  now, later = step.now.observation, step.later.observation
+  going_on = step.continuation.numpy()[:, 0] > 0.0
+  place = np.arange(1, len(now) + 1)
+  known = np.append(
+    np.all(later.numpy()[:-1] == now.numpy()[1:], axis=1), False
+  )
+  others = np.flatnonzero(~known & going_on)
+  place[others] = len(now) + np.arange(len(others))
+  place[~known & ~going_on] = 0
+  found = np.empty(
+    (len(now) + len(others), function.output_size // function.num_actions)
+  )
+  found[:, -1] = 1.0
+  found[: len(now), :-1] = function.state(now).numpy()
+  if len(others):
+    found[len(now) :, :-1] = function.state(tf.gather(later, others)).numpy()
+  return found, place
+
+
+def difference(
+  function: decisions.Outer, weights: types.FloatArray, step: bellman.Step
+) -> types.FloatArray:
+  """Returns `bellman.difference` of u'psi, [B, 1], each state looked at once.
+
+  Args:
+    function: psi.
+    weights: u, [D, 1].
+    step: the rows.
+  """
+  found, place = states(function, step)
+  values = found @ shared_sums.blocks(weights, function.num_actions).T  # [S, A]
+  action = step.now.actions.numpy()[:, 0]
+  chosen = decisions.weights(step.later, function.num_actions).numpy()
+  later = np.einsum('na,na->n', values[place], chosen)
+  continuation = step.continuation.numpy()[:, 0].astype(np.float64)
+  now = values[np.arange(len(action)), action]
+  return (now - continuation * later)[:, None]
 
 
 class OuterSums:
@@ -32,13 +86,11 @@ class OuterSums:
     """
     self._function = function
     actions = function.num_actions
-    self._size = function.output_size // actions
-    self._own = shared_sums.OwnSums(
-      actions=actions, size=self._size, policies=1
-    )
-    self._cross = np.zeros((actions, actions, self._size, self._size))
+    size = function.output_size // actions
+    self._own = shared_sums.OwnSums(actions=actions, size=size, policies=1)
+    self._cross = np.zeros((actions, actions, size, size))
     # Of squares of gamma d p(a') h(s'), of gamma d sum p, and of the outcome.
-    self._later_squares = np.zeros((actions, self._size))
+    self._later_squares = np.zeros((actions, size))
     self._constant_square = self._outcome_square = 0.0
 
   def add(self, rows: types.IVBatch) -> None:
@@ -47,7 +99,7 @@ class OuterSums:
     action = step.now.actions.numpy()[:, 0]
     outcome = rows.outcome.numpy().astype(np.float64)
     continuation = step.continuation.numpy()[:, 0].astype(np.float64)
-    states, place = self._states(step, continuation > 0.0)
+    found, place = states(self._function, step)
     chosen = choices.Choices.of(
       decisions.weights(step.later, self._function.num_actions).numpy()
     )
@@ -55,12 +107,12 @@ class OuterSums:
     code = 0 if chosen.codes is None else chosen.codes
     key = action.astype(np.int64) * kinds + code
     order = np.argsort(key, kind='stable')
-    now = np.take(states, order, axis=0)
+    now = np.take(found, order, axis=0)
     self._own.add_sorted(now, action[order], outcome[order])
     self._outcome_square += float(np.sum(np.square(outcome)))
     if not np.any(continuation):
       return
-    later = np.take(states, place[order], axis=0)
+    later = np.take(found, place[order], axis=0)
     later *= continuation[order, None]
     ends = np.searchsorted(
       key[order], np.arange(self._function.num_actions * kinds), side='right'
@@ -108,28 +160,6 @@ class OuterSums:
         else np.sum(np.square(chance) * squares, axis=0)
       )
 
-  def _states(
-    self, step: types.Nest, going_on: np.ndarray
-  ) -> tuple[types.FloatArray, np.ndarray]:
-    """Returns h of states, and where those are that rows lead to, [B]."""
-    now, later = step.now.observation, step.later.observation
-    place = np.arange(1, len(now) + 1)
-    known = np.append(
-      np.all(later.numpy()[:-1] == now.numpy()[1:], axis=1), False
-    )
-    others = np.flatnonzero(~known & going_on)
-    place[others] = len(now) + np.arange(len(others))
-    # What follows the end of an episode is multiplied by zero.
-    place[~known & ~going_on] = 0
-    found = np.empty((len(now) + len(others), self._size))
-    found[:, -1] = 1.0
-    found[: len(now), :-1] = self._function.state(now).numpy()
-    if len(others):
-      found[len(now) :, :-1] = self._function.state(
-        tf.gather(later, others)
-      ).numpy()
-    return found, place
-
   def total(self) -> ridge.Sums:
     """Returns the sums over all rows."""
     gram = self._own.gram_of_features
@@ -142,4 +172,32 @@ class OuterSums:
       square=np.append(
         np.diag(gram) - 2.0 * change + later, self._outcome_square
       )
+    )
+
+
+class PartSums:
+  """Sums of the parts of a log, kept by what each of them is asked for."""
+
+  def __init__(self, function: decisions.Outer, labels: Sequence[Hashable]):
+    """Initialises sums of zero.
+
+    Args:
+      function: psi.
+      labels: of each part of the log.
+    """
+    self.function = function
+    self._labels = labels
+    self._sums = {label: OuterSums(function) for label in labels}
+
+  def add(self, parts: Iterable[types.IVBatch]) -> None:
+    """Adds all parts of the log, in their order."""
+    for label, rows in zip(self._labels, parts, strict=True):
+      self._sums[label].add(rows)
+
+  def of(
+    self, wanted: Callable[[Any], bool] = lambda label: True
+  ) -> ridge.Sums:
+    """Returns the sums of parts whose labels are wanted, at least one."""
+    return ridge.merge(
+      *(each.total() for label, each in self._sums.items() if wanted(label))
     )

@@ -19,13 +19,15 @@ from dfiv_ope import types
 from dfiv_ope.agents import (
   base,
   fixed_features,
+  lstd,
   one_step_columns,
   one_step_fit,
   one_step_lstd,
+  outer_sums,
   table_lstd,
 )
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import first_stage, inference, interval_settings
+from dfiv_ope.evaluation import first_stage, inference, shared_pass
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman, decisions, tables
 
@@ -36,6 +38,7 @@ _TABLE_JOINT = 300
 _KEPT_PROBABILITIES = 5_000_000
 # Rows that the error of draws is measured on.
 _DRAWN_ROWS = 20_000
+_HALVES = shared_pass.FIRST, shared_pass.SECOND
 
 
 class Effect(NamedTuple):
@@ -137,13 +140,18 @@ class Influence:
       self._held_out = 1.0 / (1.0 - fit.leverage)
       return
     sizes = [len(rows.outcome) for rows in parts()]
-    used, looked_at = thinned(sizes)
+    used, looked_at = shared_pass.thinned(sizes)
     if self.cells:
       features = dataclasses.replace(
         features, joint_features=min(features.joint_features, _TABLE_JOINT)
       )
     psi = fixed_features.make(problem, features, seed=0)
-    halves = fixed_features.half_sums(psi, _only(parts, looked_at))
+    kept = _kept(agent, features)
+    halves = (
+      fixed_features.half_sums(psi, _only(parts, looked_at))
+      if kept is None
+      else tuple(_of_stage(kept, each) for each in _HALVES)
+    )
     self.first_stage = first_stage.LogFirstStage(
       problem,
       psi,
@@ -177,7 +185,13 @@ class Influence:
     others = sorted(set(used) - set(looked_at))
     total = ridge.merge(
       *halves,
-      *(fixed_features.half_sums(psi, _only(parts, others)) if others else ()),
+      *(
+        ()
+        if not others
+        else fixed_features.half_sums(psi, _only(parts, others))
+        if kept is None
+        else [_of_stage(kept, shared_pass.WEIGHTS)]
+      ),
     )
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
@@ -251,21 +265,18 @@ class Influence:
         None to ask it.
     """
 
-    # Not a graph: making one takes longer than the few large parts of a log.
-    def errors(rows: types.IVBatch) -> tf.Tensor:
-      # Of one-step logs nothing is to be asked of what follows.
-      fitted = (
-        agent.predict(rows.treatment.now)
-        if self._problem.one_step
-        else bellman.difference(agent.predict, rows.treatment)
-      )
-      return tf.cast(rows.outcome, fitted.dtype) - fitted
+    def errors(rows: types.IVBatch) -> types.FloatArray:
+      if not self._problem.one_step:
+        return agent.errors(rows)
+      # Nothing is to be asked of what follows.
+      fitted = agent.predict(rows.treatment.now)
+      return (tf.cast(rows.outcome, fitted.dtype) - fitted).numpy()[:, 0]
 
     scale = self._problem.value_scale
     weighted = (
       scale
       * self.weights
-      * np.concatenate([errors(rows)[:, 0] for rows in self._parts()])
+      * np.concatenate([errors(rows) for rows in self._parts()])
     )
     if self._fixed_starts:
       initial_values = None
@@ -333,6 +344,22 @@ def _one_step(
   )
 
 
+def _kept(
+  agent: base.Agent | None, features: random_features.Settings
+) -> outer_sums.PartSums | None:
+  """Returns the sums that LSTD-Q of seed 0 kept of the same features."""
+  return (
+    agent.kept
+    if isinstance(agent, lstd.LSTD) and agent.config.settings == features
+    else None
+  )
+
+
+def _of_stage(kept: outer_sums.PartSums, stage: int) -> ridge.Sums:
+  """Returns the sums of the parts that are used for something."""
+  return kept.of(lambda label: label.stage == stage)
+
+
 def _variance(
   agent: base.Agent, decision: decisions.Decision
 ) -> types.FloatArray:
@@ -347,31 +374,6 @@ def _variance(
     axis=1,
   )  # [B, K]
   return np.var(values, axis=1, ddof=1) / values.shape[1]
-
-
-def thinned(sizes: Sequence[int]) -> tuple[list[int], list[int]]:
-  """Returns the parts of a log that weights and the first stage are made of.
-
-  Args:
-    sizes: rows of each part of the log.
-  """
-  used = _pairs(range(len(sizes)), sum(sizes), interval_settings.DUAL_ROWS)
-  return used, _pairs(
-    used, sum(sizes[index] for index in used), first_stage.MOST_ROWS
-  )
-
-
-def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:
-  """Returns some parts, two at a time, of about `most` rows if there are more.
-
-  In pairs each half of the log, every other part, keeps its share.
-  """
-  stride = max(1, rows // most)
-  return [
-    part
-    for place, part in enumerate(parts[: len(parts) // 2 * 2])
-    if place // 2 % stride == 0
-  ]
 
 
 def _only(parts: base.Parts, chosen: Sequence[int]) -> base.Parts:

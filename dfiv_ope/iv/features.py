@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
 
 from dfiv_ope import types
 from dfiv_ope.iv import waves
@@ -70,6 +69,8 @@ class MaternFeatures(FourierFeatures):
     super().__init__(bandwidth, size=size, seed=seed)
     count = size // 2
     if len(self.frequencies) == 1:
+      from scipy import stats  # Takes half a second.
+
       even = stats.t.ppf((np.arange(count) + 0.5) / count, _MATERN_DEGREES)
       self.frequencies = even[None] / np.asarray(bandwidth)[:, None]
     else:
