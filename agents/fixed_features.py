@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, outer_sums, wave_features
+from dfiv_ope.agents import base, outer_sums, shared_sums, wave_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.iv.diagnostics import spectrum
@@ -140,29 +140,42 @@ def _sums(function: wave_features.Together, rows: types.IVBatch) -> ridge.Sums:
   )
 
 
-def moment(
-  function: Features, decision: decisions.Decision, target: tf.Tensor
-) -> tf.Tensor:
-  """Returns the sum of psi times a target [B, 1], [D, 1], without making psi.
+class Rows:
+  """psi of some rows, without its many columns of zeros."""
 
-  Args:
-    function: psi.
-    decision: where psi is taken.
-    target: float64.
-  """
-  if not isinstance(function, decisions.Outer):
-    return tf.matmul(function(decision), target, transpose_a=True)
-  state = function.state(decision.observation)
-  weight = tf.cast(
-    decisions.weights(decision, function.num_actions), state.dtype
-  )
-  weighted = weight * tf.cast(target, state.dtype)
-  product = tf.matmul(weighted, state, transpose_a=True)  # [A, G]
-  total = tf.reduce_sum(weighted, axis=0)
-  return tf.concat(
-    [tf.reshape(product, [-1]), total[1:], tf.reduce_sum(total, keepdims=True)],
-    axis=0,
-  )[:, None]
+  def __init__(self, function: Features, decision: decisions.Decision):
+    """Makes the features of logged states and actions.
+
+    Args:
+      function: psi.
+      decision: of one action a row.
+    """
+    self._actions = decision.actions.numpy()[:, 0]
+    self._num_actions = 0
+    if isinstance(function, decisions.Outer):
+      self._num_actions = function.num_actions
+      # h(s), [B, H].
+      self._columns = np.ones(
+        (len(self._actions), function.output_size // function.num_actions)
+      )
+      function.fill(decision.observation, self._columns[:, :-1])
+    else:
+      self._columns = function(decision).numpy()
+
+  def moment(self, target: types.FloatArray) -> types.FloatArray:
+    """Returns the sum of psi times a target [B], [D, 1]."""
+    if not self._num_actions:
+      return self._columns.T @ target[:, None]
+    weighted = np.zeros((len(target), self._num_actions))
+    weighted[np.arange(len(target)), self._actions] = target
+    return shared_sums.features(weighted.T @ self._columns)
+
+  def dot(self, weights: types.FloatArray) -> types.FloatArray:
+    """Returns psi times weights [D, 1], [B]."""
+    if not self._num_actions:
+      return (self._columns @ weights)[:, 0]
+    values = self._columns @ shared_sums.blocks(weights, self._num_actions).T
+    return values[np.arange(len(values)), self._actions]
 
 
 def stage1_metrics(

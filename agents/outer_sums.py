@@ -49,9 +49,9 @@ def states(
     (len(now) + len(others), function.output_size // function.num_actions)
   )
   found[:, -1] = 1.0
-  found[: len(now), :-1] = function.state(now).numpy()
+  function.fill(now, found[: len(now), :-1])
   if len(others):
-    found[len(now) :, :-1] = function.state(tf.gather(later, others)).numpy()
+    function.fill(tf.gather(later, others), found[len(now) :, :-1])
   return found, place
 
 

@@ -26,16 +26,19 @@ _FARTHEST = 2.0**31
 
 
 def cosines_and_sines(
-  angle: types.FloatArray, scale: float = 1.0
+  angle: types.FloatArray,
+  scale: float = 1.0,
+  out: types.FloatArray | None = None,
 ) -> types.FloatArray:
   """Returns [cos(angle), sin(angle)] times a scale, [B, 2 F].
 
   Args:
     angle: float64 [B, F].
     scale: multiplies both.
+    out: where they are put, float64 [B, 2 F]; new memory if None.
   """
   rows, columns = angle.shape
-  result = np.empty((rows, 2 * columns))
+  result = np.empty((rows, 2 * columns)) if out is None else out
   size = max(1, _BLOCK // max(1, columns))
   for start in range(0, rows, size):
     some = slice(start, start + size)
