@@ -3,14 +3,15 @@
 import collections
 from collections.abc import Iterable, Mapping
 import math
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dfiv_ope import agents, registry
 from dfiv_ope.iv import methods
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
+
+if TYPE_CHECKING:
+  import pandas as pd
 
 NAIVE, NAIVE_LABEL = 'naive', 'Log (naive)'
 # What is not a method: the average of the log, a quadratic in the number of lit
@@ -79,7 +80,7 @@ class Variant(str):
     return made
 
 
-def ope(rows: list[rows_lib.Row]) -> pd.DataFrame:
+def ope(rows: list[rows_lib.Row]) -> 'pd.DataFrame':
   """Returns rows of simulated tasks as a frame.
 
   A row that failed, or has no finite estimate, is `failed` and its errors are
@@ -88,6 +89,8 @@ def ope(rows: list[rows_lib.Row]) -> pd.DataFrame:
   that runs repeat, `panel` is the cell without noise and target policy, and
   `note` tells logs of one cell apart.
   """
+  import pandas as pd  # Takes half a second; the terminal's table has none.
+
   lines = []
   for row, variant, problem in zip(
     rows, variants(rows), _opened(rows), strict=True
@@ -122,13 +125,15 @@ def ope(rows: list[rows_lib.Row]) -> pd.DataFrame:
   return frame
 
 
-def log(rows: list[rows_lib.Row]) -> pd.DataFrame:
+def log(rows: list[rows_lib.Row]) -> 'pd.DataFrame':
   """Returns rows of users' logs, and of all selections, as a frame.
 
   `question` tells apart what is asked, and `panel` names it: a log, a policy,
   and the `note` of what else tells it from others. The overlap is the
   agreement of log and policy.
   """
+  import pandas as pd  # Takes half a second; the terminal's table has none.
+
   lines = []
   for row, variant, problem in zip(
     rows, variants(rows), _opened(rows), strict=True
@@ -271,8 +276,10 @@ def rank(method: str) -> int:
   return known.index(method) if method in known else len(known)
 
 
-def discounts(frame: pd.DataFrame) -> pd.Series:
+def discounts(frame: 'pd.DataFrame') -> 'pd.Series':
   """Returns the discount of each row in words, empty where all have one."""
+  import pandas as pd
+
   if frame.discount.nunique(dropna=False) < 2:
     return pd.Series('', frame.index)
   return frame.discount.map(lambda value: f', discount {value:.10g}')
@@ -414,8 +421,10 @@ def _shown(value: Any) -> str:
   return words if len(words) <= _LONGEST else f'{words[:_LONGEST]}…'
 
 
-def _panels(frame: pd.DataFrame) -> list[str]:
+def _panels(frame: 'pd.DataFrame') -> list[str]:
   """Returns for each row its task, and what else sets its problem apart."""
+  import pandas as pd
+
   by_task = frame.groupby('task')
   several = {
     'size': by_task['size'].transform('nunique') > 1,
@@ -444,7 +453,7 @@ def _panels(frame: pd.DataFrame) -> list[str]:
   return titles.tolist()
 
 
-def _notes(frame: pd.DataFrame) -> pd.Series:
+def _notes(frame: 'pd.DataFrame') -> 'pd.Series':
   """Returns what tells the question of each row from others of its name."""
   notes = discounts(frame)
   by_name = frame.groupby(['dataset', 'policy', 'discount'])
