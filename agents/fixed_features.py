@@ -47,8 +47,10 @@ class Linear(base.Agent):
     """Returns Bellman errors as `base.Agent` does, [B]."""
     if not isinstance(self._features, decisions.Outer):
       return super().errors(rows)
-    fitted = outer_sums.difference(self._features, self.weights, rows.treatment)
-    return rows.outcome.numpy()[:, 0] - fitted[:, 0]
+    fitted, _ = outer_sums.difference(
+      self._features, self.weights, rows.treatment
+    )
+    return rows.outcome.numpy()[:, 0] - fitted
 
 
 def make(
@@ -100,20 +102,21 @@ def make(
 
 
 def half_sums(
-  function: Features, parts: base.Parts
+  function: Features, parts: base.Parts, *, squares: bool = False
 ) -> tuple[ridge.Sums, ridge.Sums]:
   """Returns the sums of psi(s, a) and [psi - gamma d psi', r] in two halves.
 
   Args:
     function: psi.
     parts: gives the log.
+    squares: whether sums of squares of the targets are wanted.
 
   Raises:
     ValueError: there is only one part.
   """
   if not isinstance(function, decisions.Outer):
     return base.half_sums(functools.partial(_sums, function), parts)
-  halves = outer_sums.OuterSums(function), outer_sums.OuterSums(function)
+  halves = [outer_sums.OuterSums(function, squares=squares) for _ in range(2)]
   count = 0
   for rows in parts():
     halves[count % 2].add(rows)

@@ -3,7 +3,7 @@
 What `base.Data` asks for; `datasets.sampling` does the same from a server.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 import itertools
 import operator
 from typing import Any
@@ -15,7 +15,7 @@ from dfiv_ope import types
 # Rows of a part; even parts make one half of the data, odd parts the other.
 _PART_ROWS = 4096
 # Bytes of a log whose parts are kept.
-_KEPT = 32_000_000
+_KEPT = 64_000_000
 
 
 class Parts:
@@ -27,24 +27,34 @@ class Parts:
   def __init__(self, rows: types.Nest):
     """Initialises them with a nest of tensors [N, ...]."""
     self._rows = rows
-    self._kept: list[types.Nest] | None = None
+    self._kept: dict[int, types.Nest] = {}
     flat = [each for each in tf.nest.flatten(rows) if each is not None]
-    self._size = int(flat[0].shape[0])
+    self._marks = marks(int(flat[0].shape[0]))
     self._keep = sum(tf.size(x).numpy() * x.dtype.size for x in flat) <= _KEPT
+
+  @property
+  def sizes(self) -> list[int]:
+    """Rows of each part."""
+    return [end - start for start, end in itertools.pairwise(self._marks)]
 
   def __call__(self) -> Iterator[types.Nest]:
     """Yields the parts."""
-    if self._kept is not None:
-      yield from self._kept
-      return
-    kept = []
-    for start, end in itertools.pairwise(marks(self._size)):
-      part = _map(operator.itemgetter(slice(start, end)), self._rows)
-      if self._keep:
-        kept.append(part)
-      yield part
+    return map(self._part, range(len(self._marks) - 1))
+
+  def only(self, chosen: Sequence[int]) -> Callable[[], Iterator[types.Nest]]:
+    """Returns what yields some of the parts, by their numbers."""
+    return lambda: map(self._part, chosen)
+
+  def _part(self, place: int) -> types.Nest:
+    if place in self._kept:
+      return self._kept[place]
+    part = _map(
+      operator.itemgetter(slice(self._marks[place], self._marks[place + 1])),
+      self._rows,
+    )
     if self._keep:
-      self._kept = kept
+      self._kept[place] = part
+    return part
 
 
 class InMemory(tf.Module):

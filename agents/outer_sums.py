@@ -56,35 +56,53 @@ def states(
 
 
 def difference(
-  function: decisions.Outer, weights: types.FloatArray, step: bellman.Step
-) -> types.FloatArray:
-  """Returns `bellman.difference` of u'psi, [B, 1], each state looked at once.
+  function: decisions.Outer,
+  weights: types.FloatArray,
+  step: bellman.Step,
+  also: types.FloatArray | None = None,
+) -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns `bellman.difference` of u'psi, [B], each state looked at once.
 
   Args:
     function: psi.
     weights: u, [D, 1].
     step: the rows.
+    also: further weights, w, [D, 1]; those of psi if None.
+
+  Returns:
+    The difference, and w'psi(s, a), both [B].
   """
   found, place = states(function, step)
-  values = found @ shared_sums.blocks(weights, function.num_actions).T  # [S, A]
+  actions = function.num_actions
+  both = [
+    shared_sums.blocks(each, actions)
+    for each in (weights, weights if also is None else also)
+  ]
+  values = found @ np.concatenate(both).T  # [S, 2 A]
   action = step.now.actions.numpy()[:, 0]
-  chosen = decisions.weights(step.later, function.num_actions).numpy()
-  later = np.einsum('na,na->n', values[place], chosen)
+  chosen = decisions.weights(step.later, actions).numpy()
+  later = np.einsum('na,na->n', values[place, :actions], chosen)
   continuation = step.continuation.numpy()[:, 0].astype(np.float64)
-  now = values[np.arange(len(action)), action]
-  return (now - continuation * later)[:, None]
+  rows = np.arange(len(action))
+  return (
+    values[rows, action] - continuation * later,
+    values[rows, actions + action],
+  )
 
 
 class OuterSums:
   """Sums over rows of psi(s, a) and [psi - gamma d psi', r], in blocks."""
 
-  def __init__(self, function: decisions.Outer):
+  def __init__(self, function: decisions.Outer, *, squares: bool = False):
     """Initialises sums of zero.
 
     Args:
       function: psi.
+      squares: whether sums of squares of the targets are made, which no solve
+        asks for.
     """
     self._function = function
+    self._squares = squares
     actions = function.num_actions
     size = function.output_size // actions
     self._own = shared_sums.OwnSums(actions=actions, size=size, policies=1)
@@ -146,7 +164,7 @@ class OuterSums:
     """Adds rows of an action: h(s), gamma d h(s'), p(.|s') [1 or B, A]."""
     alike = len(probabilities) == 1
     product = now.T @ later if alike else None
-    squares = np.square(later)
+    squares = np.square(later) if self._squares else None
     for other in range(self._function.num_actions):
       chance = probabilities[:, other, None]
       if not np.any(chance):
@@ -154,16 +172,19 @@ class OuterSums:
       self._cross[action, other] += (
         now.T @ (chance * later) if product is None else chance * product
       )
-      self._later_squares[other] += (
-        chance[0] ** 2 * np.sum(squares, axis=0)
-        if alike
-        else np.sum(np.square(chance) * squares, axis=0)
-      )
+      if squares is not None:
+        self._later_squares[other] += (
+          chance[0] ** 2 * np.sum(squares, axis=0)
+          if alike
+          else np.sum(np.square(chance) * squares, axis=0)
+        )
 
   def total(self) -> ridge.Sums:
     """Returns the sums over all rows."""
     gram = self._own.gram_of_features
     total = self._own.with_cross(gram, self._cross, 0)
+    if not self._squares:
+      return total
     # Squares of the constant's column are not sums of h's.
     later = shared_sums.features(self._later_squares)[:, 0]
     later[-1] = self._constant_square

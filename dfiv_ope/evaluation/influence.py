@@ -7,7 +7,7 @@ features. Those are the method's own where it has fixed ones, so that its
 interval is that of its own regression; trained methods share the default ones.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 import dataclasses
 import functools
 from typing import NamedTuple
@@ -19,11 +19,9 @@ from dfiv_ope import types
 from dfiv_ope.agents import (
   base,
   fixed_features,
-  lstd,
   one_step_columns,
   one_step_fit,
   one_step_lstd,
-  outer_sums,
   table_lstd,
 )
 from dfiv_ope.agents.entries import random_features
@@ -122,6 +120,9 @@ class Influence:
     self._episodes = episodes
     self._initial_observations = initial_observations
     self._kept: list[decisions.Decision] | None = None
+    # Of an agent that learned with the same features, made with the weights.
+    self._own_agent: base.Agent | None = None
+    self._own_errors: types.FloatArray | None = None
     self.extrapolation = 0.0
     self._held_out: types.FloatArray | float = 1.0
     self.first_stage: first_stage.LogFirstStage | None = None
@@ -139,23 +140,23 @@ class Influence:
       self.extrapolation = problem.value_scale * fit.extrapolation
       self._held_out = 1.0 / (1.0 - fit.leverage)
       return
-    sizes = [len(rows.outcome) for rows in parts()]
+    sizes = shared_pass.sizes(parts)
     used, looked_at = shared_pass.thinned(sizes)
     if self.cells:
       features = dataclasses.replace(
         features, joint_features=min(features.joint_features, _TABLE_JOINT)
       )
     psi = fixed_features.make(problem, features, seed=0)
-    kept = _kept(agent, features)
+    kept = shared_pass.kept_sums(agent, features)
     halves = (
-      fixed_features.half_sums(psi, _only(parts, looked_at))
+      fixed_features.half_sums(psi, shared_pass.only(parts, looked_at))
       if kept is None
-      else tuple(_of_stage(kept, each) for each in _HALVES)
+      else tuple(shared_pass.of_stage(kept, each) for each in _HALVES)
     )
     self.first_stage = first_stage.LogFirstStage(
       problem,
       psi,
-      _only(parts, looked_at),
+      shared_pass.only(parts, looked_at),
       halves,
       features=features,
       episodes=episodes[
@@ -188,18 +189,18 @@ class Influence:
       *(
         ()
         if not others
-        else fixed_features.half_sums(psi, _only(parts, others))
+        else fixed_features.half_sums(psi, shared_pass.only(parts, others))
         if kept is None
-        else [_of_stage(kept, shared_pass.WEIGHTS)]
+        else [shared_pass.of_stage(kept, shared_pass.WEIGHTS)]
       ),
     )
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
     dual = share * just_identified.dual(total, value, features.penalty).weights
-    # Not a graph: eager waves are faster.
-    self.weights = np.concatenate(
-      [psi.dot(rows.instrument, dual)[:, 0] for rows in parts()]
+    self.weights, self._own_errors = shared_pass.weigh(
+      psi, dual, parts, None if kept is None else agent
     )
+    self._own_agent = None if kept is None else agent
 
   @property
   def together(self) -> bool:
@@ -276,7 +277,11 @@ class Influence:
     weighted = (
       scale
       * self.weights
-      * np.concatenate([errors(rows) for rows in self._parts()])
+      * (
+        self._own_errors
+        if self._own_errors is not None and agent is self._own_agent
+        else np.concatenate([errors(rows) for rows in self._parts()])
+      )
     )
     if self._fixed_starts:
       initial_values = None
@@ -344,22 +349,6 @@ def _one_step(
   )
 
 
-def _kept(
-  agent: base.Agent | None, features: random_features.Settings
-) -> outer_sums.PartSums | None:
-  """Returns the sums that LSTD-Q of seed 0 kept of the same features."""
-  return (
-    agent.kept
-    if isinstance(agent, lstd.LSTD) and agent.config.settings == features
-    else None
-  )
-
-
-def _of_stage(kept: outer_sums.PartSums, stage: int) -> ridge.Sums:
-  """Returns the sums of the parts that are used for something."""
-  return kept.of(lambda label: label.stage == stage)
-
-
 def _variance(
   agent: base.Agent, decision: decisions.Decision
 ) -> types.FloatArray:
@@ -374,9 +363,3 @@ def _variance(
     axis=1,
   )  # [B, K]
   return np.var(values, axis=1, ddof=1) / values.shape[1]
-
-
-def _only(parts: base.Parts, chosen: Sequence[int]) -> base.Parts:
-  """Returns what gives some of the parts."""
-  wanted = set(chosen)
-  return lambda: (rows for index, rows in enumerate(parts()) if index in wanted)
