@@ -17,7 +17,6 @@ import json
 from typing import Protocol
 
 import acme
-from acme.tf import savers
 from acme.utils import counting, loggers
 import numpy as np
 import tensorflow as tf
@@ -76,6 +75,14 @@ class Agent(tf.Module):
     """Returns the value of decisions on the scale of the problem, [B, 1]."""
     raise NotImplementedError
 
+  def errors(self, rows: types.IVBatch) -> types.FloatArray:
+    """Returns r - Q(s, a) + gamma d E_pi Q(s', .) of rows, [B].
+
+    Not in a graph: making one takes longer than the few large parts of a log.
+    """
+    fitted = bellman.difference(self.predict, rows.treatment)
+    return (tf.cast(rows.outcome, fitted.dtype) - fitted).numpy()[:, 0]
+
 
 class Data(Protocol):
   """Where rows come from: memory or a stream."""
@@ -87,7 +94,7 @@ class Data(Protocol):
     """Returns all rows in parts, or as many as stand for the log."""
 
 
-class OPELearner(acme.Learner, savers.TFSaveable):
+class OPELearner(acme.Learner):
   """Runs an agent on a log.
 
   Attributes:
@@ -293,7 +300,12 @@ def half_sums(
       present if before is None else ridge.merge(before, present)
     )
   if halves[0] is None or halves[1] is None:
-    raise ValueError(
-      'The log came in fewer than two parts, so it has no halves.'
-    )
+    raise too_few_parts()
   return halves[0], halves[1]
+
+
+def too_few_parts() -> ValueError:
+  """Returns the error of a log that has no halves."""
+  return ValueError(
+    'The log came in fewer than two parts, so it has no halves.'
+  )

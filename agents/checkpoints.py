@@ -8,12 +8,23 @@ from collections.abc import Callable, Mapping
 import json
 import pathlib
 import shutil
-from typing import Any
+from typing import Any, Protocol
 
-from acme.tf import savers
 import tensorflow as tf
 
 _STATE = 'state.json'
+
+
+class Saveable(Protocol):
+  """What has a state that TensorFlow can write.
+
+  It is what Acme's `TFSaveable` asks for, whose module takes a second to
+  import TensorFlow Probability.
+  """
+
+  @property
+  def state(self) -> Mapping[str, Any]:
+    """Modules and variables by name."""
 
 
 class Series:
@@ -44,7 +55,7 @@ class Series:
       shutil.rmtree(directory, ignore_errors=True)
       directory.mkdir(parents=True)
 
-  def restore(self, learner: savers.TFSaveable) -> None:
+  def restore(self, learner: Saveable) -> None:
     """Puts a learner into the latest state, if there is one."""
     if self.latest is not None:
       tf.train.Checkpoint(**learner.state).read(
@@ -53,7 +64,7 @@ class Series:
 
   def save(
     self,
-    learner: savers.TFSaveable,
+    learner: Saveable,
     *,
     number: int,
     state: Mapping[str, Any],

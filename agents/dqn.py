@@ -6,7 +6,6 @@ Double Q-learning with n-step returns, in rounds (see `rounds`).
 from collections.abc import Sequence
 import functools
 
-from acme.tf import savers
 import numpy as np
 import sonnet as snt
 import tensorflow as tf
@@ -128,7 +127,7 @@ class DQNLearner(rounds.Learner):
       target.assign(source)
 
   @property
-  def state(self) -> dict[str, savers.Checkpointable]:
+  def state(self) -> dict[str, tf.Module]:
     """What a checkpoint must hold to go on exactly as before."""
     return {
       **super().state,

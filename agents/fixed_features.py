@@ -1,12 +1,12 @@
 """What the agents on fixed features, LSTD-Q and KIV, share."""
 
-from collections.abc import Callable
+import functools
 
 import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, wave_features
+from dfiv_ope.agents import base, outer_sums, shared_sums, wave_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import differentiable, features, ridge
 from dfiv_ope.iv.diagnostics import spectrum
@@ -42,6 +42,15 @@ class Linear(base.Agent):
   def predict(self, decision: decisions.Decision) -> tf.Tensor:
     """Returns u'psi, [B, 1]."""
     return self._features.dot(decision, self._weights)
+
+  def errors(self, rows: types.IVBatch) -> types.FloatArray:
+    """Returns Bellman errors as `base.Agent` does, [B]."""
+    if not isinstance(self._features, decisions.Outer):
+      return super().errors(rows)
+    fitted, _ = outer_sums.difference(
+      self._features, self.weights, rows.treatment
+    )
+    return rows.outcome.numpy()[:, 0] - fitted
 
 
 def make(
@@ -93,155 +102,83 @@ def make(
 
 
 def half_sums(
-  function: Features, parts: base.Parts
+  function: Features, parts: base.Parts, *, squares: bool = False
 ) -> tuple[ridge.Sums, ridge.Sums]:
   """Returns the sums of psi(s, a) and [psi - gamma d psi', r] in two halves.
 
   Args:
     function: psi.
     parts: gives the log.
-  """
-  return base.half_sums(summing(function), parts)
+    squares: whether sums of squares of the targets are wanted.
 
-
-def summing(function: Features) -> Callable[[types.IVBatch], ridge.Sums]:
-  """Returns the function that gives the sums of `half_sums` of a part."""
-
-  # Not a graph: making one takes longer than the sums of a short log, and their
-  # few large products gain nothing by it.
-  def sums(rows: types.IVBatch) -> ridge.Sums:
-    if isinstance(function, decisions.Outer):
-      return _sums(function, rows)
-    now = function(rows.instrument)
-    return differentiable.sums(
-      now,
-      tf.concat(
-        [
-          now + bellman.change(function, rows.treatment),
-          tf.cast(rows.outcome, now.dtype),
-        ],
-        axis=1,
-      ),
-    )
-
-  return sums
-
-
-def moment(
-  function: Features, decision: decisions.Decision, target: tf.Tensor
-) -> tf.Tensor:
-  """Returns the sum of psi times a target [B, 1], [D, 1], without making psi.
-
-  Args:
-    function: psi.
-    decision: where psi is taken.
-    target: float64.
+  Raises:
+    ValueError: there is only one part.
   """
   if not isinstance(function, decisions.Outer):
-    return tf.matmul(function(decision), target, transpose_a=True)
-  state = function.state(decision.observation)
-  weight = tf.cast(
-    decisions.weights(decision, function.num_actions), state.dtype
-  )
-  weighted = weight * tf.cast(target, state.dtype)
-  product = tf.matmul(weighted, state, transpose_a=True)  # [A, G]
-  total = tf.reduce_sum(weighted, axis=0)
-  return tf.concat(
-    [tf.reshape(product, [-1]), total[1:], tf.reduce_sum(total, keepdims=True)],
-    axis=0,
-  )[:, None]
+    return base.half_sums(functools.partial(_sums, function), parts)
+  halves = [outer_sums.OuterSums(function, squares=squares) for _ in range(2)]
+  count = 0
+  for rows in parts():
+    halves[count % 2].add(rows)
+    count += 1
+  if count < 2:
+    raise base.too_few_parts()
+  return halves[0].total(), halves[1].total()
 
 
-def _sums(function: decisions.Outer, rows: types.IVBatch) -> ridge.Sums:
-  """Returns the sums of a part, several times faster than from psi.
-
-  Of psi(s, a) = [g(s) (x) e_a, e_a, 1] only the block of a is not zero, so rows
-  are put in the order of their actions and each block is multiplied on its
-  own. With h = [g, 1], blocks are of h (x) e_a first and of psi at the end.
-  """
-  step, actions = rows.treatment, function.num_actions
-  order = tf.argsort(step.now.actions[:, 0])
-
-  def sort(x: tf.Tensor) -> tf.Tensor:
-    return tf.gather(x, order)
-
-  now = differentiable.append_intercept(
-    function.state(sort(step.now.observation))
-  )
-  later = differentiable.append_intercept(
-    function.state(sort(step.later.observation))
-  )
-  weight = sort(
-    tf.cast(decisions.weights(step.later, actions), now.dtype)
-    * tf.cast(step.continuation, now.dtype)
-  )  # gamma d p, [B, A]
-  targets = tf.concat(
-    [
-      tf.reshape(
-        weight[:, :, None] * later[:, None, :], [-1, actions * later.shape[1]]
-      ),
-      sort(tf.cast(rows.outcome, now.dtype)),
-    ],
-    axis=1,
-  )
-  ends = tf.searchsorted(
-    sort(step.now.actions[:, 0]), tf.range(actions), side='right'
-  )
-  starts = tf.concat([[0], ends[:-1]], axis=0)
-  blocks = [
-    differentiable.sums(
-      now[starts[each] : ends[each]], targets[starts[each] : ends[each]]
-    )
-    for each in range(actions)
-  ]
-  zeros = [tf.zeros_like(block.gram) for block in blocks]
-  gram = tf.concat(
-    [
-      tf.concat([*zeros[:place], block.gram, *zeros[place + 1 :]], axis=1)
-      for place, block in enumerate(blocks)
-    ],
-    axis=0,
-  )
-  moment = tf.concat([block.moment for block in blocks], axis=0)
-
-  def reorder(columns: tf.Tensor) -> tf.Tensor:
-    return _reorder(columns, actions)
-
-  gram = reorder(tf.transpose(reorder(gram)))
-  change = tf.transpose(reorder(tf.transpose(reorder(moment[:, :-1]))))
-  total = ridge.merge(*blocks)
-  # Squares of the indicators' and the constant's columns are not sums of h's.
-  later_squares = tf.concat(
-    [
-      _reorder(total.square[:-1, None], actions)[:-1, 0],
-      [tf.reduce_sum(tf.square(tf.reduce_sum(weight, axis=1)))],
-    ],
-    axis=0,
-  )
-  squares = (
-    tf.linalg.diag_part(gram)
-    - 2.0 * tf.linalg.diag_part(change)
-    + later_squares
-  )
-  return ridge.Sums(
-    gram=gram,
-    moment=tf.concat([gram - change, reorder(moment[:, -1:])], axis=1),
-    square=tf.concat([squares, total.square[-1:]], axis=0),
-    count=total.count,
+# Not a graph: making one takes longer than the sums of a short log, and their
+# few large products gain nothing by it.
+def _sums(function: wave_features.Together, rows: types.IVBatch) -> ridge.Sums:
+  """Returns the sums of a part."""
+  now = function(rows.instrument)
+  return differentiable.sums(
+    now,
+    tf.concat(
+      [
+        now + bellman.change(function, rows.treatment),
+        tf.cast(rows.outcome, now.dtype),
+      ],
+      axis=1,
+    ),
   )
 
 
-def _reorder(rows: tf.Tensor, actions: int) -> tf.Tensor:
-  """Takes rows from h (x) e_a to [g (x) e_a, e_a without the first, 1]."""
-  blocks = tf.reshape(rows, [actions, -1, rows.shape[1]])
-  return tf.concat(
-    [
-      tf.reshape(blocks[:, :-1], [-1, rows.shape[1]]),
-      blocks[1:, -1],
-      tf.reduce_sum(blocks[:, -1], axis=0, keepdims=True),
-    ],
-    axis=0,
-  )
+class Rows:
+  """psi of some rows, without its many columns of zeros."""
+
+  def __init__(self, function: Features, decision: decisions.Decision):
+    """Makes the features of logged states and actions.
+
+    Args:
+      function: psi.
+      decision: of one action a row.
+    """
+    self._actions = decision.actions.numpy()[:, 0]
+    self._num_actions = 0
+    if isinstance(function, decisions.Outer):
+      self._num_actions = function.num_actions
+      # h(s), [B, H].
+      self._columns = np.ones(
+        (len(self._actions), function.output_size // function.num_actions)
+      )
+      function.fill(decision.observation, self._columns[:, :-1])
+    else:
+      self._columns = function(decision).numpy()
+
+  def moment(self, target: types.FloatArray) -> types.FloatArray:
+    """Returns the sum of psi times a target [B], [D, 1]."""
+    if not self._num_actions:
+      return self._columns.T @ target[:, None]
+    weighted = np.zeros((len(target), self._num_actions))
+    weighted[np.arange(len(target)), self._actions] = target
+    return shared_sums.features(weighted.T @ self._columns)
+
+  def dot(self, weights: types.FloatArray) -> types.FloatArray:
+    """Returns psi times weights [D, 1], [B]."""
+    if not self._num_actions:
+      return (self._columns @ weights)[:, 0]
+    values = self._columns @ shared_sums.blocks(weights, self._num_actions).T
+    return values[np.arange(len(values)), self._actions]
 
 
 def stage1_metrics(

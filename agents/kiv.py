@@ -26,7 +26,7 @@ class KIV(fixed_features.Linear):
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves both stages on the whole log, Eq. (7) and (9)."""
-    halves = fixed_features.half_sums(self._features, parts)
+    halves = fixed_features.half_sums(self._features, parts, squares=True)
     solution = closed_form.cross_fit_sums(
       *halves,
       stage1_penalties=self.config.stage1_penalties,

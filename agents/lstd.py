@@ -7,13 +7,19 @@ are the cells of a table (`table_lstd`); where episodes have one step and
 actions are many, each has a regression of its own (`one_step_lstd`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features, one_step_lstd, table_lstd
+from dfiv_ope.agents import (
+  base,
+  fixed_features,
+  one_step_lstd,
+  outer_sums,
+  table_lstd,
+)
 from dfiv_ope.agents.entries import lstd as entry
 from dfiv_ope.iv import just_identified, ridge
-from dfiv_ope.ope import bellman
+from dfiv_ope.ope import bellman, decisions
 
 # Known before this module is loaded.
 Config = entry.Config
@@ -24,6 +30,19 @@ class LSTD(fixed_features.Linear):
   """Least-squares temporal differences on random Fourier features."""
 
   config: Config
+  # Of the last `solve`, if `keep` was told what will be asked of them.
+  kept: outer_sums.PartSums | None = None
+  _labels: Sequence[Hashable] | None = None
+
+  def keep(self, labels: Sequence[Hashable]) -> None:
+    """Tells what parts of the log are asked for, so that sums are made once.
+
+    Args:
+      labels: of each part that `solve` is given.
+    """
+    if isinstance(self._features, decisions.Outer):
+      # Not wrapped as what a module tracks.
+      self._labels = tuple(labels)
 
   def sums(self, parts: base.Parts) -> ridge.Sums:
     """Returns what `solve_sums` needs of some rows; sums merge."""
@@ -31,7 +50,12 @@ class LSTD(fixed_features.Linear):
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for the weights on the whole log."""
-    return self.solve_sums(self.sums(parts))
+    if self._labels is None:
+      return self.solve_sums(self.sums(parts))
+    assert isinstance(self._features, decisions.Outer)
+    self.kept = outer_sums.PartSums(self._features, self._labels)
+    self.kept.add(parts())
+    return self.solve_sums(self.kept.of())
 
   def solve_sums(self, total: ridge.Sums) -> Mapping[str, float]:
     """Solves for the weights from the sums of a log."""

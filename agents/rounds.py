@@ -10,7 +10,6 @@ import abc
 from collections.abc import Callable, Mapping, Sequence
 
 import acme
-from acme.tf import savers
 from acme.utils import counting
 import numpy as np
 import tensorflow as tf
@@ -80,7 +79,7 @@ class RunningScale(tf.Module):
     self._count.assign(total)
 
 
-class Learner(acme.Learner, savers.TFSaveable):
+class Learner(acme.Learner):
   """Learns a network from the batches of a replay, and keeps the best.
 
   Attributes:
@@ -186,7 +185,7 @@ class Learner(acme.Learner, savers.TFSaveable):
     return [[x.numpy() for x in self.network.variables]]
 
   @property
-  def state(self) -> dict[str, savers.Checkpointable]:
+  def state(self) -> dict[str, tf.Module]:
     """What a checkpoint must hold to go on exactly as before."""
     return {
       'network': self.network,

@@ -183,12 +183,21 @@ class OwnSums:
     self, now: types.FloatArray, actions: np.ndarray, outcome: types.FloatArray
   ) -> None:
     """Adds rows: h(s) [B, H], logged actions [B], outcomes [B, K]."""
+    order = np.argsort(actions, kind='stable')
+    self.add_sorted(now[order], actions[order], outcome[order])
+
+  def add_sorted(
+    self, now: types.FloatArray, actions: np.ndarray, outcome: types.FloatArray
+  ) -> None:
+    """Adds rows as `add` does, in the order of their actions."""
     self.count += len(now)
-    for action in range(len(self.gram)):
-      chosen = np.flatnonzero(actions == action)
-      here = now[chosen]
+    ends = np.searchsorted(actions, np.arange(len(self.gram)), side='right')
+    for action, (start, end) in enumerate(
+      zip(np.append(0, ends[:-1]), ends, strict=True)
+    ):
+      here = now[start:end]
       self.gram[action] += here.T @ here
-      self.outcome[action] += here.T @ outcome[chosen]
+      self.outcome[action] += here.T @ outcome[start:end]
 
   @property
   def gram_of_features(self) -> types.FloatArray:

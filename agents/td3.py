@@ -8,7 +8,6 @@ n-step returns, in rounds (see `rounds`). Within the networks actions lie in
 from collections.abc import Sequence
 import functools
 
-from acme.tf import savers
 import numpy as np
 import sonnet as snt
 import tensorflow as tf
@@ -198,7 +197,7 @@ class TD3Learner(rounds.Learner):
       _move(target, critic, self._td3.target_rate)
 
   @property
-  def state(self) -> dict[str, savers.Checkpointable]:
+  def state(self) -> dict[str, tf.Module]:
     """What a checkpoint must hold to go on exactly as before."""
     return {
       **super().state,

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, cross_fitting, fixed_features, table_lstd
+from dfiv_ope.agents import cross_fitting, fixed_features, table_lstd
 from dfiv_ope.agents.entries import lstd as entry
 from dfiv_ope.iv import ridge
 from dfiv_ope.ope import marginal, tables
@@ -132,9 +132,8 @@ class _Dense:
     config.require(task.log.num_actions)
     self._task, self._held_out = task, held_out
     self._psi = fixed_features.make(task.problem, config.settings, seed=seed)
-    summing = fixed_features.summing(self._psi)
     self._halves = [
-      base.half_sums(summing, cross_fitting.parts(task, each.rows))
+      fixed_features.half_sums(self._psi, cross_fitting.parts(task, each.rows))
       for each in held_out
     ]
     self._sums = [ridge.merge(*each) for each in self._halves]

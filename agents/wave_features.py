@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import features
+from dfiv_ope.iv import features, waves
 from dfiv_ope.nn import encoding
 from dfiv_ope.ope import bellman, decisions
 
@@ -42,6 +42,8 @@ class Angles(tf.Module):
 
   def __call__(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns directions of compact rows; no indicators are made."""
+    if tf.executing_eagerly():
+      return tf.constant(self.array(np.asarray(compact)))
     start = self._numbers
     angle = tf.matmul(
       tf.cast(compact[:, :start], tf.float64), self._frequencies[:start]
@@ -54,6 +56,27 @@ class Angles(tf.Module):
       )
       start += size
     return angle
+
+  def array(self, compact: types.FloatArray) -> types.FloatArray:
+    """Returns the same as arrays, without the cost of small operations."""
+    frequencies = self._frequencies.numpy()
+    start = self._numbers
+    angle: types.FloatArray = (
+      compact[:, :start].astype(np.float64) @ frequencies[:start]
+    )
+    for index, size in enumerate(self._sizes):
+      place = compact[:, self._numbers + index].astype(np.int32)
+      known = np.flatnonzero(place >= 0)
+      angle[known] += frequencies[start + place[known]]
+      start += size
+    return angle
+
+
+def _waves(angle: tf.Tensor, scale: float) -> tf.Tensor:
+  """Returns [cos(angle), sin(angle)] times a scale, [B, 2 F], float64."""
+  if tf.executing_eagerly():  # In graphs there is no numpy.
+    return tf.constant(waves.cosines_and_sines(angle.numpy(), scale))
+  return scale * tf.concat([tf.cos(angle), tf.sin(angle)], axis=1)
 
 
 class Waves(tf.Module):
@@ -69,8 +92,14 @@ class Waves(tf.Module):
   def __call__(self, compact: tf.Tensor) -> tf.Tensor:
     """Returns features [B, size], float64, of unit norm."""
     angle = self._angles(compact)
-    waves = tf.concat([tf.cos(angle), tf.sin(angle)], axis=1)
-    return waves / tf.sqrt(tf.cast(tf.shape(angle)[1], tf.float64))
+    return _waves(angle, 1.0 / np.sqrt(angle.shape[1]))
+
+  def array(
+    self, compact: types.FloatArray, out: types.FloatArray
+  ) -> types.FloatArray:
+    """Puts the features of states [B, K] into an array, [B, size]."""
+    angle = self._angles.array(compact)
+    return waves.cosines_and_sines(angle, 1.0 / np.sqrt(angle.shape[1]), out)
 
 
 class Together(tf.Module):
@@ -152,25 +181,20 @@ class Together(tf.Module):
   ) -> tf.Tensor:
     """Returns [B, output_size], float64; the last column is ones."""
     del is_training
-    alpha = self._states(decision.observation)
-    cosine, sine = tf.split(self._action_waves(decision), 2, axis=1)
-    alone = self._states_alone(decision.observation)
-    waves = tf.concat(
-      [
-        tf.cos(alpha) * cosine - tf.sin(alpha) * sine,
-        tf.sin(alpha) * cosine + tf.cos(alpha) * sine,
-        tf.cos(alone),
-        tf.sin(alone),
-      ],
-      axis=1,
+    scale = 1.0 / np.sqrt(self._count + self._alone)
+    across, along = tf.split(
+      _waves(self._states(decision.observation), scale), 2, axis=1
     )
-    numbers = decision.observation[:, : self._numbers]
+    cosine, sine = tf.split(self._action_waves(decision), 2, axis=1)
+    numbers = tf.cast(decision.observation[:, : self._numbers], tf.float64)
     return tf.concat(
       [
-        waves / np.sqrt(self._count + self._alone),
-        _ALONE * tf.cast(numbers, tf.float64),
+        across * cosine - along * sine,
+        along * cosine + across * sine,
+        _waves(self._states_alone(decision.observation), scale),
+        _ALONE * numbers,
         _ALONE * self._action_alone(decision),
-        tf.ones_like(alone[:, :1]),
+        tf.ones([tf.shape(numbers)[0], 1], tf.float64),
       ],
       axis=1,
     )
@@ -212,7 +236,6 @@ class Together(tf.Module):
       if self._num_actions:
         wave = tf.gather(self._table, decision.actions[:, choice])
       else:
-        beta = self._actions(decision.actions[:, choice])
-        wave = tf.concat([tf.cos(beta), tf.sin(beta)], axis=1)
+        wave = _waves(self._actions(decision.actions[:, choice]), 1.0)
       total += share * wave
     return total

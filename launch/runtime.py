@@ -4,6 +4,8 @@ import os
 import sys
 
 CORES = len(os.sched_getaffinity(0))
+# Says which Keras TensorFlow uses.
+_KERAS = 'TF_USE_LEGACY_KERAS'
 # Whether users leave the number of threads to us.
 _UNSAID = 'OMP_NUM_THREADS' not in os.environ
 
@@ -22,12 +24,33 @@ def start(threads: int = 1) -> None:
   limit_threads()
   if _UNSAID:
     os.environ['OMP_NUM_THREADS'] = str(threads)
+  _load_tensorflow()
   import tensorflow as tf
 
   tf.config.threading.set_intra_op_parallelism_threads(threads)
   tf.config.threading.set_inter_op_parallelism_threads(1)
   # It warns of tracing a function for each of several learners, as it should.
   tf.get_logger().setLevel('ERROR')
+
+
+def _load_tensorflow() -> None:
+  """Imports TensorFlow, and Keras only when something asks for it.
+
+  TensorFlow ends its own import with Keras's optimizers, which SavedModels may
+  hold; that takes more than a second. It leaves them out if another Keras is to
+  be used, one that is not installed, and looks again at what is to be used when
+  `tf.keras` is first asked for. `policies.saved_models` loads them itself.
+  """
+  if 'tensorflow' in sys.modules or _KERAS in os.environ:
+    return
+  os.environ[_KERAS] = '1'
+  try:
+    import tensorflow as tf
+    from tensorflow.python.tools import module_util
+  finally:
+    del os.environ[_KERAS]
+  # Where `import tensorflow.keras` looks.
+  tf.__path__[0] = module_util.get_parent_dir_for_name('keras.api._v2.keras')
 
 
 def limit_threads() -> None:

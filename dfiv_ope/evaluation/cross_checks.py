@@ -25,16 +25,23 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import agents, types
-from dfiv_ope.agents import base, direct, memory, nearest, table_lstd
+from dfiv_ope.agents import (
+  base,
+  direct,
+  memory,
+  nearest,
+  outer_sums,
+  table_lstd,
+)
 from dfiv_ope.agents import lstd as lstd_lib
 from dfiv_ope.agents.entries import dr as dr_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import inference, trust
-from dfiv_ope.ope import bellman, history, nearest_model, rollouts, whole_state
+from dfiv_ope.iv import ridge
+from dfiv_ope.ope import history, nearest_model, rollouts, whole_state
 from dfiv_ope.ope import task as task_lib
 
 # A longer log is cut to its first episodes of about as many rows; regressions
@@ -73,14 +80,8 @@ class _Fit(NamedTuple):
 
   def errors(self) -> types.FloatArray:
     """Returns the Bellman errors of the rows, on the raw scale."""
-    predict, problem = self.learner.agent.predict, self.learner.problem
-
-    def of(part: types.IVBatch) -> tf.Tensor:
-      fitted = bellman.difference(predict, part.treatment)
-      return tf.cast(part.outcome, fitted.dtype) - fitted
-
-    return problem.value_scale * np.concatenate(
-      [of(part)[:, 0] for part in self.parts()]
+    return self.learner.problem.value_scale * np.concatenate(
+      [self.learner.agent.errors(part) for part in self.parts()]
     )
 
 
@@ -94,12 +95,14 @@ def measure(
     learner: LSTD-Q of the default config and seed 0 on the whole log, which is
       done; None if it has not been run.
   """
-  rows = _some(task)
+  rows = np.arange(looked_at(task))
   config = lstd_entry.Config()
   plain = (
-    _Fit(learner, memory.InMemory(task.rows, batch_size=1, seed=0).parts)
-    if learner is not None and len(rows) == len(task.log)
-    else _fit(task, config, rows, seed=0)
+    _fit(task, config, rows, seed=0)
+    if learner is None
+    else _Fit(learner, memory.Parts(task.rows))
+    if len(rows) == len(task.log)
+    else _fit_again(task, config, len(rows), learner)
   )
   # Each with a draw of its own.
   known = {
@@ -177,7 +180,7 @@ def _remembered(task: task_lib.EvaluationTask) -> dict[str, float]:
   Of the changes of observations, the reward and the end, that of which it says
   most among those that are beyond chance.
   """
-  log, rows = task.log, _some(task)[:_MEMORY_ROWS]
+  log, rows = task.log, np.arange(looked_at(task))[:_MEMORY_ROWS]
   states = task.problem.observations
   if (
     log.transitions_only
@@ -274,12 +277,12 @@ def _apart(plain: float, other: float, error: float) -> float:
   return plain + float(np.sign(gap)) * max(0.0, abs(gap) - error)
 
 
-def _some(task: task_lib.EvaluationTask) -> np.ndarray:
-  """Returns the rows that are looked at, whole episodes."""
+def looked_at(task: task_lib.EvaluationTask) -> int:
+  """Returns how many of the first rows are looked at, whole episodes."""
   episodes = task.log.episodes
   most = _ONE_STEP_ROWS if _kind(task) == random_features.ONE_STEP else _ROWS
   last = episodes[min(most, len(episodes)) - 1]
-  return np.flatnonzero(episodes <= last)
+  return int(np.sum(episodes <= last))
 
 
 def _kind(task: task_lib.EvaluationTask) -> str:
@@ -327,6 +330,38 @@ def _fit(
   )
   learner.run()
   return _Fit(learner, data.parts)
+
+
+def _fit_again(
+  task: task_lib.EvaluationTask,
+  config: lstd_entry.Config,
+  rows: int,
+  learner: base.OPELearner,
+) -> _Fit:
+  """Returns `_fit` of the first rows, from sums that LSTD-Q kept of them."""
+  whole = learner.agent
+  kept = whole.kept if isinstance(whole, lstd_lib.LSTD) else None
+  if kept is None:
+    return _fit(task, config, np.arange(rows), seed=0)
+  agent = lstd_lib.make(config, task.problem, seed=0)
+  assert isinstance(agent, lstd_lib.LSTD)
+  total = kept.of(lambda label: label.checked)
+  # A part in which these rows end was not kept as one of them.
+  end = max(mark for mark in memory.marks(len(task.log)) if mark <= rows)
+  if end < rows:
+    rest = outer_sums.OuterSums(kept.function)
+    rest.add(memory.take(task.rows, np.arange(end, rows)))
+    total = ridge.merge(total, rest.total())
+  agent.solve_sums(total)
+  data = memory.InMemory(
+    memory.take(task.rows, np.arange(rows)), batch_size=1, seed=0
+  )
+  return _Fit(
+    base.OPELearner(
+      agent, task.problem, data, initial_observations=task.initial_observations
+    ),
+    data.parts,
+  )
 
 
 def _doubly_robust(task: task_lib.EvaluationTask) -> direct.Direct | None:

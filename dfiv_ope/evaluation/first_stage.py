@@ -75,15 +75,14 @@ class LogFirstStage:
     Args:
       agent: a method that has learned.
     """
-    psi = self._psi
     # Few large parts: a graph would cost more to make than it saves.
     values, moments = [], []
-    for rows in self._parts():
+    for rows, features in zip(self._parts(), self._rows, strict=True):
       later = -tf.cast(
         bellman.change(agent.predict, rows.treatment), tf.float64
       )
       values.append(later.numpy()[:, 0])
-      moments.append(fixed_features.moment(psi, rows.instrument, later).numpy())
+      moments.append(features.moment(values[-1]))
     sums = [
       half._replace(
         moment=np.sum(moments[index::2], axis=0),
@@ -96,8 +95,8 @@ class LogFirstStage:
     # Each part is predicted from the other half.
     weights = _fit(*sums)
     predicted = [
-      psi.dot(rows.instrument, weights[index % 2]).numpy()[:, 0]
-      for index, rows in enumerate(self._parts())
+      features.dot(weights[index % 2])
+      for index, features in enumerate(self._rows)
     ]
     marks = np.cumsum([len(part) for part in values])[:-1]
     episodes = np.split(self._episodes, marks)
@@ -122,6 +121,13 @@ class LogFirstStage:
       ),
       **self.operator,
     }
+
+  @functools.cached_property
+  def _rows(self) -> list[fixed_features.Rows]:
+    """Features of the rows, made once for all methods and seeds."""
+    return [
+      fixed_features.Rows(self._psi, each.instrument) for each in self._parts()
+    ]
 
   @functools.cached_property
   def operator(self) -> dict[str, float]:

@@ -7,7 +7,7 @@ features. Those are the method's own where it has fixed ones, so that its
 interval is that of its own regression; trained methods share the default ones.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 import dataclasses
 import functools
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from dfiv_ope.agents import (
   table_lstd,
 )
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import first_stage, inference, interval_settings
+from dfiv_ope.evaluation import first_stage, inference, shared_pass
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman, decisions, tables
 
@@ -36,6 +36,7 @@ _TABLE_JOINT = 300
 _KEPT_PROBABILITIES = 5_000_000
 # Rows that the error of draws is measured on.
 _DRAWN_ROWS = 20_000
+_HALVES = shared_pass.FIRST, shared_pass.SECOND
 
 
 class Effect(NamedTuple):
@@ -119,6 +120,9 @@ class Influence:
     self._episodes = episodes
     self._initial_observations = initial_observations
     self._kept: list[decisions.Decision] | None = None
+    # Of an agent that learned with the same features, made with the weights.
+    self._own_agent: base.Agent | None = None
+    self._own_errors: types.FloatArray | None = None
     self.extrapolation = 0.0
     self._held_out: types.FloatArray | float = 1.0
     self.first_stage: first_stage.LogFirstStage | None = None
@@ -136,19 +140,23 @@ class Influence:
       self.extrapolation = problem.value_scale * fit.extrapolation
       self._held_out = 1.0 / (1.0 - fit.leverage)
       return
-    sizes = [len(rows.outcome) for rows in parts()]
-    used, looked_at = thinned(sizes)
+    sizes = shared_pass.sizes(parts)
+    used, looked_at = shared_pass.thinned(sizes)
     if self.cells:
       features = dataclasses.replace(
         features, joint_features=min(features.joint_features, _TABLE_JOINT)
       )
     psi = fixed_features.make(problem, features, seed=0)
-    sums = fixed_features.summing(psi)
-    halves = base.half_sums(sums, _only(parts, looked_at))
+    kept = shared_pass.kept_sums(agent, features)
+    halves = (
+      fixed_features.half_sums(psi, shared_pass.only(parts, looked_at))
+      if kept is None
+      else tuple(shared_pass.of_stage(kept, each) for each in _HALVES)
+    )
     self.first_stage = first_stage.LogFirstStage(
       problem,
       psi,
-      _only(parts, looked_at),
+      shared_pass.only(parts, looked_at),
       halves,
       features=features,
       episodes=episodes[
@@ -177,17 +185,22 @@ class Influence:
     )[:, None] / len(initial_observations)  # v, [D, 1]
     others = sorted(set(used) - set(looked_at))
     total = ridge.merge(
-      *halves, *(base.half_sums(sums, _only(parts, others)) if others else ())
+      *halves,
+      *(
+        ()
+        if not others
+        else fixed_features.half_sums(psi, shared_pass.only(parts, others))
+        if kept is None
+        else [shared_pass.of_stage(kept, shared_pass.WEIGHTS)]
+      ),
     )
     # The sums of all rows would be larger by this.
     share = float(total.count) / len(episodes)
     dual = share * just_identified.dual(total, value, features.penalty).weights
-
-    @tf.function(autograph=False, reduce_retracing=True)
-    def weigh(rows: types.IVBatch) -> tf.Tensor:
-      return psi.dot(rows.instrument, dual)[:, 0]
-
-    self.weights = np.concatenate([weigh(rows) for rows in parts()])
+    self.weights, self._own_errors = shared_pass.weigh(
+      psi, dual, parts, None if kept is None else agent
+    )
+    self._own_agent = None if kept is None else agent
 
   @property
   def together(self) -> bool:
@@ -253,21 +266,22 @@ class Influence:
         None to ask it.
     """
 
-    # Not a graph: making one takes longer than the few large parts of a log.
-    def errors(rows: types.IVBatch) -> tf.Tensor:
-      # Of one-step logs nothing is to be asked of what follows.
-      fitted = (
-        agent.predict(rows.treatment.now)
-        if self._problem.one_step
-        else bellman.difference(agent.predict, rows.treatment)
-      )
-      return tf.cast(rows.outcome, fitted.dtype) - fitted
+    def errors(rows: types.IVBatch) -> types.FloatArray:
+      if not self._problem.one_step:
+        return agent.errors(rows)
+      # Nothing is to be asked of what follows.
+      fitted = agent.predict(rows.treatment.now)
+      return (tf.cast(rows.outcome, fitted.dtype) - fitted).numpy()[:, 0]
 
     scale = self._problem.value_scale
     weighted = (
       scale
       * self.weights
-      * np.concatenate([errors(rows)[:, 0] for rows in self._parts()])
+      * (
+        self._own_errors
+        if self._own_errors is not None and agent is self._own_agent
+        else np.concatenate([errors(rows) for rows in self._parts()])
+      )
     )
     if self._fixed_starts:
       initial_values = None
@@ -349,34 +363,3 @@ def _variance(
     axis=1,
   )  # [B, K]
   return np.var(values, axis=1, ddof=1) / values.shape[1]
-
-
-def thinned(sizes: Sequence[int]) -> tuple[list[int], list[int]]:
-  """Returns the parts of a log that weights and the first stage are made of.
-
-  Args:
-    sizes: rows of each part of the log.
-  """
-  used = _pairs(range(len(sizes)), sum(sizes), interval_settings.DUAL_ROWS)
-  return used, _pairs(
-    used, sum(sizes[index] for index in used), first_stage.MOST_ROWS
-  )
-
-
-def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:
-  """Returns some parts, two at a time, of about `most` rows if there are more.
-
-  In pairs each half of the log, every other part, keeps its share.
-  """
-  stride = max(1, rows // most)
-  return [
-    part
-    for place, part in enumerate(parts[: len(parts) // 2 * 2])
-    if place // 2 % stride == 0
-  ]
-
-
-def _only(parts: base.Parts, chosen: Sequence[int]) -> base.Parts:
-  """Returns what gives some of the parts."""
-  wanted = set(chosen)
-  return lambda: (rows for index, rows in enumerate(parts()) if index in wanted)

@@ -26,6 +26,7 @@ from dfiv_ope.evaluation import (
   run_results,
   runs,
   shared_log,
+  shared_pass,
 )
 from dfiv_ope.ope import decisions, targets
 from dfiv_ope.ope import task as task_lib
@@ -155,7 +156,7 @@ class _Batch:
     """Returns the influence of the episodes on the value of one policy."""
     log, settings = self._log, self._config.settings
     problem, sizes = self._problems[policy], np.diff(log.marks).tolist()
-    _, looked_at = influence.thinned(sizes)
+    _, looked_at = shared_pass.thinned(sizes)
     parts = functools.partial(self._parts, policy)
     assert solved.halves is not None
     return influence.Influence(

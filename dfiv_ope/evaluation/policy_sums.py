@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import lstd, shared_sums
-from dfiv_ope.evaluation import influence, shared_log
+from dfiv_ope.evaluation import shared_log, shared_pass
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman, decisions
 from dfiv_ope.ope import choices as choices_lib
@@ -108,7 +108,7 @@ class Policies:
     parts = range(len(log.marks) - 1)
     stages: list[Sequence[int]] = [parts]
     if seed == 0:
-      used, looked_at = influence.thinned(np.diff(log.marks).tolist())
+      used, looked_at = shared_pass.thinned(np.diff(log.marks).tolist())
       stages = [
         looked_at[0::2],
         looked_at[1::2],

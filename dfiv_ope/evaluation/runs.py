@@ -10,6 +10,7 @@ of features, and the behaviour probabilities.
 """
 
 from collections.abc import Callable, Mapping
+import functools
 import time
 from typing import Any
 
@@ -17,7 +18,7 @@ from acme.utils import loggers
 import numpy as np
 
 from dfiv_ope import agents, types
-from dfiv_ope.agents import base, checkpoints, direct, memory
+from dfiv_ope.agents import base, checkpoints, direct, lstd, memory
 from dfiv_ope.agents.entries import base as entry_base
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import (
@@ -26,6 +27,7 @@ from dfiv_ope.evaluation import (
   influence,
   interval_settings,
   run_results,
+  shared_pass,
 )
 from dfiv_ope.ope import task as task_lib
 
@@ -54,6 +56,11 @@ class Evaluator:
     self._checks: dict[str, float] | None = None
     self._influences: dict[random_features.Settings, influence.Influence] = {}
 
+  @functools.cached_property
+  def _parts(self) -> memory.Parts:
+    """The rows of the task, in parts."""
+    return memory.Parts(self.task.rows)
+
   def learner(
     self,
     method: str,
@@ -73,11 +80,20 @@ class Evaluator:
       rows: some of the task's; None for all.
     """
     task = self.task
-    rows = task.rows if rows is None else rows
+    agent = agents.load(method).make(config, task.problem, seed=seed)
+    if seed == 0 and rows is None and isinstance(agent, lstd.LSTD):
+      agent.keep(
+        shared_pass.labels(len(task.log), cross_checks.looked_at(task))
+      )
     return base.OPELearner(
-      agents.load(method).make(config, task.problem, seed=seed),
+      agent,
       task.problem,
-      memory.InMemory(rows, batch_size=config.batch_size, seed=seed),
+      memory.InMemory(
+        task.rows if rows is None else rows,
+        batch_size=config.batch_size,
+        seed=seed,
+        parts=self._parts if rows is None else None,
+      ),
       initial_observations=task.initial_observations,
       logger=_Reporter(progress, config.updates),
     )
@@ -98,7 +114,7 @@ class Evaluator:
     if features not in self._influences:
       self._influences[features] = influence.Influence(
         task.problem,
-        memory.InMemory(task.rows, batch_size=1, seed=0).parts,
+        self._parts,
         episodes=task.log.episodes,
         features=features,
         agent=agent,

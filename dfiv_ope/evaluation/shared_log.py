@@ -102,9 +102,7 @@ def features(
   found[:, -1] = 1.0
   for start in range(0, len(rows), _BLOCK):
     some = rows[start : start + _BLOCK]
-    found[start : start + _BLOCK, :-1] = function.state(
-      tf.gather(states, some)
-    ).numpy()
+    function.fill(tf.gather(states, some), found[start : start + _BLOCK, :-1])
   return found
 
 

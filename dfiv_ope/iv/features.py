@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
 
 from dfiv_ope import types
+from dfiv_ope.iv import waves
 
 # Pairwise distances of more rows than this cost more than they tell.
 _BANDWIDTH_ROWS = 2000
@@ -43,9 +43,7 @@ class FourierFeatures:
   def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, size] of inputs [B, D], float64, of unit norm."""
     angle = np.asarray(x, np.float64) @ self.frequencies
-    count = angle.shape[1]
-    waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
-    return waves / np.sqrt(count)
+    return waves.cosines_and_sines(angle, 1.0 / np.sqrt(angle.shape[1]))
 
   def state(self) -> Mapping[str, types.FloatArray]:
     """Returns what `restore` needs."""
@@ -71,6 +69,8 @@ class MaternFeatures(FourierFeatures):
     super().__init__(bandwidth, size=size, seed=seed)
     count = size // 2
     if len(self.frequencies) == 1:
+      from scipy import stats  # Takes half a second.
+
       even = stats.t.ppf((np.arange(count) + 0.5) / count, _MATERN_DEGREES)
       self.frequencies = even[None] / np.asarray(bandwidth)[:, None]
     else:

@@ -223,6 +223,14 @@ class Outer(snt.Module):
     weight = tf.cast(weights(decision, self.num_actions), state.dtype)
     return tf.reduce_sum(weight * (by_action + own), axis=1, keepdims=True)
 
+  def fill(self, observation: tf.Tensor, out: types.FloatArray) -> None:
+    """Puts g(s) into an array, [B, state_size]; not in a graph."""
+    array = getattr(self._state_features, 'array', None)
+    if array is None:
+      out[:] = self.state(observation).numpy()
+    else:
+      array(observation.numpy(), out)
+
   def state(
     self, observation: tf.Tensor, *, is_training: bool = False
   ) -> tf.Tensor:

@@ -4,7 +4,6 @@ Pure functions on entries: `mean`, `deviation`, `low` and `high` are broadcast.
 """
 
 import tensorflow as tf
-import tensorflow_probability as tfp
 
 
 def draw(
@@ -30,6 +29,8 @@ def log_prob(
   Values beyond a bound count as on it. Gradients are finite for bounds that
   are infinite.
   """
+  import tensorflow_probability as tfp  # Takes a second.
+
   standard = tfp.distributions.Normal(
     tf.zeros([], mean.dtype), tf.ones([], mean.dtype)
   )

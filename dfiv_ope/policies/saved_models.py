@@ -11,6 +11,7 @@ do nothing else.
 
 from collections.abc import Callable, Iterator
 import contextlib
+import importlib
 import pathlib
 import tempfile
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,9 @@ def load(path: pathlib.Path, *, trusted: bool) -> Any:
       'more than compute, such as read or write files. It was not loaded. '
       'If you trust whoever made it, say --trust-policy.'
     )
+  if b'optimizer' in (path / FILE).read_bytes():
+    with contextlib.suppress(ImportError):  # As TensorFlow itself does.
+      importlib.import_module('keras.src.optimizers')
   try:
     with plain_path(path) as plain:
       return tf.saved_model.load(str(plain))

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 import math
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dfiv_ope.launch.reporting import method_labels
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
+
+if TYPE_CHECKING:
+  import pandas as pd
 
 # Of rows on a dataset, by the name of the column.
 _NUMBERS = (
@@ -26,7 +27,7 @@ _DIGITS = 8
 OUTCOMES = ('estimate', 'error', 'relative_error', 'mse')
 
 
-def ope(rows: list[rows_lib.Row]) -> pd.DataFrame:
+def ope(rows: list[rows_lib.Row]) -> 'pd.DataFrame':
   """Returns rows of simulated tasks as a frame.
 
   A row that failed, or has no finite estimate, is `failed` and its errors are
@@ -35,6 +36,8 @@ def ope(rows: list[rows_lib.Row]) -> pd.DataFrame:
   that runs repeat, `panel` is the cell without noise and target policy, and
   `note` tells logs of one cell apart.
   """
+  import pandas as pd  # Takes half a second; the terminal's table has none.
+
   lines = []
   for row, variant, problem in zip(
     rows, method_labels.variants(rows), _opened(rows), strict=True
@@ -69,13 +72,15 @@ def ope(rows: list[rows_lib.Row]) -> pd.DataFrame:
   return frame
 
 
-def log(rows: list[rows_lib.Row]) -> pd.DataFrame:
+def log(rows: list[rows_lib.Row]) -> 'pd.DataFrame':
   """Returns rows of users' logs, and of all selections, as a frame.
 
   `question` tells apart what is asked, and `panel` names it: a log, a policy,
   and the `note` of what else tells it from others. The overlap is the
   agreement of log and policy.
   """
+  import pandas as pd  # Takes half a second; the terminal's table has none.
+
   lines = []
   for row, variant, problem in zip(
     rows, method_labels.variants(rows), _opened(rows), strict=True
@@ -145,8 +150,10 @@ def diagnostics(metrics: Mapping[str, Any]) -> dict[str, float]:
   }
 
 
-def discounts(frame: pd.DataFrame) -> pd.Series:
+def discounts(frame: 'pd.DataFrame') -> 'pd.Series':
   """Returns the discount of each row in words, empty where all have one."""
+  import pandas as pd
+
   if frame.discount.nunique(dropna=False) < 2:
     return pd.Series('', frame.index)
   return frame.discount.map(lambda value: f', discount {value:.10g}')
@@ -212,8 +219,10 @@ def _outcome(row: rows_lib.Row, truth: float) -> dict[str, Any]:
   }
 
 
-def _panels(frame: pd.DataFrame) -> list[str]:
+def _panels(frame: 'pd.DataFrame') -> list[str]:
   """Returns for each row its task, and what else sets its problem apart."""
+  import pandas as pd
+
   by_task = frame.groupby('task')
   several = {
     'size': by_task['size'].transform('nunique') > 1,
@@ -242,7 +251,7 @@ def _panels(frame: pd.DataFrame) -> list[str]:
   return titles.tolist()
 
 
-def _notes(frame: pd.DataFrame) -> pd.Series:
+def _notes(frame: 'pd.DataFrame') -> 'pd.Series':
   """Returns what tells the question of each row from others of its name."""
   notes = discounts(frame)
   by_name = frame.groupby(['dataset', 'policy', 'discount'])

@@ -8,7 +8,6 @@ from dfiv_ope import testing
 from dfiv_ope.agents import base, fixed_features, memory
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, influence, interval_settings
-from dfiv_ope.iv import ridge
 from dfiv_ope.ope import bellman, decisions
 
 DISCOUNT = 0.9
@@ -172,17 +171,22 @@ def test_a_long_log_is_thinned(process, monkeypatch):
   )
 
 
-def test_the_moment_is_that_of_the_features(case):
+@pytest.mark.parametrize('kind', ['per_action', 'together'])
+def test_rows_without_zeros_are_those_of_the_features(case, kind):
   psi = fixed_features.make(
     case.problem,
-    random_features.Config(random_features=6, bandwidth_scale=1.0).settings,
+    random_features.Config(
+      random_features=6, joint_features=6, bandwidth_scale=1.0, features=kind
+    ).settings,
     seed=0,
   )
-  rows = case.rows
-  target = tf.cast(rows.outcome, tf.float64)
+  found = fixed_features.Rows(psi, case.rows.instrument)
+  columns = psi(case.rows.instrument).numpy()
+  target = case.rows.outcome.numpy()[:, 0].astype(np.float64)
   np.testing.assert_allclose(
-    fixed_features.moment(psi, rows.instrument, target),
-    ridge.sums(psi(rows.instrument), target).moment,
-    rtol=1e-9,
-    atol=1e-7,
+    found.moment(target)[:, 0], target @ columns, rtol=1e-9, atol=1e-7
+  )
+  weights = np.random.default_rng(0).normal(size=(columns.shape[1], 1))
+  np.testing.assert_allclose(
+    found.dot(weights), (columns @ weights)[:, 0], rtol=1e-9, atol=1e-9
   )

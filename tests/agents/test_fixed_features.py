@@ -27,7 +27,7 @@ def _settings(size, kind='auto'):
 def test_sums_by_action_are_the_sums_of_the_features(case, kind):
   psi = fixed_features.make(case.problem, _settings(6, kind), seed=0)
   data = memory.InMemory(case.rows, batch_size=1, seed=0)
-  total = ridge.merge(*fixed_features.half_sums(psi, data.parts))
+  total = ridge.merge(*fixed_features.half_sums(psi, data.parts, squares=True))
   rows = case.rows
   plain = ridge.sums(
     psi(rows.instrument),
@@ -170,7 +170,7 @@ def test_the_kind_follows_from_the_size(actions, cells, kind, dense):
 def test_stage1_r2_is_that_of_a_regression_on_other_rows(case):
   psi = fixed_features.make(case.problem, _settings(4), seed=0)
   data = memory.InMemory(case.rows, batch_size=1, seed=0)
-  halves = fixed_features.half_sums(psi, data.parts)
+  halves = fixed_features.half_sums(psi, data.parts, squares=True)
   found = fixed_features.stage1_metrics(*halves, 1e-9)
   # The same in numpy, from rows.
   sides = [], []
