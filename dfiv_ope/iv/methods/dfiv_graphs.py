@@ -58,7 +58,9 @@ class Graph:
       input_signature=[tf.TensorSpec([], tf.int32), scalar, scalar, rows, rows],
       autograph=False,
     )
-    self.unload()
+    self._model: dfiv_model.DFIV | None = None
+    self._rows: list[list[tf.Tensor]] = []
+    self._losses = (tf.zeros([]), tf.zeros([]))
 
   def load(
     self,
@@ -68,10 +70,11 @@ class Graph:
     seed: int,
   ) -> None:
     """Takes the model to train, its rows and the seed of what is drawn."""
-    self._model: dfiv_model.DFIV | None = model
+    self._model = model
     self._rows = [
       [each for each in half if each is not None] for half in (stage1, stage2)
     ]
+    self._losses = (tf.zeros([]), tf.zeros([]))
     for ours, theirs in zip(_parts(self._own), _parts(model), strict=True):
       _assign(ours.variables, theirs.variables)
       _assign(_masks(ours), _masks(theirs))
@@ -80,7 +83,6 @@ class Graph:
   def unload(self) -> None:
     """Forgets the model and its rows."""
     self._model, self._rows = None, []
-    self._losses = (tf.zeros([]), tf.zeros([]))
 
   def run(self, count: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Makes iterations; returns both losses of the last, Eq. (6) and (8)."""
