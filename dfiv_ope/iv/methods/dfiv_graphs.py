@@ -123,8 +123,10 @@ class Graph:
     return stage1_loss, stage2_loss
 
   def _draw(self, rows: list[tf.Tensor], size: int | None) -> types.IVBatch:
-    covariate = None if self._own.covariate is None else rows[-1]
-    batch = types.IVBatch(*rows[:3], covariate)
+    treatment, instrument, outcome, *others = rows
+    batch = types.IVBatch(
+      treatment, instrument, outcome, others[0] if others else None
+    )
     if size is None:
       return batch
     return descent.mini_batch(batch, size, self._generator)
