@@ -197,13 +197,12 @@ def design(
   treatment: tf.Tensor, covariate: tf.Tensor | None = None
 ) -> tf.Tensor:
   """Returns `two_stage.design` of psi [B, d1] and xi [B, d3], or None."""
-  treatment = append_intercept(treatment)
   if covariate is None:
-    return treatment
+    return append_intercept(treatment)
   covariate = append_intercept(covariate)
-  product = treatment[:, :, None] * covariate[:, None, :]
-  width = treatment.shape[1] * covariate.shape[1]
-  return tf.reshape(product, [-1, width])
+  # A product of two broadcast matrices, and its gradient, would be far slower.
+  columns = tf.split(treatment, treatment.shape[1], axis=1)
+  return tf.concat([*(each * covariate for each in columns), covariate], axis=1)
 
 
 def stage2(

@@ -103,22 +103,28 @@ def _searched(
   config: kernel_rules.Kernels, rows: types.IVBatch
 ) -> bandwidths.Bandwidths:
   """Returns the bandwidths of the least stage-2 loss at held-out rows."""
+  both = columns(rows)
+  made: dict[tuple[int, bytes], landmarks.Landmarks] = {}
 
   def loss(found: bandwidths.Bandwidths) -> float:
     maps = []
-    for x, bandwidth in zip(
-      (columns(rows).treatment, rows.instrument), _joined(found), strict=True
+    for index, (x, bandwidth) in enumerate(
+      zip((both.treatment, both.instrument), _joined(found), strict=True)
     ):
-      maps.append(landmarks.Landmarks(x.shape[1]))
-      maps[-1].adapt(
-        x[:_PICKED_ROWS],
-        bandwidth,
-        _SEARCH_TOLERANCE,
-        min(config.most_landmarks, _SEARCH_LANDMARKS),
-      )
+      # A move along one member leaves the landmarks of the other.
+      key = index, bandwidth.tobytes()
+      if key not in made:
+        made[key] = landmarks.Landmarks(x.shape[1])
+        made[key].adapt(
+          x[:_PICKED_ROWS],
+          bandwidth,
+          _SEARCH_TOLERANCE,
+          min(config.most_landmarks, _SEARCH_LANDMARKS),
+        )
+      maps.append(made[key])
     return min(
       fold_fits.two_stages(
-        fold_fits.of_folds(columns(rows), maps[1], maps[0], _SEARCH_FOLDS),
+        fold_fits.of_folds(both, maps[1], maps[0], _SEARCH_FOLDS),
         stage1_penalties=config.stage1_penalties,
         stage2_penalties=config.stage2_penalties,
       ).stage2_losses

@@ -14,50 +14,17 @@ import functools
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv.methods import (
-  dfiv_fixed,
-  dfiv_losses,
-  dfiv_model,
-  dfiv_training,
-)
+from dfiv_ope.iv.methods import dfiv_losses, dfiv_model, dfiv_training
 from dfiv_ope.iv.methods.entries import dfiv as entry
-from dfiv_ope.nn import descent, layers, networks
+from dfiv_ope.nn import descent, layers
 
 # Known before this module is loaded.
 Config = entry.Config
 PAPER = entry.PAPER
 
+build = dfiv_model.build
+
 TRAINED = {'cross_fitted_loss': 'iterations'}
-
-
-def build(
-  config: Config, sizes: types.Sizes, *, seed: int = 0
-) -> dfiv_model.DFIV:
-  """Returns an untrained model whose variables a checkpoint can fill.
-
-  Args:
-    config: hyper-parameters.
-    sizes: numbers of columns.
-    seed: seeds the networks.
-  """
-  covariate_net = None
-  if sizes.covariate:
-    covariate_net = networks.Network(
-      config.covariate_net, input_size=sizes.covariate, seed=(seed, 2)
-    )
-  return dfiv_model.DFIV(
-    config,
-    treatment_net=networks.Network(
-      config.treatment_net, input_size=sizes.treatment, seed=(seed, 0)
-    ),
-    instrument_net=networks.Network(
-      config.instrument_net, input_size=sizes.instrument, seed=(seed, 1)
-    ),
-    covariate_net=covariate_net,
-    fixed=dfiv_fixed.FixedPart(sizes, config.column_scale)
-    if config.fixed_landmarks
-    else None,
-  )
 
 
 def fit(

@@ -177,14 +177,6 @@ class DFIV(tf.Module):
       )
     )
 
-  def held_out_losses(
-    self, stage1: types.IVBatch, stage2: types.IVBatch
-  ) -> dfiv_losses.HeldOut:
-    """Returns the losses of Appendix A, without `swap_solve`."""
-    return dfiv_losses.held_out_losses(
-      self.config.rule, *self.features_of(stage1, stage2)
-    )
-
   def predict(
     self, treatment: types.Nest, covariate: types.Nest | None = None
   ) -> types.FloatArray:
@@ -202,6 +194,7 @@ class DFIV(tf.Module):
     )
 
   def features_of(self, *halves: types.IVBatch) -> list[types.IVBatch]:
+    """Returns `features` of each, as numpy has them."""
     return [dfiv_losses.arrays(self.features(half)) for half in halves]
 
   def _design(
@@ -211,6 +204,34 @@ class DFIV(tf.Module):
       _call(self.treatment, treatment, False),
       _call(self.covariate, covariate, False),
     )
+
+
+def build(config: entry.Config, sizes: types.Sizes, *, seed: int = 0) -> DFIV:
+  """Returns an untrained model whose variables a checkpoint can fill.
+
+  Args:
+    config: hyper-parameters.
+    sizes: numbers of columns.
+    seed: seeds the networks.
+  """
+  covariate_net = None
+  if sizes.covariate:
+    covariate_net = networks.Network(
+      config.covariate_net, input_size=sizes.covariate, seed=(seed, 2)
+    )
+  return DFIV(
+    config,
+    treatment_net=networks.Network(
+      config.treatment_net, input_size=sizes.treatment, seed=(seed, 0)
+    ),
+    instrument_net=networks.Network(
+      config.instrument_net, input_size=sizes.instrument, seed=(seed, 1)
+    ),
+    covariate_net=covariate_net,
+    fixed=dfiv_fixed.FixedPart(sizes, config.column_scale)
+    if config.fixed_landmarks
+    else None,
+  )
 
 
 def _call(

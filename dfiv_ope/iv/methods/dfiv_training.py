@@ -7,11 +7,10 @@ from collections.abc import Callable
 import dataclasses
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import features
-from dfiv_ope.iv.methods import dfiv_losses, dfiv_model
+from dfiv_ope.iv.methods import dfiv_graphs, dfiv_losses, dfiv_model
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import descent
 
@@ -41,58 +40,41 @@ def train(
     watch: shown the model at each check, solved on all rows.
   """
   config = model.config
-  generator = tf.random.Generator.from_seed((seed, 3))
-
-  @tf.autograph.experimental.do_not_convert
-  def iterate() -> tuple[tf.Tensor, tf.Tensor]:
-    losses = model.update(
-      _draw(stage1, config.batch_size, generator),
-      _draw(stage2, config.batch_size, generator),
-    )
-    return losses['stage1_loss'], losses['stage2_loss']
-
-  @tf.function
-  def run(
-    count: tf.Tensor, stage1_loss: tf.Tensor, stage2_loss: tf.Tensor
-  ) -> tuple[tf.Tensor, tf.Tensor]:
-    for _ in tf.range(count):
-      stage1_loss, stage2_loss = iterate()
-    return stage1_loss, stage2_loss
-
   judge = _judge(stage1, stage2, seed)
   descents = [model.treatment, model.instrument]
   if model.covariate is not None:
     descents.append(model.covariate)
   best = [each.values() for each in descents]
   history: dict[str, list[float]] = {}
-  losses = (tf.zeros([]), tf.zeros([]))
   intervals = (
     descent.growing_intervals if config.patience else descent.intervals
   )
   iterations = config.most_iterations(covariates=model.covariate is not None)
-  for done, until in intervals(iterations, config.checks):
-    losses = run(tf.constant(until - done), *losses)
-    held_out = model.held_out_losses(stage1, stage2)
-    metrics = {
-      'stage1_loss': float(losses[0]),
-      'stage2_loss': float(losses[1]),
-      'held_out_stage1_loss': float(held_out.stage1),
-      'held_out_stage2_loss': float(held_out.stage2),
-      'cross_fitted_loss': judge(config, *model.features_of(stage1, stage2)),
-    }
-    for name, value in metrics.items():
-      history.setdefault(name, []).append(value)
-    judged = history['held_out_stage2_loss']
-    if judged[-1] == min(judged):
-      best = [each.values() for each in descents]
-    ended = 0 < config.patience < len(judged) - int(np.argmin(judged))
-    if progress is not None:
-      progress(iterations if ended else until, iterations, metrics)
-    if watch is not None:
-      model.solve(stage1, stage2)
-      watch(model)
-    if ended:
-      break
+  with dfiv_graphs.borrowed(model, stage1, stage2, seed=seed) as graph:
+    for done, until in intervals(iterations, config.checks):
+      losses = graph.run(until - done)
+      found = model.features_of(stage1, stage2)
+      held_out = dfiv_losses.held_out_losses(config.rule, *found)
+      metrics = {
+        'stage1_loss': float(losses[0]),
+        'stage2_loss': float(losses[1]),
+        'held_out_stage1_loss': float(held_out.stage1),
+        'held_out_stage2_loss': float(held_out.stage2),
+        'cross_fitted_loss': judge(config, *found),
+      }
+      for name, value in metrics.items():
+        history.setdefault(name, []).append(value)
+      judged = history['held_out_stage2_loss']
+      if judged[-1] == min(judged):
+        best = [each.values() for each in descents]
+      ended = 0 < config.patience < len(judged) - int(np.argmin(judged))
+      if progress is not None:
+        progress(iterations if ended else until, iterations, metrics)
+      if watch is not None:
+        model.solve(stage1, stage2)
+        watch(model)
+      if ended:
+        break
   for each, values in zip(descents, best, strict=True):
     each.adopt(values)
   if config.candidate_penalties:
@@ -133,12 +115,3 @@ def _judge(
     return float(dfiv_losses.cross_fitted_loss(rule, first, second))
 
   return loss
-
-
-def _draw(
-  batch: types.IVBatch, size: int | None, generator: tf.random.Generator
-) -> types.IVBatch:
-  """Returns rows of a batch, or all where it has no more than `size`."""
-  if size is None or size >= batch.outcome.shape[0]:
-    return batch
-  return descent.mini_batch(batch, size, generator)

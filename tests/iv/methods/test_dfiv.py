@@ -8,7 +8,13 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv.methods import dfiv, dfiv_algorithm, dfiv_losses, dfiv_model
+from dfiv_ope.iv.methods import (
+  dfiv,
+  dfiv_algorithm,
+  dfiv_graphs,
+  dfiv_losses,
+  dfiv_model,
+)
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import layers
 
@@ -65,6 +71,12 @@ def linear_model(*, covariate=False, **changes):
     treatment_net=Linear([[1.0]]),
     instrument_net=Linear(np.eye(2 if covariate else 1)),
     covariate_net=Linear([[1.0]]) if covariate else None,
+  )
+
+
+def held_out_losses(model, first, second):
+  return dfiv_losses.held_out_losses(
+    model.config.rule, *model.features_of(first, second)
   )
 
 
@@ -204,7 +216,7 @@ def test_held_out_losses_are_those_of_appendix_a():
   first = batch(50, 0, covariate=False)
   second = batch(60, 1, covariate=False)
   model = linear_model(stage1_penalty=0.1, stage2_penalty=0.2, refinements=0)
-  losses = model.held_out_losses(tensors(first), tensors(second))
+  losses = held_out_losses(model, tensors(first), tensors(second))
   predicted, _, weights = both_stages(first, second, 0.1, 0.2)
   stage1 = np.mean((second.treatment - predicted[:, :1]) ** 2) / np.var(
     second.treatment
@@ -237,9 +249,9 @@ def test_updates_lower_both_losses(covariate):
   model = built(covariate=covariate)
   first = tensors(batch(200, 0, covariate=covariate))
   second = tensors(batch(200, 1, covariate=covariate))
-  before = model.held_out_losses(first, second)
+  before = held_out_losses(model, first, second)
   start, end = trained(model, first, second)
-  after = model.held_out_losses(first, second)
+  after = held_out_losses(model, first, second)
   assert set(end) == {'stage1_loss', 'stage2_loss'}
   assert float(end['stage2_loss']) < float(start['stage2_loss'])
   assert float(after.stage1) < float(before.stage1)
@@ -280,7 +292,7 @@ def test_joint_minimisation_gives_stage_1_up():
   for joint in (False, True):
     model = built(dataclasses.replace(SMALL, joint=joint, instrument_steps=3))
     start, end = trained(model, first, second)
-    held_out[joint] = float(model.held_out_losses(first, second).stage1)
+    held_out[joint] = float(held_out_losses(model, first, second).stage1)
     assert float(end['stage2_loss']) < float(start['stage2_loss'])
   assert held_out[True] > held_out[False]
 
@@ -288,12 +300,18 @@ def test_joint_minimisation_gives_stage_1_up():
 def test_fit_keeps_the_features_of_least_held_out_loss(monkeypatch):
   losses = iter([3.0, 1.0, 2.0])
   states = []
+  features_of = dfiv_model.DFIV.features_of
 
-  def held_out_losses(self, stage1, stage2):
+  def remembered(self, *halves):
     states.append(self.treatment.values())
-    return dfiv_losses.HeldOut(0.5, next(losses))
+    return features_of(self, *halves)
 
-  monkeypatch.setattr(dfiv_model.DFIV, 'held_out_losses', held_out_losses)
+  monkeypatch.setattr(dfiv_model.DFIV, 'features_of', remembered)
+  monkeypatch.setattr(
+    dfiv_losses,
+    'held_out_losses',
+    lambda *_: dfiv_losses.HeldOut(0.5, next(losses)),
+  )
   config = dataclasses.replace(SMALL, checks=3, candidate_penalties=())
   model = dfiv.fit(config, batch(40, 0), batch(40, 1), seed=0)
   assert model.history['held_out_stage2_loss'] == [3.0, 1.0, 2.0]
@@ -312,6 +330,43 @@ def test_fit_finds_the_slope_in_spite_of_confounding():
   assert model.config == dataclasses.replace(
     config, stage1_penalty=1e-3, stage2_penalty=1e-3
   )
+
+
+def test_a_graph_is_traced_once_for_all_fits_of_one_config(monkeypatch):
+  monkeypatch.setattr(dfiv_graphs, '_IDLE', [])
+  halves = batch(60, 0), batch(60, 1)
+  alone = dfiv.fit(SMALL, *halves, seed=0)
+  (graph,) = dfiv_graphs._IDLE
+  # Other rows, more of them and another seed leave nothing behind.
+  dfiv.fit(SMALL, batch(90, 2), batch(80, 3), seed=1)
+  again = dfiv.fit(SMALL, *halves, seed=0)
+  assert list(dfiv_graphs._IDLE) == [graph]
+  assert graph._iterations.experimental_get_tracing_count() == 1
+  assert alone.history == again.history
+  np.testing.assert_array_equal(alone.stage2_weights, again.stage2_weights)
+  # The first model is its own: the next trainings did not move it.
+  points = halves[0].treatment, halves[0].covariate
+  np.testing.assert_array_equal(alone.predict(*points), again.predict(*points))
+  # All rows of a stage, or another config, are another graph.
+  dfiv.fit(SMALL, batch(30, 2), batch(30, 3), seed=1)
+  assert len(dfiv_graphs._IDLE) == 2
+
+
+def test_dropout_masks_of_a_borrowed_graph_are_those_of_the_seed(monkeypatch):
+  monkeypatch.setattr(dfiv_graphs, '_IDLE', [])
+  config = dataclasses.replace(
+    SMALL,
+    instrument_net=(
+      layers.Dense(8, 'silu'),
+      layers.Dropout(0.5),
+      layers.Dense(4, None),
+    ),
+  )
+  halves = batch(60, 0), batch(60, 1)
+  first, other, again = (
+    dfiv.fit(config, *halves, seed=seed).history for seed in (0, 1, 0)
+  )
+  assert first == again != other
 
 
 def test_seeds_decide_the_networks():
@@ -391,7 +446,7 @@ def test_the_number_of_features_is_the_one_of_least_cross_fitted_loss(
 def test_a_training_ends_where_the_held_out_loss_falls_no_more(monkeypatch):
   losses = iter([3.0, 1.0, 2.0, 2.0, 0.0])
   monkeypatch.setattr(
-    dfiv_model.DFIV,
+    dfiv_losses,
     'held_out_losses',
     lambda *_: dfiv_losses.HeldOut(0.0, next(losses)),
   )
