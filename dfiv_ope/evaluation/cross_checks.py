@@ -13,6 +13,8 @@ further values, which differ in what they assume:
   show, of as many steps;
 - `step`: LSTD-Q, corrected for what its errors say of the number of the step
   (`ope.history`);
+- `trait`: LSTD-Q, corrected for levels that the rewards of episodes keep
+  (`ope.traits`), where these are beyond chance;
 - `doubly_robust`: where behaviour probabilities are recorded; right whatever
   the state is.
 
@@ -21,6 +23,7 @@ Intervals reach to those values (`inference.interval`), and the verdict is made
 of them (`evaluation.verdict`).
 """
 
+from collections.abc import Callable
 import dataclasses
 from typing import NamedTuple
 
@@ -33,8 +36,8 @@ from dfiv_ope.agents import lstd as lstd_lib
 from dfiv_ope.agents.entries import dr as dr_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import inference
-from dfiv_ope.ope import bellman, history, nearest_model, rollouts
+from dfiv_ope.evaluation import inference, trait_check
+from dfiv_ope.ope import bellman, history, nearest_model, rollouts, traits
 from dfiv_ope.ope import task as task_lib
 
 # A longer log is cut to its first episodes of about as many rows; regressions
@@ -80,12 +83,17 @@ class _Fit(NamedTuple):
 
 
 def measure(
-  task: task_lib.EvaluationTask, *, learner: base.OPELearner | None = None
+  task: task_lib.EvaluationTask,
+  *,
+  weigh: Callable[[], types.FloatArray] | None = None,
+  learner: base.OPELearner | None = None,
 ) -> dict[str, float]:
   """Returns what the checks say, as metrics by name.
 
   Args:
     task: the log and the target policy.
+    weigh: returns what the value of LSTD-Q rises by with the reward of each
+      row of the log, [N]; None to leave out what needs it.
     learner: LSTD-Q of the default config and seed 0 on the whole log, which is
       done; None if it has not been run.
   """
@@ -149,6 +157,12 @@ def measure(
         'lagged_value': abs(lagged.correlation)
         * float(np.std(errors) * np.sum(found.visits)),
       }
+    elif weigh is not None and not log.transitions_only:
+      lasting = trait_check.measure(task, weigh(), rows, config.settings)
+      extra |= lasting
+      value, error = lasting['trait_value'], lasting['trait_error']
+      if abs(value) > traits.CERTAIN * error:
+        known['trait'] = _apart(plain.value, plain.value + value, error)
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(

@@ -15,6 +15,7 @@ import math
 from typing import NamedTuple
 
 from dfiv_ope.evaluation import inference, verdict
+from dfiv_ope.ope import traits
 
 TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
 # Where unrelated estimators differ by more than chance does, and more than the
@@ -26,6 +27,9 @@ _FAR = (0.3, 0.6)
 # What errors that depend on the past may add to the value, as a share of it,
 # if they do by as many standard errors: with care, and do not.
 _LASTING, _CERTAIN = (0.1, 0.3), 5.0
+# What a lasting trait hides of the value, as a share of it: with care, and do
+# not. It is seen in part.
+_TRAIT = (0.02, 0.05)
 # Words of the checks.
 _CHECKS = {
   'lstd': 'LSTD-Q',
@@ -35,6 +39,7 @@ _CHECKS = {
   'nearest': 'rollouts in nearest steps',
   'horizon': 'rollouts of as many steps as the longest episode',
   'step': 'LSTD-Q corrected for the number of the step',
+  'trait': 'LSTD-Q with a level of rewards for each episode',
   'doubly_robust': 'the doubly robust estimate',
 }
 
@@ -122,7 +127,11 @@ def doubts(
     *(
       []
       if interval is None
-      else [*_agreement(metrics, interval), *_past(metrics, interval)]
+      else [
+        *_agreement(metrics, interval),
+        *_past(metrics, interval),
+        *_trait(metrics, interval),
+      ]
     ),
   ]
 
@@ -216,6 +225,25 @@ def _past(
       'Bellman errors go with those one step earlier (correlation '
       f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
       'whole state. Add what lasts, such as earlier observations.',
+    )
+
+
+def _trait(
+  metrics: Mapping[str, float], interval: inference.Interval
+) -> Iterator[Reason]:
+  """Does something that is not recorded move actions and rewards?"""
+  value, error = (
+    metrics.get(f'trait_{name}', 0.0) for name in ('value', 'error')
+  )
+  share = abs(value) / _scale(metrics, interval)
+  if share > _TRAIT[0] and abs(value) > traits.CERTAIN * error:
+    yield Reason(
+      DO_NOT if share > _TRAIT[1] else CARE,
+      'Rewards of an episode stay above or below what states and actions '
+      'explain, and the actions go with it: something that lasts and is not '
+      f'recorded moves both. It adds at least {-value:.2g} to the estimate '
+      f'(standard error {error:.2g}). Add it to the '
+      'observations, or log actions that do not depend on it.',
     )
 
 
