@@ -160,7 +160,9 @@ def measure(
     elif weigh is not None and not log.transitions_only:
       lasting = trait_check.measure(task, weigh(), rows, config.settings)
       extra |= lasting
-      value, error = lasting['trait_value'], lasting['trait_error']
+      value, error = (
+        lasting.get(f'trait_{name}', 0.0) for name in ('value', 'error')
+      )
       if abs(value) > traits.CERTAIN * error:
         known['trait'] = _apart(plain.value, plain.value + value, error)
   robust = _doubly_robust(task)

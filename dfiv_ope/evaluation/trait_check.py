@@ -17,8 +17,11 @@ from dfiv_ope.agents.entries import random_features
 from dfiv_ope.ope import decisions, history, traits
 from dfiv_ope.ope import task as task_lib
 
-# Features of states, and of states and actions together.
-_STATE_FEATURES, _JOINT_FEATURES = 120, 300
+# Features of states, and of states and actions together. These have columns
+# for numbers and actions besides; with more in all it takes too long.
+_STATE_FEATURES, _JOINT_FEATURES, _MOST_COLUMNS = 120, 200, 400
+# Of a longer log the first episodes are looked at.
+_ROWS = 20_000
 # An action needs as many rows for each feature.
 _ROWS_EACH = 2
 
@@ -34,16 +37,24 @@ def measure(
   Args:
     task: the log and the target policy.
     weights: what the value rises by with the reward of each row, [N].
-    rows: that are looked at, whole episodes, [M].
+    rows: that may be looked at, whole episodes, [M].
     settings: of LSTD-Q's features.
+
+  Returns:
+    Nothing if states and actions have too many columns.
   """
   log = task.log
+  last = log.episodes[rows][min(_ROWS, len(rows)) - 1]
+  rows = rows[log.episodes[rows] <= last]
   episodes = log.episodes[rows]
   rewards = np.asarray(log.transitions.reward, np.float64)[rows]
   ended = np.asarray(log.transitions.discount)[rows] == 0.0
   reached = traits.reached(episodes, ended)
   values, correlations = np.zeros(len(rows)), np.zeros(len(rows))
-  for mine, columns in _columns(task, rows, settings):
+  parts = _columns(task, rows, settings)
+  if not parts:
+    return {}
+  for mine, columns in parts:
     if len(mine) >= _ROWS_EACH * columns.shape[1]:
       found = traits.levels(
         columns, rewards[mine], episodes[mine], reached[mine]
@@ -66,7 +77,10 @@ def _columns(
   rows: np.ndarray,
   settings: random_features.Settings,
 ) -> list[tuple[np.ndarray, types.FloatArray]]:
-  """Returns places of rows [K] and their features [K, D], each regression's."""
+  """Returns places of rows [K] and their features [K, D], each regression's.
+
+  None if there are too many columns.
+  """
   made = fixed_features.make(
     task.problem,
     dataclasses.replace(
@@ -78,6 +92,8 @@ def _columns(
   )
   decision = memory.take(task.rows.instrument, rows)
   if not isinstance(made, decisions.Outer):
+    if made.output_size > _MOST_COLUMNS:
+      return []
     return [(np.arange(len(rows)), made(decision).numpy())]
   states = made.state(decision.observation).numpy()
   columns = np.c_[states, np.ones(len(states))]
