@@ -13,6 +13,8 @@ further values, which differ in what they assume:
   show, of as many steps;
 - `step`: LSTD-Q, corrected for what its errors say of the number of the step
   (`ope.history`);
+- `trait`: LSTD-Q, corrected for levels that the rewards of episodes keep
+  (`ope.traits`), where these are beyond chance;
 - `doubly_robust`: where behaviour probabilities are recorded; right whatever
   the state is.
 
@@ -21,6 +23,7 @@ Intervals reach to those values (`inference.interval`), and the verdict is made
 of them (`evaluation.verdict`).
 """
 
+from collections.abc import Callable
 import dataclasses
 from typing import NamedTuple
 
@@ -39,9 +42,9 @@ from dfiv_ope.agents import lstd as lstd_lib
 from dfiv_ope.agents.entries import dr as dr_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import inference, trust
+from dfiv_ope.evaluation import inference, state_check, trait_check
 from dfiv_ope.iv import ridge
-from dfiv_ope.ope import history, nearest_model, rollouts, whole_state
+from dfiv_ope.ope import history, nearest_model, rollouts, traits
 from dfiv_ope.ope import task as task_lib
 
 # A longer log is cut to its first episodes of about as many rows; regressions
@@ -55,11 +58,6 @@ _ROLLOUTS = 300
 # Share of the steps at a horizon that have to be near others, and that have to
 # be no nearer to each other.
 _ELSEWHERE, _NO_NEARER = 0.9, 0.5
-# What is asked whether the step before says more: first rows, and the least
-# rows and episodes and the most columns of a log of which that can be told.
-_MEMORY_ROWS, _MEMORY_FEWEST, _MEMORY_EPISODES = 10_000, 500, 20
-# A change that is less, in spreads of its column, is none.
-_MEMORY_COLUMNS, _MEMORY_LEAST = 64, 1e-4
 
 
 class _Fit(NamedTuple):
@@ -86,12 +84,17 @@ class _Fit(NamedTuple):
 
 
 def measure(
-  task: task_lib.EvaluationTask, *, learner: base.OPELearner | None = None
+  task: task_lib.EvaluationTask,
+  *,
+  weigh: Callable[[], types.FloatArray] | None = None,
+  learner: base.OPELearner | None = None,
 ) -> dict[str, float]:
   """Returns what the checks say, as metrics by name.
 
   Args:
     task: the log and the target policy.
+    weigh: returns what the value of LSTD-Q rises by with the reward of each
+      row of the log, [N]; None to leave out what needs it.
     learner: LSTD-Q of the default config and seed 0 on the whole log, which is
       done; None if it has not been run.
   """
@@ -157,8 +160,19 @@ def measure(
         'lagged_value': abs(lagged.correlation)
         * float(np.std(errors) * np.sum(found.visits)),
       }
-    else:
-      extra |= _remembered(task)
+    elif not log.transitions_only:
+      extra |= state_check.measure(task, rows)
+      lasting = (
+        {}
+        if weigh is None
+        else trait_check.measure(task, weigh(), rows, config.settings)
+      )
+      extra |= lasting
+      value, error = (
+        lasting.get(f'trait_{name}', 0.0) for name in ('value', 'error')
+      )
+      if abs(value) > traits.CERTAIN * error:
+        known['trait'] = _apart(plain.value, plain.value + value, error)
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(
@@ -171,55 +185,6 @@ def measure(
       if np.isfinite(value)
     },
     **extra,
-  }
-
-
-def _remembered(task: task_lib.EvaluationTask) -> dict[str, float]:
-  """Returns how much more the step before says; nothing of a short log.
-
-  Of the changes of observations, the reward and the end, that of which it says
-  most among those that are beyond chance.
-  """
-  log, rows = task.log, np.arange(looked_at(task))[:_MEMORY_ROWS]
-  states = task.problem.observations
-  if (
-    log.transitions_only
-    or log.num_episodes < _MEMORY_EPISODES
-    or len(rows) < _MEMORY_FEWEST
-    or states.size > _MEMORY_COLUMNS
-  ):
-    return {}
-  now, later = (
-    np.asarray(states.apply(each[rows]), np.float64)
-    for each in (log.transitions.observation, log.transitions.next_observation)
-  )
-  taken = np.asarray(log.transitions.action)[rows]
-  outcomes = np.c_[
-    later - now,
-    np.asarray(log.transitions.reward, np.float64)[rows],
-    np.asarray(log.transitions.discount, np.float64)[rows],
-  ]
-  # The change of a clock is its rounding.
-  varies = (
-    np.std(outcomes, axis=0)
-    > np.r_[np.full(now.shape[1], _MEMORY_LEAST), 0.0, 0.0]
-  )
-  if not np.any(varies):
-    return {}
-  found = whole_state.remembered(
-    now,
-    np.eye(log.num_actions)[taken]
-    if log.continuous is None
-    else np.asarray(task.problem.vectors.apply(taken), np.float64),
-    outcomes[:, varies],
-    log.episodes[rows],
-  )
-  kinds = np.r_[np.zeros(now.shape[1]), 1.0, 2.0][varies]
-  most = int(np.argmax(np.where(found.z > trust.REMEMBERED_Z, found.share, -1)))
-  return {
-    'memory_share': float(found.share[most]),
-    'memory_z': float(found.z[most]),
-    'memory_outcome': float(kinds[most]),
   }
 
 

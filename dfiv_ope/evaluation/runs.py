@@ -132,8 +132,13 @@ class Evaluator:
       learner: LSTD-Q as `cross_checks.measure` takes it, not to fit it again.
     """
     if self._checks is None:
+      agent = None if learner is None else learner.agent
       self._checks = (
-        cross_checks.measure(self.task, learner=learner)
+        cross_checks.measure(
+          self.task,
+          weigh=lambda: self.influence(_LSTD, agent).weights,
+          learner=learner,
+        )
         if self._checked
         else {}
       )

@@ -15,6 +15,7 @@ import math
 from typing import NamedTuple
 
 from dfiv_ope.evaluation import inference, verdict
+from dfiv_ope.ope import traits
 
 TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
 # Where unrelated estimators differ by more than chance does, and more than the
@@ -29,7 +30,10 @@ _LASTING, _CERTAIN = (0.1, 0.3), 5.0
 # What the step before says of an outcome that (s, a) does not, as a share of
 # the outcome's variance, if it does by as many standard errors.
 _REMEMBERED, REMEMBERED_Z = (0.01, 0.03), 4.0
-_OUTCOMES = ("an observation's next value", 'the reward', 'the end')
+OUTCOMES = ("an observation's next value", 'the reward', 'the end')
+# What a lasting trait hides of the value, as a share of it: with care, and do
+# not. It is seen in part.
+_TRAIT = (0.02, 0.05)
 # Words of the checks.
 _CHECKS = {
   'lstd': 'LSTD-Q',
@@ -39,6 +43,7 @@ _CHECKS = {
   'nearest': 'rollouts in nearest steps',
   'horizon': 'rollouts of as many steps as the longest episode',
   'step': 'LSTD-Q corrected for the number of the step',
+  'trait': 'LSTD-Q with a level of rewards for each episode',
   'doubly_robust': 'the doubly robust estimate',
 }
 
@@ -127,7 +132,11 @@ def doubts(
     *(
       []
       if interval is None
-      else [*_agreement(metrics, interval), *_past(metrics, interval)]
+      else [
+        *_agreement(metrics, interval),
+        *_past(metrics, interval),
+        *_trait(metrics, interval),
+      ]
     ),
   ]
 
@@ -232,8 +241,27 @@ def _memory(metrics: Mapping[str, float]) -> Iterator[Reason]:
       DO_NOT if share > _REMEMBERED[1] else CARE,
       'The observations are not the whole state: the step before tells '
       f'{100.0 * share:.2g} % of the variance of '
-      f'{_OUTCOMES[int(metrics["memory_outcome"])]} beyond the state and the '
+      f'{OUTCOMES[int(metrics["memory_outcome"])]} beyond the state and the '
       'action. Add what lasts to the observations, such as the step before.',
+    )
+
+
+def _trait(
+  metrics: Mapping[str, float], interval: inference.Interval
+) -> Iterator[Reason]:
+  """Does something that is not recorded move actions and rewards?"""
+  value, error = (
+    metrics.get(f'trait_{name}', 0.0) for name in ('value', 'error')
+  )
+  share = abs(value) / _scale(metrics, interval)
+  if share > _TRAIT[0] and abs(value) > traits.CERTAIN * error:
+    yield Reason(
+      DO_NOT if share > _TRAIT[1] else CARE,
+      'Rewards of an episode stay above or below what states and actions '
+      'explain, and the actions go with it: something that lasts and is not '
+      f'recorded moves both. It adds at least {-value:.2g} to the estimate '
+      f'(standard error {error:.2g}). Add it to the '
+      'observations, or log actions that do not depend on it.',
     )
 
 

@@ -108,6 +108,10 @@ def test_errors_by_step_have_a_remedy():
       'good',
       trust.TRUST,
     ),
+    ({'trait_value': -3.0, 'trait_error': 0.5}, 'good', trust.CARE),
+    ({'trait_value': 8.0, 'trait_error': 1.0}, 'good', trust.DO_NOT),
+    ({'trait_value': 8.0, 'trait_error': 2.5}, 'good', trust.TRUST),
+    ({'trait_value': 1.0, 'trait_error': 0.1}, 'good', trust.TRUST),
     (
       {'lagged_value': 1.0, 'lagged_z': 9.0, 'lagged_correlation': 0.3},
       'good',
@@ -139,6 +143,13 @@ def test_each_part_alone_makes_the_grade(metrics, support, grade):
   found = trust.judge(_answer(**metrics), verdict.Support(support))
   assert found.grade == grade
   assert bool(found.reasons) == (grade != trust.TRUST)
+
+
+def test_a_lasting_trait_has_a_remedy():
+  metrics = {'trait_value': -8.0, 'trait_error': 1.0}
+  (reason,) = trust.judge(_answer(**metrics), _GOOD).reasons
+  assert 'adds at least 8 to the estimate (standard error 1)' in reason
+  assert 'Add it to the observations' in reason
 
 
 def test_without_an_interval_there_is_nothing_to_trust():
