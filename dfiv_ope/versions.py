@@ -1,5 +1,6 @@
 """The versions of the programs a result comes from, to be written beside it."""
 
+import contextlib
 import functools
 import platform
 
@@ -10,9 +11,9 @@ _PACKAGES = (
   'tensorflow',
   'dm-sonnet',
   'dm-acme',
-  'dm-reverb',
   'bsuite',
 )
+_REVERB = 'dm-reverb'
 
 
 def versions() -> dict[str, str]:
@@ -24,7 +25,10 @@ def versions() -> dict[str, str]:
 def _versions() -> dict[str, str]:
   from importlib import metadata  # only where they are written down
 
-  return {
+  found = {
     'python': platform.python_version(),
     **{name: metadata.version(name) for name in _PACKAGES},
   }
+  with contextlib.suppress(metadata.PackageNotFoundError):  # Not on 3.12.
+    found[_REVERB] = metadata.version(_REVERB)
+  return found

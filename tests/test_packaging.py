@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import dfiv_ope
+from dfiv_ope import versions
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _MAPPED = ('agents', 'envs', 'datasets', 'launch')
@@ -174,3 +175,17 @@ def test_what_the_recipes_name_is_there():
     assert re.search(
       rf'^(def {name}\(|{name} = )', (_ROOT / module).read_text(), re.MULTILINE
     ), (name, module)
+
+
+def test_without_reverb_there_are_versions_of_all_else(monkeypatch):
+  every = versions.versions()
+  known = importlib.metadata.version
+
+  def without(name):
+    if name == 'dm-reverb':
+      raise importlib.metadata.PackageNotFoundError(name)
+    return known(name)
+
+  monkeypatch.setattr(importlib.metadata, 'version', without)
+  found = versions._versions.__wrapped__()
+  assert {**found, 'dm-reverb': every['dm-reverb']} == every

@@ -83,11 +83,8 @@ def _agreement(case: log_results.LogResults, mark: str) -> page.Section | None:
 
 def _spread(label: str, values: Sequence[float], middle: float) -> charts.Lane:
   low, high = min(values), max(values)
-  text = (
-    tables.digits(low)
-    if low == high
-    else f'{tables.digits(low)} to {tables.digits(high)}'
-  )
+  least, most = tables.digits(low), tables.digits(high)
+  text = least if least == most else f'{least} to {most}'
   return charts.Lane(
     label=label[0].upper() + label[1:],
     tracks=(

@@ -15,6 +15,7 @@ from dfiv_ope.launch.reporting import (
   frames,
   log_results,
   log_tables,
+  why,
 )
 from dfiv_ope.ope import log_notes
 
@@ -336,6 +337,12 @@ def test_families_that_disagree_are_distrusted(sweep):
   assert advice.trust(case) == 'do not'
   near = case_of(sweep(lstd={}, fqe={'estimate': 11.0}))
   assert advice.trust(near) == 'trust'
+
+
+def test_a_range_of_equal_digits_is_one_number():
+  for values, text in (((1.0, 1.0001), '1'), ((1.0, 1.1), '1 to 1.1')):
+    (track,) = why._spread('closed form', values, 1.0).tracks
+    assert track.text == text
 
 
 def test_one_seed_and_few_episodes_make_an_interval_rough(row):
