@@ -218,10 +218,11 @@ def _method(name: str) -> Numbers:
   return numbers
 
 
-class _Known:
+class _Known(base.Agent):
   """What an agent would be that never learns: fixed values."""
 
   def __init__(self):
+    super().__init__('known')
     self._psi = fixed_features.make(
       _log().problem,
       random_features.Config(random_features=4, bandwidth_scale=1.0).settings,

@@ -36,7 +36,6 @@ _TABLE_JOINT = 300
 _KEPT_PROBABILITIES = 5_000_000
 # Rows that the error of draws is measured on.
 _DRAWN_ROWS = 20_000
-_HALVES = shared_pass.FIRST, shared_pass.SECOND
 
 
 class Effect(NamedTuple):
@@ -151,7 +150,10 @@ class Influence:
     halves = (
       fixed_features.half_sums(psi, shared_pass.only(parts, looked_at))
       if kept is None
-      else tuple(shared_pass.of_stage(kept, each) for each in _HALVES)
+      else (
+        shared_pass.of_stage(kept, shared_pass.FIRST),
+        shared_pass.of_stage(kept, shared_pass.SECOND),
+      )
     )
     self.first_stage = first_stage.LogFirstStage(
       problem,
