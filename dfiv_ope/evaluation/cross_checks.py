@@ -150,11 +150,14 @@ def measure(
     }
     if table_lstd.fits(task.problem, config.settings):
       # Elsewhere errors of smooth values go with each other anyway.
-      lagged = history.lagged(errors, episodes)
+      lagged = history.lagged(
+        errors, episodes, np.asarray(log.transitions.action)[rows], chosen
+      )
       extra |= {
         'lagged_correlation': lagged.correlation,
         'lagged_z': lagged.z,
-        'lagged_value': abs(lagged.correlation)
+        'lagged_value': lagged.share
+        * abs(lagged.correlation)
         * float(np.std(errors) * np.sum(found.visits)),
       }
     elif weigh is not None and not log.transitions_only:

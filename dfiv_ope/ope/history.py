@@ -19,6 +19,7 @@ from dfiv_ope import types
 
 # Errors are a polynomial of the step number of this degree.
 _DEGREE = 2
+_TINY = 1e-300
 # As many episodes that all end at the log's last step make that a horizon.
 _HORIZON = 10
 
@@ -41,10 +42,12 @@ class Lagged(NamedTuple):
   Attributes:
     correlation: of errors and those one step earlier.
     z: in standard errors, by episodes.
+    share: of the target policy's actions that it is one of.
   """
 
   correlation: float
   z: float
+  share: float = 1.0
 
 
 def steps(episodes: np.ndarray) -> np.ndarray:
@@ -117,24 +120,47 @@ def by_step(
   return Missing(float(np.sum(total)), float(np.sqrt(np.sum(np.square(left)))))
 
 
-def lagged(errors: types.FloatArray, episodes: np.ndarray) -> Lagged:
+def lagged(
+  errors: types.FloatArray,
+  episodes: np.ndarray,
+  actions: np.ndarray | None = None,
+  chosen: types.FloatArray | None = None,
+) -> Lagged:
   """Returns how Bellman errors go with those one step earlier.
+
+  What is hidden may help one action and hurt another, so that products cancel
+  over all rows: rows of each action are looked at, too, and those are returned
+  that chance explains least.
 
   Args:
     errors: Bellman errors, [N].
     episodes: index of the episode of each transition, [N].
+    actions: of each transition, [N]; None for all rows alone.
+    chosen: probability of its action in the target policy, [N]; None for one.
   """
   same = episodes[1:] == episodes[:-1]
-  products = errors[1:] * errors[:-1] * same
-  each = np.bincount(episodes[1:], weights=products)
-  scale = float(
-    np.sqrt(
-      np.sum(np.square(errors[1:]) * same)
-      * np.sum(np.square(errors[:-1]) * same)
-    )
-  )
+  weights = np.ones(len(errors)) if chosen is None else chosen
+  found = [_lagged(errors, episodes, same, 1.0)]
+  for action in () if actions is None else np.unique(actions):
+    here = actions == action
+    share = float(np.sum(weights[here]) / max(np.sum(weights), _TINY))
+    found.append(_lagged(errors, episodes, same & here[1:], share))
+  return max(found, key=lambda each: abs(each.z))
+
+
+def _lagged(
+  errors: types.FloatArray,
+  episodes: np.ndarray,
+  counted: np.ndarray,
+  share: float,
+) -> Lagged:
+  """Returns it for some of the later rows of all pairs, [N - 1]."""
+  later, earlier = errors[1:] * counted, errors[:-1] * counted
+  each = np.bincount(episodes[1:], weights=later * earlier)
+  scale = float(np.sqrt(np.sum(np.square(later)) * np.sum(np.square(earlier))))
   spread = float(np.sqrt(np.sum(np.square(each))))
   return Lagged(
     float(np.sum(each)) / scale if scale else 0.0,
     float(np.sum(each)) / spread if spread else 0.0,
+    share,
   )
