@@ -144,6 +144,13 @@ def _known(answer: verdict.Answer) -> Iterator[Reason]:
     yield Reason(
       CARE, 'Unrelated estimators were not asked: evaluate this policy alone.'
     )
+  elif answer.metrics.get('unrolled'):
+    yield Reason(
+      CARE,
+      'The target policy does not answer in states that the log lacks, so '
+      'rollouts could not check the value. Hand in a policy that answers '
+      'everywhere.',
+    )
 
 
 def _support(
