@@ -160,9 +160,7 @@ def measure(
       extra |= {
         'lagged_correlation': lagged.correlation,
         'lagged_z': lagged.z,
-        'lagged_value': lagged.share
-        * abs(lagged.correlation)
-        * float(np.std(errors) * np.sum(visits)),
+        'lagged_value': lagged.size * float(np.std(errors) * np.sum(visits)),
       }
     elif weigh is not None and not log.transitions_only:
       lasting = trait_check.measure(task, weigh(), rows, config.settings)

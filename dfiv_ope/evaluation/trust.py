@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 from dfiv_ope.evaluation import inference, verdict
-from dfiv_ope.ope import traits
+from dfiv_ope.ope import history, traits
 
 TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
 # Where unrelated estimators differ by more than chance does, and more than the
@@ -26,7 +26,7 @@ _NOTED, _GRAVE, _TIMES = 0.02, 0.2, 3.0
 _FAR = (0.3, 0.6)
 # What errors that depend on the past may add to the value, as a share of it,
 # if they do by as many standard errors: with care, and do not.
-_LASTING, _CERTAIN = (0.1, 0.3), 5.0
+_LASTING = (0.1, 0.3)
 # What a lasting trait hides of the value, as a share of it: with care, and do
 # not. It is seen in part.
 _TRAIT = (0.02, 0.05)
@@ -226,7 +226,9 @@ def _past(
 ) -> Iterator[Reason]:
   """Is the state all that matters?"""
   share = metrics.get('lagged_value', 0.0) / _scale(metrics, interval)
-  if share > _LASTING[0] and abs(metrics.get('lagged_z', 0.0)) > _CERTAIN:
+  if (
+    share > _LASTING[0] and abs(metrics.get('lagged_z', 0.0)) > history.CERTAIN
+  ):
     yield Reason(
       DO_NOT if share > _LASTING[1] else CARE,
       'Bellman errors go with those one step earlier (correlation '

@@ -19,7 +19,8 @@ from dfiv_ope import types
 
 # Errors are a polynomial of the step number of this degree.
 _DEGREE = 2
-_TINY = 1e-300
+# Errors that go with others by as many standard errors do so by no chance.
+CERTAIN = 5.0
 # As many episodes that all end at the log's last step make that a horizon.
 _HORIZON = 10
 
@@ -42,12 +43,13 @@ class Lagged(NamedTuple):
   Attributes:
     correlation: of errors and those one step earlier.
     z: in standard errors, by episodes.
-    share: of the target policy's actions that it is one of.
+    size: of the correlations, averaged over the target policy's actions where
+      they are beyond chance.
   """
 
   correlation: float
   z: float
-  share: float = 1.0
+  size: float
 
 
 def steps(episodes: np.ndarray) -> np.ndarray:
@@ -140,27 +142,26 @@ def lagged(
   """
   same = episodes[1:] == episodes[:-1]
   weights = np.ones(len(errors)) if chosen is None else chosen
-  found = [_lagged(errors, episodes, same, 1.0)]
+  most = _lagged(errors, episodes, same)
+  size = 0.0
   for action in () if actions is None else np.unique(actions):
     here = actions == action
-    share = float(np.sum(weights[here]) / max(np.sum(weights), _TINY))
-    found.append(_lagged(errors, episodes, same & here[1:], share))
-  return max(found, key=lambda each: abs(each.z))
+    found = _lagged(errors, episodes, same & here[1:])
+    if abs(found.z) > CERTAIN:
+      size += found.size * float(np.sum(weights[here]) / np.sum(weights))
+    if abs(found.z) > abs(most.z):
+      most = found._replace(size=most.size)
+  return most._replace(size=max(size, most.size))
 
 
 def _lagged(
-  errors: types.FloatArray,
-  episodes: np.ndarray,
-  counted: np.ndarray,
-  share: float,
+  errors: types.FloatArray, episodes: np.ndarray, counted: np.ndarray
 ) -> Lagged:
   """Returns it for some of the later rows of all pairs, [N - 1]."""
   later, earlier = errors[1:] * counted, errors[:-1] * counted
   each = np.bincount(episodes[1:], weights=later * earlier)
   scale = float(np.sqrt(np.sum(np.square(later)) * np.sum(np.square(earlier))))
   spread = float(np.sqrt(np.sum(np.square(each))))
-  return Lagged(
-    float(np.sum(each)) / scale if scale else 0.0,
-    float(np.sum(each)) / spread if spread else 0.0,
-    share,
-  )
+  correlation = float(np.sum(each)) / scale if scale else 0.0
+  z = float(np.sum(each)) / spread if spread else 0.0
+  return Lagged(correlation, z, abs(correlation))
