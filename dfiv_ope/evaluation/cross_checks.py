@@ -120,9 +120,18 @@ def measure(
   log, extra = task.log, {}
   episodes = log.episodes[rows]
   found = None if task.problem.one_step else _roll(task)
+  if not task.problem.one_step and found is None:
+    extra = {'unrolled': 1.0}
   if found is not None:
+    extra = {
+      'beyond_share': float(np.nanmax(found.beyond)),
+      'far_share': float(np.sum(found.far) / np.sum(found.visits)),
+      'left_share': found.left,
+    }
+  visits = _visits(task, found, weigh)
+  if visits is not None:
     errors = plain.errors()
-    until = _roll_to_horizon(task)
+    until = None if found is None else _roll_to_horizon(task)
     chosen = (
       None
       if log.continuous is not None
@@ -131,7 +140,7 @@ def measure(
     missing = history.by_step(
       errors,
       episodes,
-      (found if until is None else until).visits,
+      visits if until is None else until.visits,
       None if until is None else _ended(task)[rows],
       chosen,
     )
@@ -146,19 +155,15 @@ def measure(
       known['step'] = _apart(
         plain.value, plain.value + missing.value, missing.standard_error
       )
-    extra = {
-      'beyond_share': float(np.nanmax(found.beyond)),
-      'far_share': float(np.sum(found.far) / np.sum(found.visits)),
-      'left_share': found.left,
-    }
     if table_lstd.fits(task.problem, config.settings):
       # Elsewhere errors of smooth values go with each other anyway.
-      lagged = history.lagged(errors, episodes)
+      lagged = history.lagged(
+        errors, episodes, np.asarray(log.transitions.action)[rows], chosen
+      )
       extra |= {
         'lagged_correlation': lagged.correlation,
         'lagged_z': lagged.z,
-        'lagged_value': abs(lagged.correlation)
-        * float(np.std(errors) * np.sum(found.visits)),
+        'lagged_value': lagged.size * float(np.std(errors) * np.sum(visits)),
       }
     elif not log.transitions_only:
       extra |= state_check.measure(task, rows)
@@ -186,6 +191,24 @@ def measure(
     },
     **extra,
   }
+
+
+def _visits(
+  task: task_lib.EvaluationTask,
+  found: rollouts.Rollouts | None,
+  weigh: Callable[[], types.FloatArray] | None,
+) -> types.FloatArray | None:
+  """Returns the target policy's discounted visits at each step, [T].
+
+  Where it cannot be rolled out, those by the weights of the log's rows; None if
+  these are not known either, or episodes have one step.
+  """
+  if found is not None:
+    return found.visits
+  if task.problem.one_step or weigh is None:
+    return None
+  steps = history.steps(task.log.episodes)
+  return np.maximum(np.bincount(steps, weights=weigh()), 0.0)
 
 
 def _roll(

@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 from dfiv_ope.evaluation import inference, verdict
-from dfiv_ope.ope import traits
+from dfiv_ope.ope import history, traits
 
 TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
 # Where unrelated estimators differ by more than chance does, and more than the
@@ -26,7 +26,7 @@ _NOTED, _GRAVE, _TIMES = 0.02, 0.2, 3.0
 _FAR = (0.3, 0.6)
 # What errors that depend on the past may add to the value, as a share of it,
 # if they do by as many standard errors: with care, and do not.
-_LASTING, _CERTAIN = (0.1, 0.3), 5.0
+_LASTING = (0.1, 0.3)
 # What the step before says of an outcome that (s, a) does not, as a share of
 # the outcome's variance, if it does by as many standard errors.
 _REMEMBERED, REMEMBERED_Z = (0.01, 0.03), 4.0
@@ -149,6 +149,13 @@ def _known(answer: verdict.Answer) -> Iterator[Reason]:
     yield Reason(
       CARE, 'Unrelated estimators were not asked: evaluate this policy alone.'
     )
+  elif answer.metrics.get('unrolled'):
+    yield Reason(
+      CARE,
+      'The target policy does not answer in states that the log lacks, so '
+      'rollouts could not check the value. Hand in a policy that answers '
+      'everywhere.',
+    )
 
 
 def _support(
@@ -224,7 +231,9 @@ def _past(
 ) -> Iterator[Reason]:
   """Is the state all that matters?"""
   share = metrics.get('lagged_value', 0.0) / _scale(metrics, interval)
-  if share > _LASTING[0] and abs(metrics.get('lagged_z', 0.0)) > _CERTAIN:
+  if (
+    share > _LASTING[0] and abs(metrics.get('lagged_z', 0.0)) > history.CERTAIN
+  ):
     yield Reason(
       DO_NOT if share > _LASTING[1] else CARE,
       'Bellman errors go with those one step earlier (correlation '

@@ -19,6 +19,8 @@ from dfiv_ope import types
 
 # Errors are a polynomial of the step number of this degree.
 _DEGREE = 2
+# Errors that go with others by as many standard errors do so by no chance.
+CERTAIN = 5.0
 # As many episodes that all end at the log's last step make that a horizon.
 _HORIZON = 10
 
@@ -41,10 +43,13 @@ class Lagged(NamedTuple):
   Attributes:
     correlation: of errors and those one step earlier.
     z: in standard errors, by episodes.
+    size: of the correlations, averaged over the target policy's actions where
+      they are beyond chance.
   """
 
   correlation: float
   z: float
+  size: float
 
 
 def steps(episodes: np.ndarray) -> np.ndarray:
@@ -117,24 +122,46 @@ def by_step(
   return Missing(float(np.sum(total)), float(np.sqrt(np.sum(np.square(left)))))
 
 
-def lagged(errors: types.FloatArray, episodes: np.ndarray) -> Lagged:
+def lagged(
+  errors: types.FloatArray,
+  episodes: np.ndarray,
+  actions: np.ndarray | None = None,
+  chosen: types.FloatArray | None = None,
+) -> Lagged:
   """Returns how Bellman errors go with those one step earlier.
+
+  What is hidden may help one action and hurt another, so that products cancel
+  over all rows: rows of each action are looked at, too, and those are returned
+  that chance explains least.
 
   Args:
     errors: Bellman errors, [N].
     episodes: index of the episode of each transition, [N].
+    actions: of each transition, [N]; None for all rows alone.
+    chosen: probability of its action in the target policy, [N]; None for one.
   """
   same = episodes[1:] == episodes[:-1]
-  products = errors[1:] * errors[:-1] * same
-  each = np.bincount(episodes[1:], weights=products)
-  scale = float(
-    np.sqrt(
-      np.sum(np.square(errors[1:]) * same)
-      * np.sum(np.square(errors[:-1]) * same)
-    )
-  )
+  weights = np.ones(len(errors)) if chosen is None else chosen
+  most = _lagged(errors, episodes, same)
+  size = 0.0
+  for action in () if actions is None else np.unique(actions):
+    here = actions == action
+    found = _lagged(errors, episodes, same & here[1:])
+    if abs(found.z) > CERTAIN:
+      size += found.size * float(np.sum(weights[here]) / np.sum(weights))
+    if abs(found.z) > abs(most.z):
+      most = found._replace(size=most.size)
+  return most._replace(size=max(size, most.size))
+
+
+def _lagged(
+  errors: types.FloatArray, episodes: np.ndarray, counted: np.ndarray
+) -> Lagged:
+  """Returns it for some of the later rows of all pairs, [N - 1]."""
+  later, earlier = errors[1:] * counted, errors[:-1] * counted
+  each = np.bincount(episodes[1:], weights=later * earlier)
+  scale = float(np.sqrt(np.sum(np.square(later)) * np.sum(np.square(earlier))))
   spread = float(np.sqrt(np.sum(np.square(each))))
-  return Lagged(
-    float(np.sum(each)) / scale if scale else 0.0,
-    float(np.sum(each)) / spread if spread else 0.0,
-  )
+  correlation = float(np.sum(each)) / scale if scale else 0.0
+  z = float(np.sum(each)) / spread if spread else 0.0
+  return Lagged(correlation, z, abs(correlation))

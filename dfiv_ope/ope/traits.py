@@ -67,7 +67,9 @@ def levels(
   groups = _Groups(episodes, reached)
   gram = columns.T @ columns
   ridge = _PENALTY * len(columns) * np.eye(len(gram))
-  left = rewards - columns @ np.linalg.solve(gram + ridge, columns.T @ rewards)
+  left: types.FloatArray = rewards - columns @ np.linalg.solve(
+    gram + ridge, columns.T @ rewards
+  )
   correlation = groups.correlation(left)
   for _ in range(_ROUNDS):
     if correlation <= 0.0:

@@ -96,6 +96,8 @@ def judged(
         'correction',
         'lagged_z',
         'lagged_value',
+        'trait_value',
+        'trait_error',
       )
     ),
   }

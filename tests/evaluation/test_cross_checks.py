@@ -66,6 +66,22 @@ def test_errors_by_step_are_seen_where_the_step_is_not():
   assert found['check_step'] < _TRUTH
 
 
+def test_a_policy_that_cannot_be_rolled_out_is_checked_by_step(monkeypatch):
+  monkeypatch.setattr(cross_checks, '_roll', lambda *unused: None)
+  log = _countdown(seen=False)
+  action, step = np.asarray(log.transitions.action), np.tile(np.arange(6), 200)
+  # Discounted visits of the target policy, spread over the rows of its action.
+  taken = np.bincount(step, weights=action)
+  weights = action * 0.9**step / taken[step]
+  found = cross_checks.measure(
+    task_lib.EvaluationTask(log, Always(1)), weigh=lambda: weights
+  )
+  assert found['unrolled'] == 1.0
+  assert 'check_nearest' not in found
+  assert 'lagged_z' in found
+  assert found['check_step'] < _TRUTH < found['check_lstd'] - 0.3
+
+
 def _wandering(episodes=150, length=8):
   """A place that drifts, a reward of 1 a step, and a horizon nobody sees."""
   generator = np.random.default_rng(3)

@@ -79,3 +79,22 @@ def test_alternating_errors_go_with_the_one_before():
 def test_the_end_of_an_episode_is_not_before_the_next_one():
   errors = np.array([0.0, 1.0, 1.0, 0.0])
   assert history.lagged(errors, np.array([0, 0, 1, 1])).correlation == 0.0
+
+
+def test_what_helps_one_action_and_hurts_another_is_seen_by_action():
+  generator = np.random.default_rng(4)
+  episodes = np.repeat(np.arange(200), 6)
+  action = generator.integers(2, size=len(episodes))
+  noise = generator.standard_normal(len(episodes))
+  errors = noise.copy()
+  errors[1:] += 0.5 * noise[:-1] * np.where(action[1:] == 1, 1.0, -1.0)
+  assert abs(history.lagged(errors, episodes).z) < 3.0
+  chosen = np.where(action == 1, 0.9, 0.1)
+  found = history.lagged(errors, episodes, action, chosen)
+  assert abs(found.z) > 7.0
+  assert abs(found.correlation) == pytest.approx(0.4, abs=0.1)
+  # Both actions have it, in either direction.
+  assert found.size == pytest.approx(0.4, abs=0.1)
+  assert history.lagged(errors, episodes).size < 0.1
+  # Without any, neither shows.
+  assert abs(history.lagged(noise, episodes, action, chosen).z) < 3.5
