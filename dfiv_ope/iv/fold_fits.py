@@ -70,6 +70,7 @@ def two_stages(
   stage1_penalties: Sequence[float],
   stage2_penalties: Sequence[float],
   slack: float = 0.0,
+  dip: float = 0.0,
   moment_penalty: float | None = None,
 ) -> two_stage.Solution:
   """Solves Eq. (7) and (9), each fold predicted by all others.
@@ -86,6 +87,7 @@ def two_stages(
     stage2_penalties: candidates of lambda2.
     slack: lambda2 is the largest candidate whose loss is within so many
       standard errors of the least.
+    dip: of `two_stage.largest_within`.
     moment_penalty: of the projection on W; None for Eq. (9).
 
   Returns:
@@ -114,6 +116,7 @@ def two_stages(
     [stage2(others) for others in _others(parts)],
     stage2_penalties,
     slack,
+    dip,
   )
 
 
@@ -189,6 +192,7 @@ def _solution(
   fitted: Sequence[ridge.Sums],
   penalties: Sequence[float],
   slack: float,
+  dip: float = 0.0,
 ) -> two_stage.Solution:
   """Chooses lambda2 by losses of fits at the fold that each has not seen."""
   rows = float(whole.count)
@@ -201,7 +205,9 @@ def _solution(
     ],
     axis=0,
   )
-  penalty = two_stage.largest_within(penalties, losses, slack=slack, rows=rows)
+  penalty = two_stage.largest_within(
+    penalties, losses, slack=slack, rows=rows, dip=dip
+  )
   return two_stage.Solution(
     stage1_weights=stage1.whole,
     stage2_weights=ridge.solve_sums(whole, penalty, intercept=True),

@@ -202,6 +202,7 @@ def largest_within(
   *,
   slack: float,
   rows: float,
+  dip: float = 0.0,
 ) -> float:
   """Returns the largest penalty whose loss is close to the least.
 
@@ -209,15 +210,24 @@ def largest_within(
   error is the loss times sqrt(2 / rows).
 
   Args:
-    penalties: candidates.
+    penalties: candidates, rising.
     losses: their held-out losses, not negative.
     slack: standard errors that a loss may be above the least; with 0 the
       least one decides.
     rows: number of held-out rows.
+    dip: standard errors that the loss of a larger penalty may be above the
+      least and still be taken for it, if it is a minimum as well. Where
+      instruments leave much open, losses may fall once more at penalties that
+      leave the function to chance.
   """
-  allowed = np.min(losses) * (1.0 + slack * np.sqrt(2.0 / rows))
+  losses, error = np.asarray(losses), np.sqrt(2.0 / rows)
+  around = np.concatenate([[np.inf], losses, [np.inf]])
+  minima = (losses <= around[:-2]) & (losses <= around[2:])
+  close = losses <= np.min(losses) * (1.0 + dip * error)
+  bottom = int(np.flatnonzero(minima & close)[-1]) if dip else 0
+  allowed = (losses[bottom] if dip else np.min(losses)) * (1.0 + slack * error)
   return max(
     penalty
-    for penalty, loss in zip(penalties, losses, strict=True)
+    for penalty, loss in zip(penalties[bottom:], losses[bottom:], strict=True)
     if loss <= allowed
   )

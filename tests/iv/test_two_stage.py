@@ -189,3 +189,18 @@ def test_stage_1_from_merged_sums_equals_the_whole(seed, cut):
     rtol=1e-8,
     atol=1e-10,
   )
+
+
+def test_of_two_minima_the_larger_penalty_counts_within_a_dip():
+  # The standard error of a loss of 1 is sqrt(2 / 200) = 0.1.
+  penalties, losses = [1e-9, 1e-6, 1e-3, 1e-2, 1.0], [1.0, 1.05, 1.03, 1.033, 2]
+
+  def chosen(slack, dip):
+    return two_stage.largest_within(
+      penalties, losses, slack=slack, rows=200.0, dip=dip
+    )
+
+  assert chosen(0.0, 0.0) == 1e-9
+  assert chosen(0.0, 0.5) == 1e-3
+  assert chosen(0.05, 0.5) == 1e-2
+  assert chosen(0.05, 0.2) == 1e-9

@@ -28,9 +28,10 @@ from dfiv_ope.iv import (
 from dfiv_ope.iv.methods.entries import kernel_rules, penalties
 
 # Candidates, slack and the projection's penalty are those of KIV's default. Of
-# few folds, lambda2 depends on how they are cut.
+# few folds, lambda2 depends on how they are cut. Of two minima of the losses
+# the one of the larger penalty counts unless it is higher by `_DIP` errors.
 _KIV = kernel_rules.Kernels()
-_FOLDS, _MOMENT_PENALTY = 10, 1e-6
+_FOLDS, _MOMENT_PENALTY, _DIP = 10, 1e-6, 0.5
 # Beyond the candidates of a kernel: a line alone takes more.
 _STAGE2_PENALTIES = (*penalties.CANDIDATES, 10.0**0.5, 10.0)
 # Rows that bandwidths are searched with, and what may be left of a kernel.
@@ -165,6 +166,7 @@ class FixedPart(tf.Module):
       stage1_penalties=_KIV.stage1_penalties,
       stage2_penalties=_STAGE2_PENALTIES,
       slack=_KIV.slack,
+      dip=_DIP,
       moment_penalty=_MOMENT_PENALTY,
     )
 

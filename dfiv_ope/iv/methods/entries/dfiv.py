@@ -161,7 +161,7 @@ DEMAND = Config(
 )
 CONFIGS = {'default': Config(), 'demand': DEMAND, 'paper': PAPER}
 ENTRY = registry.Entry(
-  version=3,
+  version=4,
   configs=CONFIGS,
   tiny={'iterations': 4, 'checks': 2},
   cost={'fixed': 4.0, 'iterations': 0.02},
