@@ -74,18 +74,14 @@ def irrelevant(
     unasked = _ignored(log, policy, unasked, seed) if unasked else []
   telling = _telling(log, seed) if len(unasked) > 1 else set()
   unasked = [column for column in unasked if column not in telling]
-  if _silent(log, unasked, seed):
-    return tuple(unasked)
-  evidence = {column: _evidence(log, (), (column,), seed) for column in unasked}
-  unasked = [column for column in unasked if evidence[column] < 1.0]
-  if _silent(log, unasked, seed):
-    return tuple(unasked)
   dropped: list[int] = []
   while unasked and len(dropped) < size - 1:
-    if dropped:
-      evidence = {
-        column: _evidence(log, dropped, (column,), seed) for column in unasked
-      }
+    if _silent(log, dropped, unasked, seed):
+      dropped += unasked
+      break
+    evidence = {
+      column: _evidence(log, dropped, (column,), seed) for column in unasked
+    }
     least = min(unasked, key=lambda column: evidence[column])
     if evidence[least] >= 1.0:
       break
@@ -136,12 +132,15 @@ def _telling(log: episodes.Episodes, seed: types.Seed) -> set[int]:
 
 
 def _silent(
-  log: episodes.Episodes, columns: Sequence[int], seed: types.Seed
+  log: episodes.Episodes,
+  dropped: Sequence[int],
+  columns: Sequence[int],
+  seed: types.Seed,
 ) -> bool:
-  """Returns whether nothing speaks for some columns, not all, together."""
+  """Returns whether nothing speaks for columns together, others being left."""
   return (
-    0 < len(columns) < log.num_observations
-    and _evidence(log, (), columns, seed) < 1.0
+    len(dropped) + len(columns) < log.num_observations
+    and _evidence(log, dropped, columns, seed) < 1.0
   )
 
 
