@@ -13,29 +13,33 @@ run that diverges, and saves and restores all of it bit for bit.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
 import json
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import acme
 from acme.utils import counting, loggers
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents.entries import base as entry
 from dfiv_ope.iv import ridge
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import bellman, decisions, values
+
+if TYPE_CHECKING:
+  from dfiv_ope.agents import update_graph
 
 Config = entry.Config  # Known before this module is loaded.
 # One pass over the log, in parts of some thousand rows.
 Parts = Callable[[], Iterable[types.IVBatch]]
 
 
-class Agent(tf.Module):
+class Agent:
   """A method of off-policy evaluation.
 
-  All that a run changes are variables of the module, so that a checkpoint
-  holds it. Rows come from `bellman.Problem.rows`.
+  `ClosedForm` is what solves once, in numpy. What has variables of TensorFlow
+  is a `network_agent.NetworkAgent`. Rows come from `bellman.Problem.rows`.
 
   Attributes:
     config: its hyper-parameters.
@@ -43,7 +47,7 @@ class Agent(tf.Module):
 
   config: Config
 
-  def start(self, initial_observations: tf.Tensor) -> None:
+  def start(self, initial_observations: types.Array) -> None:
     """Told once, before all else, what states the value is one of.
 
     Args:
@@ -52,7 +56,7 @@ class Agent(tf.Module):
 
   def update(
     self, first: types.IVBatch, second: types.IVBatch
-  ) -> Mapping[str, tf.Tensor]:
+  ) -> Mapping[str, types.Array]:
     """Makes one update from two independent batches; returns losses, [].
 
     Called inside a `tf.function`.
@@ -71,7 +75,7 @@ class Agent(tf.Module):
     del parts
     return {}
 
-  def predict(self, decision: decisions.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> types.Array:
     """Returns the value of decisions on the scale of the problem, [B, 1]."""
     raise NotImplementedError
 
@@ -80,8 +84,44 @@ class Agent(tf.Module):
 
     Not in a graph: making one takes longer than the few large parts of a log.
     """
-    fitted = bellman.difference(self.predict, rows.treatment)
-    return (tf.cast(rows.outcome, fitted.dtype) - fitted).numpy()[:, 0]
+    return left(rows, bellman.difference(self.predict, rows.treatment))
+
+  @property
+  def variables(self) -> Sequence[types.Array]:
+    """What a run has learned."""
+    return ()
+
+  def save(self) -> list[np.ndarray]:
+    """Returns all that a run has changed, for `restore`."""
+    return [np.asarray(each) for each in self.variables]
+
+  def restore(self, state: Sequence[np.ndarray]) -> None:
+    """Goes on from what `save` returned."""
+    raise NotImplementedError
+
+
+class ClosedForm(Agent):
+  """A method without updates, whose solution is a few arrays.
+
+  Attributes:
+    solution: names of the attributes that `solve` sets to arrays.
+  """
+
+  solution: ClassVar[tuple[str, ...]] = ()
+
+  @property
+  def variables(self) -> Sequence[types.Array]:
+    return [getattr(self, name) for name in self.solution]
+
+  def restore(self, state: Sequence[np.ndarray]) -> None:
+    for name, value in zip(self.solution, state, strict=True):
+      setattr(self, name, value)
+
+
+def left(rows: types.IVBatch, fitted: types.Array) -> types.FloatArray:
+  """Returns what a fit [B, 1] leaves of the outcomes of rows, [B]."""
+  fitted = tensors.array(fitted)
+  return (tensors.array(rows.outcome).astype(fitted.dtype) - fitted)[:, 0]
 
 
 class Data(Protocol):
@@ -92,6 +132,30 @@ class Data(Protocol):
 
   def parts(self) -> Iterable[types.IVBatch]:
     """Returns all rows in parts, or as many as stand for the log."""
+
+
+class _Progress:
+  """How far a run has come.
+
+  Attributes:
+    checks: evaluation points so far.
+    history: what was found at each, by name.
+    divergence: why the run was stopped; empty if it was not.
+  """
+
+  def __init__(self) -> None:
+    """Begins a run."""
+    self.checks = 0
+    self.history: dict[str, list[float]] = {}
+    self.divergence = ''
+
+  def save(self) -> list[np.ndarray]:
+    """Returns all of it."""
+    return [np.array(json.dumps(vars(self)))]
+
+  def restore(self, state: Sequence[np.ndarray]) -> None:
+    """Goes on from what `save` returned."""
+    vars(self).update(json.loads(str(state[0])))
 
 
 class OPELearner(acme.Learner):
@@ -108,7 +172,7 @@ class OPELearner(acme.Learner):
     problem: bellman.Problem,
     data: Data,
     *,
-    initial_observations: tf.Tensor,
+    initial_observations: types.Array,
     counter: counting.Counter | None = None,
     logger: loggers.Logger | None = None,
   ):
@@ -117,7 +181,7 @@ class OPELearner(acme.Learner):
     Args:
       agent: the method.
       problem: what is asked of the log.
-      data: where rows come from. If it is a `tf.Module`, its state is saved.
+      data: where rows come from. If it draws batches, its state is saved.
       initial_observations: raw observations that episodes start from, [E, D].
       counter: counts steps.
       logger: told the losses and the estimate at each evaluation point.
@@ -128,28 +192,26 @@ class OPELearner(acme.Learner):
     self._initial_observations = initial_observations
     self._counter = counter or counting.Counter()
     self._logger = logger or loggers.NoOpLogger()
-    self._checks = tf.Variable(0, dtype=tf.int64, trainable=False)
-    self._history = tf.Variable('{}', trainable=False)  # as JSON
-    self._divergence = tf.Variable('', trainable=False)
+    self._progress = _Progress()
     self._initial_values: types.FloatArray | None = None
     agent.start(initial_observations)
 
   @property
   def done(self) -> bool:
     """Whether the run is complete or has diverged."""
-    return int(self._checks) >= self.agent.config.checks or bool(
+    return self._progress.checks >= self.agent.config.checks or bool(
       self.divergence
     )
 
   @property
   def divergence(self) -> str:
     """Why the run was stopped, empty if it was not."""
-    return self._divergence.numpy().decode()
+    return self._progress.divergence
 
   @property
   def history(self) -> dict[str, list[float]]:
     """The estimate, losses and updates at each evaluation point so far."""
-    return json.loads(self._history.numpy().decode())
+    return {name: list(each) for name, each in self._progress.history.items()}
 
   @property
   def q_function(self) -> values.QFunction:
@@ -158,9 +220,9 @@ class OPELearner(acme.Learner):
 
   def evaluate(self) -> float:
     """Returns the estimated value of the policy as it stands."""
-    self._initial_values = self.q_function.expected(
-      self._initial_observations
-    ).numpy()
+    self._initial_values = tensors.array(
+      self.q_function.expected(self._initial_observations)
+    )
     return float(np.mean(self._initial_values))
 
   @property
@@ -175,18 +237,17 @@ class OPELearner(acme.Learner):
     """Makes the updates up to the next evaluation point, and evaluates."""
     if self.done:
       return
-    config, check = self.agent.config, int(self._checks)
+    config, check = self.agent.config, self._progress.checks
     before, after = (
       config.updates * mark // config.checks for mark in (check, check + 1)
     )
     losses: dict[str, float] = {}
     if after > before:
       self.agent.anneal(before / config.updates)
-      means = self._update_many(tf.constant(after - before))
-      losses = {name: float(value) for name, value in means.items()}
+      losses = self._updates.make(after - before)
     losses.update(self.agent.solve(self._data.parts))
     estimate = self.evaluate()
-    self._checks.assign_add(1)
+    self._progress.checks += 1
     counts = self._counter.increment(steps=1)
     metrics = {'updates': after, 'estimate': estimate, **losses}
     self._record(metrics)
@@ -198,64 +259,57 @@ class OPELearner(acme.Learner):
       self.step()
       num_steps = None if num_steps is None else num_steps - 1
 
-  @tf.function
-  def _update_many(self, count: tf.Tensor) -> Mapping[str, tf.Tensor]:
-    """Makes `count` updates, at least one; returns the means of the losses."""
-    total = self._update()
-    for _ in tf.range(1, count):
-      total = tf.nest.map_structure(tf.add, total, self._update())
-    scale = 1.0 / tf.cast(count, tf.float32)
-    return tf.nest.map_structure(lambda loss: loss * scale, total)
+  @functools.cached_property
+  def _updates(self) -> 'update_graph.Updates':
+    """What makes updates in a graph."""
+    from dfiv_ope.agents import update_graph  # Imports TensorFlow.
 
-  # No update has control flow of tensors; looking for it takes seconds.
-  @tf.autograph.experimental.do_not_convert
-  def _update(self) -> dict[str, tf.Tensor]:
-    losses = self.agent.update(self._data.sample(), self._data.sample())
-    return {name: tf.cast(loss, tf.float32) for name, loss in losses.items()}
+    return update_graph.Updates(self.agent, self._data)
 
   def _record(self, metrics: Mapping[str, float]) -> None:
     """Adds an evaluation point to the history; says if the run diverged."""
-    history = self.history
     for name, value in metrics.items():
-      history.setdefault(name, []).append(value)
-    self._history.assign(json.dumps(history))
-    self._divergence.assign(divergence(self.problem, metrics))
+      self._progress.history.setdefault(name, []).append(value)
+    self._progress.divergence = divergence(self.problem, metrics)
 
   def get_variables(self, names: Sequence[str]) -> list[list[np.ndarray]]:
     """Returns the agent's variables; the only name is 'agent'."""
     if list(names) != ['agent']:
       raise ValueError(f"The learner serves ['agent'], not {list(names)}.")
-    return [[variable.numpy() for variable in self.agent.variables]]
+    return [[np.asarray(each) for each in self.agent.variables]]
 
   def save(self) -> list[np.ndarray]:
     """Returns everything a run has changed, for `restore`."""
-    return [variable.numpy() for variable in self._variables()]
+    return [array for each in self._changing for array in each.save()]
 
   def restore(self, state: Sequence[np.ndarray]) -> None:
     """Goes on from what `save` returned."""
-    for variable, value in zip(self._variables(), state, strict=True):
-      variable.assign(value)
+    rest = list(state)
+    for each in self._changing:
+      size = len(each.save())
+      each.restore(rest[:size])
+      rest = rest[size:]
     self._initial_values = None
 
-  def _variables(self) -> list[tf.Variable]:
-    """Returns all variables of the state, those of generators included."""
-    # `tf.Module.variables` does not look into generators.
-    root = tf.train.Checkpoint(**self.state)
+  @property
+  def _changing(self) -> list[Any]:
+    """What a run changes: each has `save` and `restore`."""
     return [
-      each
-      for each in tf.train.TrackableView(root).descendants()
-      if isinstance(each, tf.Variable)
+      self._progress,
+      self.agent,
+      *([self._updates] if self.agent.config.updates else []),
     ]
 
   @property
-  def state(self) -> dict[str, tf.Module]:
-    """What a checkpoint must hold to go on exactly as before."""
-    progress = tf.Module('progress')
-    progress.variables_ = [self._checks, self._history, self._divergence]
-    state = {'agent': self.agent, 'progress': progress}
-    if isinstance(self._data, tf.Module):
-      state['data'] = self._data
-    return state
+  def state(self) -> dict[str, Any]:
+    """What a checkpoint of TensorFlow's must hold to go on as before."""
+    from dfiv_ope.agents import update_graph  # Imports TensorFlow.
+
+    return {
+      'progress': update_graph.Checkpointed(self._progress),
+      'agent': update_graph.trackable(self.agent),
+      **({'data': self._data.sampler} if self.agent.config.updates else {}),
+    }
 
 
 def divergence(problem: bellman.Problem, metrics: Mapping[str, float]) -> str:

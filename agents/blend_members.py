@@ -12,7 +12,6 @@ any refit.
 import contextlib
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import (
@@ -27,7 +26,7 @@ from dfiv_ope.agents import (
 )
 from dfiv_ope.agents.entries import blend as entry
 from dfiv_ope.iv import just_identified
-from dfiv_ope.ope import bellman, tables
+from dfiv_ope.ope import tables
 from dfiv_ope.ope import task as task_lib
 
 LSTD, NEAREST, DR = 'lstd', 'nearest', 'dr'
@@ -92,13 +91,10 @@ def _regression(
   parts = cross_fitting.parts(task, np.arange(len(task.log)))
   weights, unseen = _weights(config, task, agent, parts)
 
-  def error(rows: types.IVBatch) -> tf.Tensor:
-    fitted = (
-      agent.predict(rows.treatment.now)
-      if problem.one_step
-      else bellman.difference(agent.predict, rows.treatment)
-    )
-    return tf.cast(rows.outcome, fitted.dtype) - fitted
+  def error(rows: types.IVBatch) -> types.FloatArray:
+    if problem.one_step:
+      return base.left(rows, agent.predict(rows.treatment.now))
+    return agent.errors(rows)
 
   initial = [
     agent.predict(decision)[:, 0]
@@ -107,7 +103,7 @@ def _regression(
   values = cross_fitting.Values(
     *(
       problem.value_scale * np.concatenate(each)
-      for each in (initial, [error(rows)[:, 0] for rows in parts()])
+      for each in (initial, [error(rows) for rows in parts()])
     )
   )
   return cross_fitting.answer(
@@ -141,12 +137,12 @@ def _weights(
   agent.solve_sums(total)
   value = np.sum(
     [
-      tf.reduce_sum(agent.features(decision), axis=0)
+      np.sum(agent.features(decision), axis=0)
       for decision in problem.target.in_parts(initial)
     ],
     axis=0,
   )[:, None] / len(initial)
-  dual = tf.constant(just_identified.dual(total, value, config.penalty).weights)
+  dual = just_identified.dual(total, value, config.penalty).weights
   return np.concatenate(
     [agent.features.dot(rows.instrument, dual)[:, 0] for rows in parts()]
   ), 0.0

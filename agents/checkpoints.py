@@ -10,8 +10,6 @@ import pathlib
 import shutil
 from typing import Any, Protocol
 
-import tensorflow as tf
-
 _STATE = 'state.json'
 
 
@@ -58,7 +56,7 @@ class Series:
   def restore(self, learner: Saveable) -> None:
     """Puts a learner into the latest state, if there is one."""
     if self.latest is not None:
-      tf.train.Checkpoint(**learner.state).read(
+      _checkpoint(learner).read(
         str(self.latest / 'learner')
       ).assert_existing_objects_matched()
 
@@ -82,7 +80,7 @@ class Series:
     partial = final.with_suffix('.partial')
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    tf.train.Checkpoint(**learner.state).write(str(partial / 'learner'))
+    _checkpoint(learner).write(str(partial / 'learner'))
     fill(partial)
     (partial / _STATE).write_text(
       json.dumps({'run': self._run, 'state': dict(state)})
@@ -95,3 +93,13 @@ class Series:
   def remove(self) -> None:
     """Removes all checkpoints, when they are no longer needed."""
     shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _checkpoint(learner: Saveable) -> Any:
+  """Returns what writes and reads the state of a learner.
+
+  Closed forms are over too soon to have any.
+  """
+  import tensorflow as tf
+
+  return tf.train.Checkpoint(**learner.state)

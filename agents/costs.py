@@ -17,7 +17,7 @@ from dfiv_ope.agents import base, memory
 from dfiv_ope.nn import flop_counter, networks
 from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.ope import bellman
-from dfiv_ope.policies import finite
+from dfiv_ope.policies import greedy
 
 # Name in the table -> method and what is changed of its config, so that all
 # updates of a measurement are of one kind.
@@ -74,7 +74,7 @@ def make_log(count: int, num_observations: int, num_actions: int) -> Log:
     next_observation=tf.constant(later, tf.float32),
   )
   layers = [layers_lib.Dense(size) for size in _POLICY_NET]
-  policy = finite.Greedy(
+  policy = greedy.Greedy(
     networks.Network(
       (*layers, layers_lib.Dense(num_actions, None)),
       input_size=num_observations,

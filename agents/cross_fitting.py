@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, direct, lstd, memory, table_lstd
 from dfiv_ope.agents.entries import lstd as entry
 from dfiv_ope.iv import ridge
-from dfiv_ope.ope import bellman, propensities, weighing
+from dfiv_ope.ope import propensities, weighing
 from dfiv_ope.ope import task as task_lib
 
 
@@ -95,10 +94,6 @@ def values(
   if isinstance(agent, lstd.LSTD):
     sums = [agent.sums(parts(task, each.rows)) for each in held_out]
 
-  def errors(rows: types.IVBatch) -> tf.Tensor:
-    fitted = bellman.difference(agent.predict, rows.treatment)
-    return tf.cast(rows.outcome, fitted.dtype) - fitted
-
   found = Values(np.zeros(log.num_episodes), np.zeros(len(log)))
   for place, each in enumerate(held_out):
     if isinstance(agent, lstd.LSTD):
@@ -110,13 +105,13 @@ def values(
     else:
       agent.solve(parts(task, each.others))
     found.errors[each.rows] = np.concatenate(
-      [errors(rows)[:, 0] for rows in parts(task, each.rows)()]
+      [agent.errors(rows) for rows in parts(task, each.rows)()]
     )
     found.initial[each.episodes] = np.concatenate(
       [
         agent.predict(decision)[:, 0]
         for decision in problem.target.in_parts(
-          tf.gather(task.initial_observations, each.episodes)
+          task.initial_observations[each.episodes]
         )
       ]
     )

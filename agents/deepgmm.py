@@ -15,17 +15,17 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base
+from dfiv_ope.agents import network_agent
 from dfiv_ope.agents.entries import deepgmm as entry
 from dfiv_ope.iv.methods import deepgmm_update
 from dfiv_ope.nn import layers as layers_lib
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decision_networks, decisions
 
 # Known before this module is loaded.
 Config = entry.Config
 CONFIGS = entry.CONFIGS
 
-Network = decisions.Heads | decisions.Joint
+Network = decision_networks.Heads | decision_networks.Joint
 
 
 class Structural(snt.Module):
@@ -57,7 +57,7 @@ class Structural(snt.Module):
     )
 
 
-class DeepGMM(base.Agent):
+class DeepGMM(network_agent.NetworkAgent):
   """The game, and the average of what q was in it."""
 
   def __init__(
@@ -112,7 +112,7 @@ def make(config: Config, problem: bellman.Problem, *, seed: int) -> DeepGMM:
   def network(
     layers: tuple[layers_lib.Layer, ...], seed: types.Seed
   ) -> Network:
-    return decisions.value_network(
+    return decision_networks.value_network(
       layers, spaces=problem.spaces, per_action=config.per_action, seed=seed
     )
 

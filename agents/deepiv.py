@@ -16,18 +16,18 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base
+from dfiv_ope.agents import network_agent
 from dfiv_ope.agents.entries import deepiv as entry
 from dfiv_ope.iv.methods import deepiv_mixture, deepiv_update
 from dfiv_ope.nn import descent, layers, optimizers
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decision_networks, decisions
 
 # Known before this module is loaded.
 Config = entry.Config
 CONFIGS = entry.CONFIGS
 
 
-class DeepIV(base.Agent):
+class DeepIV(network_agent.NetworkAgent):
   """A density of the next state and the values that agree with it."""
 
   config: Config
@@ -199,13 +199,13 @@ def make(
   outputs = 1 + deepiv_mixture.output_size(
     config.components, problem.num_observations
   )
-  value_net = decisions.value_network(
+  value_net = decision_networks.value_network(
     config.value_net,
     spaces=problem.spaces,
     per_action=config.per_action,
     seed=seeds[1],
   )
-  density_net = decisions.Joint(
+  density_net = decision_networks.Joint(
     (*config.density_net, layers.Dense(outputs, None)),
     seed=seeds[0],
     spaces=problem.spaces,

@@ -23,13 +23,13 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base
+from dfiv_ope.agents import base, network_agent
 from dfiv_ope.agents.entries import dfiv as entry
 from dfiv_ope.iv import differentiable, just_identified, ridge
 from dfiv_ope.iv.methods import dfiv_algorithm
 from dfiv_ope.nn import descent, optimizers
 from dfiv_ope.nn import layers as layers_lib
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decision_networks, decisions
 
 # Known before this module is loaded.
 Config = entry.Config
@@ -52,7 +52,7 @@ class Psi(NamedTuple):
   change: tf.Tensor
 
 
-class DFIV(base.Agent):
+class DFIV(network_agent.NetworkAgent):
   """Value features psi and instrument features phi in alternation.
 
   It is a `dfiv_algorithm.Learned`.
@@ -242,10 +242,14 @@ def _network(
   seed: types.Seed,
 ) -> snt.Module:
   spaces = problem.spaces
-  state = decisions.StateNetwork(layers, states=spaces.states, seed=seed)
+  state = decision_networks.StateNetwork(
+    layers, states=spaces.states, seed=seed
+  )
   columns = (state.output_size + 1) * spaces.num_actions
   if per_action and 0 < columns <= _MOST_COLUMNS:
-    return decisions.Outer(
+    return decision_networks.OuterNetwork(
       state, state_size=state.output_size, num_actions=spaces.num_actions
     )
-  return decisions.Joint(layers, spaces=spaces, seed=seed, constant=True)
+  return decision_networks.Joint(
+    layers, spaces=spaces, seed=seed, constant=True
+  )

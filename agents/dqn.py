@@ -15,7 +15,7 @@ from dfiv_ope.agents import replay, rounds
 from dfiv_ope.agents.entries import dqn as entry
 from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.nn import networks
-from dfiv_ope.policies import finite, rollout
+from dfiv_ope.policies import greedy, rollout
 
 # Known before this module is loaded.
 Config = entry.Config
@@ -97,9 +97,9 @@ class DQNLearner(rounds.Learner):
     self._target_network = make_network(self.scale)
     self._optimizer = snt.optimizers.Adam(self._learning_rate)
 
-  def policy(self, network: QNetwork) -> finite.Greedy:
+  def policy(self, network: QNetwork) -> greedy.Greedy:
     """Returns the policy of a network."""
-    return finite.Greedy(network, num_observations=self._sizes.num_observations)
+    return greedy.Greedy(network, num_observations=self._sizes.num_observations)
 
   def _update(self, batch: types.Transition) -> tf.Tensor:
     """One update of the Q-network."""

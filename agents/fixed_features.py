@@ -3,45 +3,39 @@
 import functools
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, outer_sums, shared_sums, wave_features
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.iv import differentiable, features, ridge
+from dfiv_ope.iv import features, ridge
 from dfiv_ope.iv.diagnostics import spectrum
-from dfiv_ope.nn import encoding
+from dfiv_ope.nn import encoding, tensors
 from dfiv_ope.ope import bellman, decisions
 
 # Features of decisions whose last column is a constant.
 Features = decisions.Outer | wave_features.Together
 
 
-class Linear(base.Agent):
+class Linear(base.ClosedForm):
   """An agent whose values are linear in fixed features; `solve` is its own."""
 
-  def __init__(self, name: str, config: base.Config, features_: Features):
+  solution = ('weights',)
+
+  def __init__(self, config: base.Config, features_: Features):
     """Initialises the agent with weights of zero."""
-    super().__init__(name)
     self.config = config
     self._features = features_
-    self._weights = tf.Variable(
-      tf.zeros([features_.output_size, 1], tf.float64), trainable=False
-    )
+    # Of the features, u, [D, 1].
+    self.weights: types.FloatArray = np.zeros((features_.output_size, 1))
 
   @property
   def features(self) -> Features:
     """Those that values are linear in, psi."""
     return self._features
 
-  @property
-  def weights(self) -> types.FloatArray:
-    """Of the features, u, [D, 1]."""
-    return self._weights.numpy()
-
-  def predict(self, decision: decisions.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> types.Array:
     """Returns u'psi, [B, 1]."""
-    return self._features.dot(decision, self._weights)
+    return self._features.dot(decision, self.weights)
 
   def errors(self, rows: types.IVBatch) -> types.FloatArray:
     """Returns Bellman errors as `base.Agent` does, [B]."""
@@ -50,7 +44,7 @@ class Linear(base.Agent):
     fitted, _ = outer_sums.difference(
       self._features, self.weights, rows.treatment
     )
-    return rows.outcome.numpy()[:, 0] - fitted
+    return tensors.array(rows.outcome)[:, 0] - fitted
 
 
 def make(
@@ -130,13 +124,13 @@ def half_sums(
 # few large products gain nothing by it.
 def _sums(function: wave_features.Together, rows: types.IVBatch) -> ridge.Sums:
   """Returns the sums of a part."""
-  now = function(rows.instrument)
-  return differentiable.sums(
+  now = tensors.array(function(rows.instrument))
+  return ridge.sums(
     now,
-    tf.concat(
+    np.concatenate(
       [
         now + bellman.change(function, rows.treatment),
-        tf.cast(rows.outcome, now.dtype),
+        tensors.array(rows.outcome).astype(now.dtype),
       ],
       axis=1,
     ),
@@ -153,7 +147,7 @@ class Rows:
       function: psi.
       decision: of one action a row.
     """
-    self._actions = decision.actions.numpy()[:, 0]
+    self._actions = tensors.array(decision.actions)[:, 0]
     self._num_actions = 0
     if isinstance(function, decisions.Outer):
       self._num_actions = function.num_actions
@@ -163,7 +157,7 @@ class Rows:
       )
       function.fill(decision.observation, self._columns[:, :-1])
     else:
-      self._columns = function(decision).numpy()
+      self._columns = tensors.array(function(decision))
 
   def moment(self, target: types.FloatArray) -> types.FloatArray:
     """Returns the sum of psi times a target [B], [D, 1]."""

@@ -17,11 +17,11 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base
+from dfiv_ope.agents import network_agent
 from dfiv_ope.agents.entries import fqe as entry
 from dfiv_ope.nn import descent, optimizers
 from dfiv_ope.nn import layers as layers_lib
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decision_networks, decisions
 
 # Known before this module is loaded.
 Config = entry.Config
@@ -65,7 +65,7 @@ class Scalar(snt.Module):
 class Categorical(snt.Module):
   """A network of the probabilities of values, whose mean is q."""
 
-  def __init__(self, network: decisions.Joint, atoms: np.ndarray):
+  def __init__(self, network: decision_networks.Joint, atoms: np.ndarray):
     super().__init__('categorical')
     self._network = network
     self._atoms = tf.constant(atoms, tf.float32)
@@ -90,7 +90,7 @@ class Categorical(snt.Module):
     )
 
 
-class FQE(base.Agent):
+class FQE(network_agent.NetworkAgent):
   """A Q-network and the target network that follows it."""
 
   def __init__(
@@ -150,7 +150,7 @@ def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> FQE:
     return FQE(
       config,
       lambda: Categorical(
-        decisions.Joint(
+        decision_networks.Joint(
           (*config.layers, layers_lib.Dense(config.atoms, None)),
           spaces=problem.spaces,
           seed=seed,
@@ -161,7 +161,7 @@ def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> FQE:
   return FQE(
     config,
     lambda: Scalar(
-      decisions.value_network(
+      decision_networks.value_network(
         config.layers,
         spaces=problem.spaces,
         per_action=config.per_action,

@@ -32,7 +32,7 @@ class KIV(fixed_features.Linear):
       stage1_penalties=self.config.stage1_penalties,
       stage2_penalties=self.config.stage2_penalties,
     )
-    self._weights.assign(solution.stage2_weights)
+    self.weights = solution.stage2_weights
     return {
       'stage1_penalty': solution.stage1_penalty,
       'stage2_penalty': solution.stage2_penalty,
@@ -45,6 +45,4 @@ class KIV(fixed_features.Linear):
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> KIV:
   """Returns the agent of a problem; refuses one that does not fit memory."""
   config.require(problem.num_actions)
-  return KIV(
-    'kiv', config, fixed_features.make(problem, config.settings, seed=seed)
-  )
+  return KIV(config, fixed_features.make(problem, config.settings, seed=seed))

@@ -41,7 +41,6 @@ class LSTD(fixed_features.Linear):
       labels: of each part that `solve` is given.
     """
     if isinstance(self._features, decisions.Outer):
-      # Not wrapped as what a module tracks.
       self._labels = tuple(labels)
 
   def sums(self, parts: base.Parts) -> ridge.Sums:
@@ -60,7 +59,7 @@ class LSTD(fixed_features.Linear):
   def solve_sums(self, total: ridge.Sums) -> Mapping[str, float]:
     """Solves for the weights from the sums of a log."""
     found = just_identified.solve(total, self.config.penalty)
-    self._weights.assign(found.weights)
+    self.weights = found.weights
     return {'penalty': found.penalty}
 
 
@@ -73,6 +72,4 @@ def make(
   if one_step_lstd.fits(problem, config.settings):
     return one_step_lstd.OneStepLSTD(config, problem, seed=seed)
   config.require(problem.num_actions)
-  return LSTD(
-    'lstd', config, fixed_features.make(problem, config.settings, seed=seed)
-  )
+  return LSTD(config, fixed_features.make(problem, config.settings, seed=seed))

@@ -4,13 +4,16 @@ What `base.Data` asks for; `datasets.sampling` does the same from a server.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+import functools
 import itertools
 import operator
-from typing import Any
-
-import tensorflow as tf
+from typing import TYPE_CHECKING, Any
 
 from dfiv_ope import types
+from dfiv_ope.nn import tensors
+
+if TYPE_CHECKING:
+  from dfiv_ope.agents import row_sampling
 
 # Rows of a part; even parts make one half of the data, odd parts the other.
 _PART_ROWS = 4096
@@ -25,12 +28,12 @@ class Parts:
   """
 
   def __init__(self, rows: types.Nest):
-    """Initialises them with a nest of tensors [N, ...]."""
+    """Initialises them with a nest of arrays or tensors [N, ...]."""
     self._rows = rows
     self._kept: dict[int, types.Nest] = {}
-    flat = [each for each in tf.nest.flatten(rows) if each is not None]
-    self._marks = marks(int(flat[0].shape[0]))
-    self._keep = sum(tf.size(x).numpy() * x.dtype.size for x in flat) <= _KEPT
+    flat = list(leaves(rows))
+    self._marks = marks(len(flat[0]))
+    self._keep = sum(tensors.array(each).nbytes for each in flat) <= _KEPT
 
   @property
   def sizes(self) -> list[int]:
@@ -48,7 +51,7 @@ class Parts:
   def _part(self, place: int) -> types.Nest:
     if place in self._kept:
       return self._kept[place]
-    part = _map(
+    part = map_rows(
       operator.itemgetter(slice(self._marks[place], self._marks[place + 1])),
       self._rows,
     )
@@ -57,8 +60,12 @@ class Parts:
     return part
 
 
-class InMemory(tf.Module):
-  """Draws with replacement from tensors, seeded; its state can be saved."""
+class InMemory:
+  """All rows of a log in parts, and batches that are drawn from them.
+
+  Attributes:
+    parts: gives all rows.
+  """
 
   def __init__(
     self,
@@ -68,31 +75,34 @@ class InMemory(tf.Module):
     seed: int,
     parts: Parts | None = None,
   ):
-    """Initialises the sampler.
+    """Initialises the data.
 
     Args:
-      rows: transitions, or what was made of them: a nest of tensors [N, ...].
+      rows: transitions, or what was made of them: a nest of arrays or tensors
+        [N, ...].
       batch_size: rows of a batch.
       seed: same seed, same batches.
       parts: of the same rows, if they are there.
     """
-    super().__init__('in_memory')
     if batch_size < 1:
       raise ValueError(f'batch_size must be at least 1, got {batch_size}.')
     self._rows = rows
-    # Not a list that a module tracks.
     self.parts: Parts = parts or Parts(rows)
     self._batch_size = batch_size
-    self._size = int(tf.nest.flatten(rows)[0].shape[0])
-    # Philox: the same numbers on every machine and in every tf.function.
-    self._generator = tf.random.Generator.from_seed(seed, alg='philox')
+    self._seed = seed
+
+  @functools.cached_property
+  def sampler(self) -> 'row_sampling.Sampler':
+    """What draws batches; its state can be saved."""
+    from dfiv_ope.agents import row_sampling  # Imports TensorFlow.
+
+    return row_sampling.Sampler(
+      self._rows, batch_size=self._batch_size, seed=self._seed
+    )
 
   def sample(self) -> types.Nest:
     """Returns rows drawn uniformly, also inside a `tf.function`."""
-    index = self._generator.uniform(
-      [self._batch_size], maxval=self._size, dtype=tf.int64
-    )
-    return _map(lambda x: tf.gather(x, index), self._rows)
+    return self.sampler.sample()
 
 
 def marks(size: int) -> list[int]:
@@ -103,11 +113,22 @@ def marks(size: int) -> list[int]:
 
 def take(rows: types.Nest, index: Any) -> Any:
   """Returns some of the rows, by their numbers."""
-  return _map(lambda x: tf.gather(x, index), rows)
+  return map_rows(lambda x: tensors.gather(x, index), rows)
 
 
-def _map(function: Callable[[tf.Tensor], tf.Tensor], rows: types.Nest) -> Any:
-  """Applies a function to every tensor of a nest; members may be missing."""
-  return tf.nest.map_structure(
-    lambda x: None if x is None else function(x), rows
-  )
+def map_rows(
+  function: Callable[[types.Array], types.Array], rows: types.Nest
+) -> Any:
+  """Applies a function to every member of named tuples; some are missing."""
+  if isinstance(rows, tuple):
+    return type(rows)(*(map_rows(function, each) for each in rows))
+  return None if rows is None else function(rows)
+
+
+def leaves(rows: types.Nest) -> Iterator[types.Array]:
+  """Yields every array of nested named tuples."""
+  if isinstance(rows, tuple):
+    for each in rows:
+      yield from leaves(each)
+  elif rows is not None:
+    yield rows

@@ -5,7 +5,6 @@ g has the same coefficients for all actions, h coefficients of each action's own
 """
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import wave_features
@@ -26,7 +25,7 @@ _CONSTANT, _LINEAR, _SHARED, _WAVES = range(4)
 EXTRA = 4
 
 
-class Columns(tf.Module):
+class Columns:
   """g and h of states, encoded compactly; the last of h is a constant.
 
   Attributes:
@@ -47,7 +46,6 @@ class Columns(tf.Module):
       settings: number and bandwidth of the random features.
       seed: seeds their frequencies.
     """
-    super().__init__('columns')
     states, actions = problem.observations, problem.num_actions
     self._states = states
     self._numbers = len(states.numbers)
@@ -105,17 +103,17 @@ class Columns(tf.Module):
       ),
     )
 
-  def shared(self, compact: tf.Tensor) -> tf.Tensor:
+  def shared(self, compact: types.FloatArray) -> types.FloatArray:
     """Returns g without the scores, [B, P], float64; the last is a constant."""
-    return tf.concat(
+    return np.concatenate(
       [*(waves(compact) for waves in self._shared), *self._linear(compact)],
       axis=1,
     )
 
-  def own(self, compact: tf.Tensor) -> tf.Tensor:
+  def own(self, compact: types.FloatArray) -> types.FloatArray:
     """Returns h, [B, D], float64."""
     linear = self._linear(compact)
-    return tf.concat(
+    return np.concatenate(
       [
         *([self._waves(compact)] if self._waves else []),
         *(linear[1:] if self._level else linear),
@@ -123,16 +121,13 @@ class Columns(tf.Module):
       axis=1,
     )
 
-  def _linear(self, compact: tf.Tensor) -> list[tf.Tensor]:
+  def _linear(self, compact: types.FloatArray) -> list[types.FloatArray]:
     columns = (
       self._states.expand(compact)
       if self._expanded
       else compact[:, : self._numbers]
     )
-    return [
-      tf.cast(columns, tf.float64),
-      tf.ones([tf.shape(compact)[0], 1], tf.float64),
-    ]
+    return [columns.astype(np.float64), np.ones((len(compact), 1))]
 
 
 def shared_features(settings: random_features.Settings) -> int:

@@ -10,10 +10,10 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, one_step_columns
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import action_ridge, action_scores, bellman
 
 # Rows that the penalties are chosen by, and states that the score of the
@@ -98,9 +98,9 @@ def _sorted(parts: base.Parts) -> _Log:
   states, actions, outcomes = zip(
     *(
       (
-        rows.instrument.observation.numpy(),
-        rows.instrument.actions.numpy()[:, 0],
-        rows.outcome.numpy()[:, 0],
+        tensors.array(rows.instrument.observation),
+        tensors.array(rows.instrument.actions)[:, 0],
+        tensors.array(rows.outcome)[:, 0],
       )
       for rows in parts()
     ),
@@ -120,7 +120,7 @@ def fit(
   problem: bellman.Problem,
   columns: one_step_columns.Columns,
   parts: base.Parts,
-  initial_observations: tf.Tensor,
+  initial_observations: types.Array,
 ) -> Fit:
   """Fits the rewards of a log.
 
@@ -130,17 +130,18 @@ def fit(
     parts: gives the log.
     initial_observations: raw, [E, D].
   """
+  initial_observations = tensors.array(initial_observations)
   log, num_actions = _sorted(parts), problem.num_actions
   score = _score(problem, columns, initial_observations)
   habit = _habit(columns, log, num_actions)
 
   def rows(part: _Log, bent: bool) -> action_ridge.Rows:
-    own = columns.own(part.states).numpy()
+    own = columns.own(part.states)
     scores = [
       np.einsum('nd,nd->n', own, each[part.action]) for each in (score, habit)
     ]
     extra = action_scores.bend(scores[0]) if bent else np.zeros(len(own))
-    shared = columns.shared(part.states).numpy()
+    shared = columns.shared(part.states)
     return action_ridge.Rows(
       np.concatenate(
         [
@@ -233,7 +234,7 @@ def fit(
 def _score(
   problem: bellman.Problem,
   columns: one_step_columns.Columns,
-  initial_observations: tf.Tensor,
+  initial_observations: types.Array,
 ) -> types.FloatArray:
   """Returns l of the target policy, from some of the states, [A, D]."""
   most = min(
@@ -241,8 +242,8 @@ def _score(
   )
   some = initial_observations[:: -(-len(initial_observations) // most)]
   return action_scores.of_target(
-    problem.target.probabilities(some).numpy(),
-    columns.own(problem.observations.compact(some)).numpy(),
+    problem.target.probabilities(some),
+    columns.own(problem.observations.compact(some)),
   )
 
 
@@ -253,7 +254,7 @@ def _habit(
   sums = np.zeros([num_actions, len(columns.groups.own)])
   for part in log.parts():
     names, starts = np.unique(part.action, return_index=True)
-    sums[names] += np.add.reduceat(columns.own(part.states).numpy(), starts)
+    sums[names] += np.add.reduceat(columns.own(part.states), starts)
   return action_scores.of_behaviour(
     sums, np.bincount(log.action, minlength=num_actions)
   )
@@ -262,7 +263,7 @@ def _habit(
 def _asked(
   problem: bellman.Problem,
   columns: one_step_columns.Columns,
-  initial_observations: tf.Tensor,
+  initial_observations: types.Array,
   score: types.FloatArray,
   habit: types.FloatArray,
   bent: bool,
@@ -285,8 +286,8 @@ def _asked(
   for start in range(0, count, rows):
     raw = initial_observations[start : start + rows]
     states = problem.observations.compact(raw)
-    probabilities = problem.target.probabilities(raw).numpy()
-    h = columns.own(states).numpy()
+    probabilities = problem.target.probabilities(raw)
+    h = columns.own(states)
     own += probabilities.T @ h
     if means is None:
       shared += np.sum(columns.shared(states), axis=0) / count

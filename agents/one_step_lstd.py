@@ -8,16 +8,17 @@ waves of its own where actions are few enough.
 
 from collections.abc import Mapping
 
-import tensorflow as tf
+import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, one_step_columns, one_step_fit
 from dfiv_ope.agents.entries import lstd as entry
 from dfiv_ope.agents.entries import random_features
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import action_scores, bellman, decisions
 
 
-class OneStepLSTD(base.Agent):
+class OneStepLSTD(base.ClosedForm):
   """Least squares with coefficients of each action's own.
 
   Attributes:
@@ -26,12 +27,12 @@ class OneStepLSTD(base.Agent):
   """
 
   config: entry.Config
+  solution = ('_shared', '_own', '_score', '_bent')
 
   def __init__(
     self, config: entry.Config, problem: bellman.Problem, *, seed: types.Seed
   ):
     """Initialises the agent with values of zero."""
-    super().__init__('lstd')
     self.config = config
     self.seed = seed
     self.fitted: one_step_fit.Fit | None = None
@@ -39,16 +40,16 @@ class OneStepLSTD(base.Agent):
     self._columns = one_step_columns.Columns(
       problem, config.settings, seed=seed
     )
-    self._initial_observations: tf.Tensor | None = None
+    self._initial_observations: types.Array | None = None
     groups = self._columns.groups
     size = [problem.num_actions, len(groups.own)]
     shared = len(groups.shared) - one_step_columns.EXTRA + 1
-    self._shared = tf.Variable(tf.zeros([shared], tf.float64), trainable=False)
-    self._own = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
-    self._score = tf.Variable(tf.zeros(size, tf.float64), trainable=False)
-    self._bent = tf.Variable(tf.zeros([], tf.float64), trainable=False)
+    self._shared: types.FloatArray = np.zeros(shared)
+    self._own: types.FloatArray = np.zeros(size)
+    self._score: types.FloatArray = np.zeros(size)
+    self._bent: types.FloatArray = np.zeros(())
 
-  def start(self, initial_observations: tf.Tensor) -> None:
+  def start(self, initial_observations: types.Array) -> None:
     """Keeps what the value is one of."""
     self._initial_observations = initial_observations
 
@@ -58,59 +59,37 @@ class OneStepLSTD(base.Agent):
     self.fitted = one_step_fit.fit(
       self._problem, self._columns, parts, self._initial_observations
     )
-    self._shared.assign(self.fitted.values.shared)
-    self._own.assign(self.fitted.values.own)
-    self._score.assign(self.fitted.score)
-    self._bent.assign(self.fitted.values.bent)
+    self._shared, self._own = self.fitted.values.shared, self.fitted.values.own
+    self._score = self.fitted.score
+    self._bent = np.asarray(self.fitted.values.bent)
     return self.fitted.penalties
 
-  def predict(self, decision: decisions.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> types.FloatArray:
     """Returns the expectation of q over the actions, [B, 1]."""
-    own = self._columns.own(decision.observation)
-    shared = tf.linalg.matvec(
-      self._columns.shared(decision.observation), self._shared
-    )
-    probabilities = tf.cast(decision.probabilities, tf.float64)
+    observation, actions, probabilities = map(tensors.array, decision)
+    own = self._columns.own(observation)
+    value = self._columns.shared(observation) @ self._shared
 
-    def expect(coefficients: tf.Variable, bent: bool) -> tf.Tensor:
-      if decision.actions.shape[1] == 1:
-        each = tf.reduce_sum(
-          own * tf.gather(coefficients, decision.actions[:, 0]),
-          axis=1,
-          keepdims=True,
-        )
-      else:
-        each = _of_actions(
-          tf.matmul(own, coefficients, transpose_b=True), decision.actions
-        )
-      if bent:
-        each = tf.nn.relu(each - action_scores.KNOT)
-      return tf.reduce_sum(each * probabilities, axis=1)
+    def each(coefficients: types.FloatArray) -> types.FloatArray:
+      if actions.shape[1] == 1:
+        return np.sum(own * coefficients[actions[:, 0]], axis=1, keepdims=True)
+      return _of_actions(own @ coefficients.T, actions)
 
-    value = (
-      shared
-      + expect(self._own, False)
-      + tf.cond(
-        self._bent != 0.0,
-        lambda: self._bent * expect(self._score, True),
-        lambda: tf.zeros_like(shared),
-      )
-    )
+    value = value + np.sum(each(self._own) * probabilities, axis=1)
+    if self._bent != 0.0:
+      high = action_scores.bend(each(self._score))
+      value = value + self._bent * np.sum(high * probabilities, axis=1)
     return value[:, None]
 
 
-def _of_actions(values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+def _of_actions(
+  values: types.FloatArray, actions: np.ndarray
+) -> types.FloatArray:
   """Returns entries [B, K] of values [B, A]; all in order cost nothing."""
-
-  def gather() -> tf.Tensor:
-    return tf.gather(values, actions, batch_dims=1)
-
   count = values.shape[1]
-  if actions.shape[1] != count:
-    return gather()
-  return tf.cond(
-    tf.reduce_all(actions == tf.range(count)), lambda: values, gather
-  )
+  if actions.shape[1] == count and np.all(actions == np.arange(count)):
+    return values
+  return np.take_along_axis(values, actions, axis=1)
 
 
 def fits(problem: bellman.Problem, settings: random_features.Settings) -> bool:

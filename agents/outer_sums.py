@@ -16,11 +16,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import shared_sums
 from dfiv_ope.iv import ridge
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import bellman, choices, decisions
 
 
@@ -36,12 +36,12 @@ def states(
     function: psi, made of h.
     step: the rows.
   """
-  now, later = step.now.observation, step.later.observation
-  going_on = step.continuation.numpy()[:, 0] > 0.0
-  place = np.arange(1, len(now) + 1)
-  known = np.append(
-    np.all(later.numpy()[:-1] == now.numpy()[1:], axis=1), False
+  now, later = map(
+    tensors.array, (step.now.observation, step.later.observation)
   )
+  going_on = tensors.array(step.continuation)[:, 0] > 0.0
+  place = np.arange(1, len(now) + 1)
+  known = np.append(np.all(later[:-1] == now[1:], axis=1), False)
   others = np.flatnonzero(~known & going_on)
   place[others] = len(now) + np.arange(len(others))
   place[~known & ~going_on] = 0
@@ -51,7 +51,7 @@ def states(
   found[:, -1] = 1.0
   function.fill(now, found[: len(now), :-1])
   if len(others):
-    function.fill(tf.gather(later, others), found[len(now) :, :-1])
+    function.fill(later[others], found[len(now) :, :-1])
   return found, place
 
 
@@ -79,10 +79,10 @@ def difference(
     for each in (weights, weights if also is None else also)
   ]
   values = found @ np.concatenate(both).T  # [S, 2 A]
-  action = step.now.actions.numpy()[:, 0]
-  chosen = decisions.weights(step.later, actions).numpy()
+  action = tensors.array(step.now.actions)[:, 0]
+  chosen = tensors.array(decisions.weights(step.later, actions))
   later = np.einsum('na,na->n', values[place, :actions], chosen)
-  continuation = step.continuation.numpy()[:, 0].astype(np.float64)
+  continuation = tensors.array(step.continuation)[:, 0].astype(np.float64)
   rows = np.arange(len(action))
   return (
     values[rows, action] - continuation * later,
@@ -114,12 +114,12 @@ class OuterSums:
   def add(self, rows: types.IVBatch) -> None:
     """Adds rows of the regression, as `bellman.Problem.rows` makes them."""
     step = rows.treatment
-    action = step.now.actions.numpy()[:, 0]
-    outcome = rows.outcome.numpy().astype(np.float64)
-    continuation = step.continuation.numpy()[:, 0].astype(np.float64)
+    action = tensors.array(step.now.actions)[:, 0]
+    outcome = tensors.array(rows.outcome).astype(np.float64)
+    continuation = tensors.array(step.continuation)[:, 0].astype(np.float64)
     found, place = states(self._function, step)
     chosen = choices.Choices.of(
-      decisions.weights(step.later, self._function.num_actions).numpy()
+      tensors.array(decisions.weights(step.later, self._function.num_actions))
     )
     kinds = len(chosen.table) if chosen.codes is not None else 1
     code = 0 if chosen.codes is None else chosen.codes

@@ -3,43 +3,33 @@
 from collections.abc import Mapping
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base
 from dfiv_ope.agents.entries import lstd as entry
 from dfiv_ope.agents.entries import random_features
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import bellman, decisions, tables
 
 
-class TableLSTD(base.Agent):
+class TableLSTD(base.ClosedForm):
   """The table of values, for the pairs of state and action in the log.
 
   Others have the mean of their state and an offset of their action.
   """
 
   config: entry.Config
+  solution = ('_pairs', '_q', '_means', '_offsets', '_has_rows')
 
   def __init__(self, config: entry.Config, problem: bellman.Problem):
     """Initialises the agent with values of zero."""
-    super().__init__('lstd')
     self.config = config
     self._problem = problem
-    self._pairs = tf.Variable(
-      tf.zeros([1], tf.int64), shape=[None], trainable=False
-    )
-    self._q = tf.Variable(
-      tf.zeros([1], tf.float64), shape=[None], trainable=False
-    )
-    self._means = tf.Variable(
-      tf.zeros([cells(problem) + 1], tf.float64), trainable=False
-    )
-    self._offsets = tf.Variable(
-      tf.zeros([problem.num_actions], tf.float64), trainable=False
-    )
-    self._has_rows = tf.Variable(
-      tf.zeros([cells(problem) + 1], tf.bool), trainable=False
-    )
+    self._pairs = np.zeros(1, np.int64)
+    self._q: types.FloatArray = np.zeros(1)
+    self._means: types.FloatArray = np.zeros(cells(problem) + 1)
+    self._offsets: types.FloatArray = np.zeros(problem.num_actions)
+    self._has_rows = np.zeros(cells(problem) + 1, bool)
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for the table on the whole log."""
@@ -48,41 +38,27 @@ class TableLSTD(base.Agent):
       policy_of(self._problem),
       prior_rows=self.config.prior_rows,
     )
-    self._pairs.assign(found.pairs)
-    self._q.assign(found.q)
-    self._means.assign(found.means)
-    self._offsets.assign(found.offsets)
-    self._has_rows.assign(
-      np.isin(
-        np.arange(len(found.means)), found.pairs // self._problem.num_actions
-      )
+    self._pairs, self._q = found.pairs, found.q
+    self._means, self._offsets = found.means, found.offsets
+    self._has_rows = np.isin(
+      np.arange(len(found.means)), found.pairs // self._problem.num_actions
     )
     return {}
 
-  def predict(self, decision: decisions.Decision) -> tf.Tensor:
+  def predict(self, decision: decisions.Decision) -> types.FloatArray:
     """Returns the expectation of q over the actions, [B, 1]."""
-    state = self._problem.observations.cell(decision.observation)[:, None]
-    wanted = state * self._problem.num_actions + tf.cast(
-      decision.actions, tf.int64
-    )  # [B, K]
-    place = tf.searchsorted(self._pairs, tf.reshape(wanted, [-1]))
-    place = tf.reshape(
-      tf.minimum(place, tf.shape(self._pairs)[0] - 1), tf.shape(wanted)
+    observation, actions, probabilities = map(tensors.array, decision)
+    state = self._problem.observations.cell(observation)[:, None]
+    wanted = state * self._problem.num_actions + actions  # [B, K]
+    place = np.minimum(
+      np.searchsorted(self._pairs, wanted), len(self._pairs) - 1
     )
     # A state that the log never leaves has no offsets.
-    lacking = tf.gather(self._means, state) + tf.where(
-      tf.gather(self._has_rows, state),
-      tf.gather(self._offsets, decision.actions),
-      0.0,
+    lacking = self._means[state] + np.where(
+      self._has_rows[state], self._offsets[actions], 0.0
     )
-    q = tf.where(
-      tf.gather(self._pairs, place) == wanted,
-      tf.gather(self._q, place),
-      lacking,
-    )
-    return tf.reduce_sum(
-      q * tf.cast(decision.probabilities, q.dtype), axis=1, keepdims=True
-    )
+    q = np.where(self._pairs[place] == wanted, self._q[place], lacking)
+    return np.sum(q * probabilities, axis=1, keepdims=True)
 
 
 def fits(problem: bellman.Problem, settings: random_features.Settings) -> bool:
@@ -111,15 +87,24 @@ def cells(problem: bellman.Problem) -> int:
 def rows_of(problem: bellman.Problem, parts: base.Parts) -> tables.Rows:
   """Returns the rows of the log as entries of the table."""
 
-  # Not a graph: making one takes longer than the entries of a log.
-  def entries(rows: types.IVBatch) -> tuple[tf.Tensor, ...]:
+  def entries(rows: types.IVBatch) -> tuple[np.ndarray, ...]:
     step = rows.treatment
+    now, later, actions, outcome, continuation = map(
+      tensors.array,
+      (
+        step.now.observation,
+        step.later.observation,
+        step.now.actions,
+        rows.outcome,
+        step.continuation,
+      ),
+    )
     return (
-      problem.observations.cell(step.now.observation),
-      tf.cast(step.now.actions[:, 0], tf.int64),
-      tf.cast(rows.outcome[:, 0], tf.float64),
-      tf.cast(step.continuation[:, 0], tf.float64),
-      problem.observations.cell(step.later.observation),
+      problem.observations.cell(now),
+      actions[:, 0].astype(np.int64),
+      outcome[:, 0].astype(np.float64),
+      continuation[:, 0].astype(np.float64),
+      problem.observations.cell(later),
     )
 
   found = [entries(rows) for rows in parts()]
@@ -131,9 +116,7 @@ def rows_of(problem: bellman.Problem, parts: base.Parts) -> tables.Rows:
 def policy_of(problem: bellman.Problem) -> tables.TablePolicy:
   """Returns what the target policy does in each state of the table."""
   states = problem.observations
-  found = list(
-    problem.target.in_parts(states.invert(tf.constant(states.cell_states())))
-  )
+  found = list(problem.target.in_parts(states.invert(states.cell_states())))
   return tables.TablePolicy(
     np.concatenate([each.actions for each in found]),
     np.concatenate([each.probabilities for each in found]),
@@ -142,10 +125,10 @@ def policy_of(problem: bellman.Problem) -> tables.TablePolicy:
 
 
 def starts_of(
-  problem: bellman.Problem, initial_observations: tf.Tensor
+  problem: bellman.Problem, initial_observations: types.Array
 ) -> types.FloatArray:
   """Returns the shares of states that episodes start from, [C + 1]."""
   place = problem.observations.cell(
-    problem.observations.compact(initial_observations)
-  ).numpy()
+    problem.observations.compact(tensors.array(initial_observations))
+  )
   return np.bincount(place, minlength=cells(problem) + 1) / len(place)

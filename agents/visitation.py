@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import cross_fitting, fixed_features, table_lstd
@@ -85,7 +84,7 @@ class _Table:
     )
     self._starts = problem.observations.cell(
       problem.observations.compact(task.initial_observations)
-    ).numpy()
+    )
     self._size = table_lstd.cells(problem) + 1
     self._halves = task.log.episodes % 2
 
@@ -154,7 +153,7 @@ class _Dense:
     )
     rows = np.concatenate(
       [
-        self._psi.dot(each.instrument, tf.constant(found))[:, 0]
+        self._psi.dot(each.instrument, found)[:, 0]
         for each in cross_fitting.parts(self._task, fold.rows)()
       ]
     )
@@ -170,9 +169,9 @@ class _Dense:
     """Returns the sum of E psi(s0, pi) over episodes, [D, 1]."""
     return np.sum(
       [
-        tf.reduce_sum(self._psi(each), axis=0)
+        np.sum(self._psi(each), axis=0)
         for each in self._task.problem.target.in_parts(
-          tf.gather(self._task.initial_observations, episodes)
+          self._task.initial_observations[episodes]
         )
       ],
       axis=0,

@@ -1,4 +1,4 @@
-"""Random Fourier features of decisions, made inside graphs.
+"""Random Fourier features of decisions.
 
 - `Waves` are features of the state alone; `decisions.Outer` makes one set of
   them for each action.
@@ -8,11 +8,10 @@
 """
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.iv import features, waves
-from dfiv_ope.nn import encoding
+from dfiv_ope.nn import encoding, tensors
 from dfiv_ope.ope import bellman, decisions
 
 # Bandwidth of indicators of actions, which are sqrt(2) apart: what is known of
@@ -28,39 +27,19 @@ _STATE_SHARE = 0.6
 _MOST_NUMBERS, _MOST_INDICATORS, _ALONE = 100, 500, 0.3
 
 
-class Angles(tf.Module):
+class Angles:
   """Random directions of encoded rows: [B, F], float64."""
 
   def __init__(self, rows: encoding.Encoding, frequencies: types.FloatArray):
     """Initialises them with frequencies of expanded rows, [K, F]."""
-    super().__init__('angles')
     self._numbers = len(rows.numbers)
     self._sizes = rows.category_sizes
-    self._frequencies = tf.Variable(
-      frequencies, dtype=tf.float64, trainable=False
-    )
+    self._frequencies = np.asarray(frequencies, np.float64)
 
-  def __call__(self, compact: tf.Tensor) -> tf.Tensor:
+  def __call__(self, compact: types.Array) -> types.FloatArray:
     """Returns directions of compact rows; no indicators are made."""
-    if tf.executing_eagerly():
-      return tf.constant(self.array(np.asarray(compact)))
-    start = self._numbers
-    angle = tf.matmul(
-      tf.cast(compact[:, :start], tf.float64), self._frequencies[:start]
-    )
-    for index, size in enumerate(self._sizes):
-      place = tf.cast(compact[:, self._numbers + index], tf.int32)
-      known = tf.cast(place >= 0, tf.float64)[:, None]
-      angle += known * tf.gather(
-        self._frequencies, start + tf.maximum(place, 0)
-      )
-      start += size
-    return angle
-
-  def array(self, compact: types.FloatArray) -> types.FloatArray:
-    """Returns the same as arrays, without the cost of small operations."""
-    frequencies = self._frequencies.numpy()
-    start = self._numbers
+    compact = tensors.array(compact)
+    frequencies, start = self._frequencies, self._numbers
     angle: types.FloatArray = (
       compact[:, :start].astype(np.float64) @ frequencies[:start]
     )
@@ -72,37 +51,24 @@ class Angles(tf.Module):
     return angle
 
 
-def _waves(angle: tf.Tensor, scale: float) -> tf.Tensor:
-  """Returns [cos(angle), sin(angle)] times a scale, [B, 2 F], float64."""
-  if tf.executing_eagerly():  # In graphs there is no numpy.
-    return tf.constant(waves.cosines_and_sines(angle.numpy(), scale))
-  return scale * tf.concat([tf.cos(angle), tf.sin(angle)], axis=1)
-
-
-class Waves(tf.Module):
+class Waves:
   """`features.FourierFeatures` of states, encoded compactly."""
 
   def __init__(
     self, fourier: features.FourierFeatures, states: encoding.Encoding
   ):
     """Initialises them with the frequencies of the others."""
-    super().__init__('waves')
     self._angles = Angles(states, fourier.frequencies)
 
-  def __call__(self, compact: tf.Tensor) -> tf.Tensor:
-    """Returns features [B, size], float64, of unit norm."""
-    angle = self._angles(compact)
-    return _waves(angle, 1.0 / np.sqrt(angle.shape[1]))
-
-  def array(
-    self, compact: types.FloatArray, out: types.FloatArray
+  def __call__(
+    self, compact: types.Array, out: types.FloatArray | None = None
   ) -> types.FloatArray:
-    """Puts the features of states [B, K] into an array, [B, size]."""
-    angle = self._angles.array(compact)
+    """Returns features [B, size], float64, of unit norm; in `out` if given."""
+    angle = self._angles(compact)
     return waves.cosines_and_sines(angle, 1.0 / np.sqrt(angle.shape[1]), out)
 
 
-class Together(tf.Module):
+class Together:
   """Features of a Gaussian kernel of (s, a), of each alone, and a constant.
 
   The wave of an expectation over actions is a product of waves: with angles
@@ -139,7 +105,6 @@ class Together(tf.Module):
       bandwidth_scale: multiplies the distances.
       seed: seeds the frequencies.
     """
-    super().__init__('together')
     self._alone = round(_STATE_SHARE * size / 2)
     self._count = size // 2 - self._alone
     self._num_actions = problem.num_actions
@@ -168,9 +133,7 @@ class Together(tf.Module):
     if problem.vectors is None:
       beta = draws / _ACTION_BANDWIDTH
       # Cosines and sines of every action, [A, 2 F].
-      self._table = tf.Variable(
-        np.concatenate([np.cos(beta), np.sin(beta)], axis=1), trainable=False
-      )
+      self._table = np.concatenate([np.cos(beta), np.sin(beta)], axis=1)
     else:
       self._actions = Angles(
         problem.vectors, draws / (problem.action_distance * bandwidth_scale)
@@ -178,64 +141,65 @@ class Together(tf.Module):
 
   def __call__(
     self, decision: decisions.Decision, *, is_training: bool = False
-  ) -> tf.Tensor:
+  ) -> types.FloatArray:
     """Returns [B, output_size], float64; the last column is ones."""
     del is_training
+    decision = decisions.Decision(*map(tensors.array, decision))
     scale = 1.0 / np.sqrt(self._count + self._alone)
-    across, along = tf.split(
-      _waves(self._states(decision.observation), scale), 2, axis=1
+    across, along = np.split(
+      waves.cosines_and_sines(self._states(decision.observation), scale),
+      2,
+      axis=1,
     )
-    cosine, sine = tf.split(self._action_waves(decision), 2, axis=1)
-    numbers = tf.cast(decision.observation[:, : self._numbers], tf.float64)
-    return tf.concat(
+    cosine, sine = np.split(self._action_waves(decision), 2, axis=1)
+    numbers = decision.observation[:, : self._numbers].astype(np.float64)
+    return np.concatenate(
       [
         across * cosine - along * sine,
         along * cosine + across * sine,
-        _waves(self._states_alone(decision.observation), scale),
+        waves.cosines_and_sines(
+          self._states_alone(decision.observation), scale
+        ),
         _ALONE * numbers,
         _ALONE * self._action_alone(decision),
-        tf.ones([tf.shape(numbers)[0], 1], tf.float64),
+        np.ones((len(numbers), 1)),
       ],
       axis=1,
     )
 
   def dot(
-    self, decision: decisions.Decision, coefficients: tf.Tensor
-  ) -> tf.Tensor:
+    self, decision: decisions.Decision, coefficients: types.FloatArray
+  ) -> types.FloatArray:
     """Returns psi times coefficients [D, 1], [B, 1]."""
-    return tf.matmul(self(decision), tf.cast(coefficients, tf.float64))
+    return self(decision) @ np.asarray(coefficients, np.float64)
 
-  def _action_alone(self, decision: decisions.Decision) -> tf.Tensor:
+  def _action_alone(self, decision: decisions.Decision) -> types.FloatArray:
     """Returns the expectation of an action's own columns, [B, columns]."""
     if self._vectors is None:
       shared = decision._replace(actions=decision.actions % self._indicators)
-      return tf.cast(decisions.weights(shared, self._indicators), tf.float64)
-    rows, choices = tf.unstack(tf.shape(decision.probabilities))
+      return decisions.weights(shared, self._indicators).astype(np.float64)
+    rows, choices, size = decision.actions.shape
     inputs = self._vectors.expand(
-      tf.reshape(decision.actions, [rows * choices, decision.actions.shape[2]])
-    )
-    inputs = tf.reshape(
-      inputs[:, : self._action_columns], [rows, choices, self._action_columns]
-    )
-    return tf.cast(
-      tf.reduce_sum(inputs * decision.probabilities[..., None], axis=1),
-      tf.float64,
+      decision.actions.reshape(rows * choices, size)
+    )[:, : self._action_columns].reshape(rows, choices, self._action_columns)
+    return np.sum(inputs * decision.probabilities[..., None], axis=1).astype(
+      np.float64
     )
 
-  def _action_waves(self, decision: decisions.Decision) -> tf.Tensor:
+  def _action_waves(self, decision: decisions.Decision) -> types.FloatArray:
     """Returns E [cos(beta), sin(beta)] over the actions, [B, 2 F]."""
-    choices = decision.actions.shape[1] or self._num_actions
+    choices = decision.actions.shape[1]
     if self._num_actions and choices > _FEW_CHOICES:
-      return tf.matmul(
-        tf.cast(decisions.weights(decision, self._num_actions), tf.float64),
-        self._table,
-      )
-    total = tf.zeros([], tf.float64)
+      chosen = decisions.weights(decision, self._num_actions)
+      return chosen.astype(np.float64) @ self._table
+    total = np.zeros((len(decision.actions), 2 * self._count))
     for choice in range(choices):
-      share = tf.cast(decision.probabilities[:, choice, None], tf.float64)
+      share = decision.probabilities[:, choice, None].astype(np.float64)
       if self._num_actions:
-        wave = tf.gather(self._table, decision.actions[:, choice])
+        wave = self._table[decision.actions[:, choice]]
       else:
-        wave = _waves(self._actions(decision.actions[:, choice]), 1.0)
+        wave = waves.cosines_and_sines(
+          self._actions(decision.actions[:, choice]), 1.0
+        )
       total += share * wave
     return total

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # A tensor or array, or a nest of them whose leading axis is the batch.
 Nest = Any
+# An array, or a tensor of TensorFlow: functions return what they are given.
+Array = Any
 
 
 class IVBatch(NamedTuple):

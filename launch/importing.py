@@ -34,10 +34,11 @@ def import_log(
 
       dfiv-ope dataset import log.csv --out data/mine --map action=dose
   """
-  runtime.start()
+  runtime.start(tensorflow=False)
   from dfiv_ope.datasets import card, importing, logs
 
   reader = logs.open_mapped(log, **columns.given)
+  runtime.start()  # A wrong name or column is told before.
   importing.build(
     reader,
     out,

@@ -10,7 +10,7 @@ _KERAS = 'TF_USE_LEGACY_KERAS'
 _UNSAID = 'OMP_NUM_THREADS' not in os.environ
 
 
-def start(threads: int = 1) -> None:
+def start(threads: int = 1, *, tensorflow: bool = True) -> None:
   """Caps the threads of TensorFlow and numpy, mutes the native libraries.
 
   Commands call this before they import anything heavy. These networks are
@@ -19,11 +19,15 @@ def start(threads: int = 1) -> None:
 
   Args:
     threads: for a command whose one process makes large products.
+    tensorflow: whether it is needed for sure. Closed forms need it where a
+      policy or a clone is made of it, and import it then.
   """
-  mute()
   limit_threads()
   if _UNSAID:
     os.environ['OMP_NUM_THREADS'] = str(threads)
+  if not tensorflow:
+    return
+  mute()
   _load_tensorflow()
   import tensorflow as tf
 
@@ -54,9 +58,14 @@ def _load_tensorflow() -> None:
 
 
 def limit_threads() -> None:
-  """Makes numpy take one thread, if it was not imported before."""
+  """Makes numpy and TensorFlow take one thread, if they were not imported."""
   os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
-  os.environ.setdefault('OMP_NUM_THREADS', '1')
+  for name in (
+    'OMP_NUM_THREADS',
+    'TF_NUM_INTRAOP_THREADS',
+    'TF_NUM_INTEROP_THREADS',
+  ):
+    os.environ.setdefault(name, '1')
 
 
 def mute() -> None:

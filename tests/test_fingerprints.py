@@ -29,7 +29,7 @@ import tensorflow as tf
 
 from dfiv_ope import agents, envs, testing
 from dfiv_ope import types as types_lib
-from dfiv_ope.agents import base, fixed_features, memory
+from dfiv_ope.agents import base, fixed_features, memory, network_agent
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.benchmarks import demand, dsprites, lit_pixels, settings, trials
 from dfiv_ope.evaluation import (
@@ -218,7 +218,7 @@ def _method(name: str) -> Numbers:
   return numbers
 
 
-class _Known(base.Agent):
+class _Known(network_agent.NetworkAgent):
   """What an agent would be that never learns: fixed values."""
 
   def __init__(self):

@@ -21,11 +21,11 @@ _TOY = textwrap.dedent('''
 
     import tensorflow as tf
 
-    from dfiv_ope.agents import base
+    from dfiv_ope.agents import network_agent
     from dfiv_ope.ope import bellman
 
 
-    class Toy(base.Agent):
+    class Toy(network_agent.NetworkAgent):
 
       def __init__(self, config):
         super().__init__('toy')

@@ -228,7 +228,7 @@ def _roll(
   try:
     return model.roll(
       task.policy,
-      nearest.starts(task.initial_observations.numpy(), _ROLLOUTS),
+      nearest.starts(task.initial_observations, _ROLLOUTS),
       steps=steps or nearest.steps(log.discount, log.longest),
     )
   except ValueError:

@@ -10,13 +10,13 @@ import dataclasses
 import functools
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents import base, fixed_features, memory
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.iv import differentiable, ridge
+from dfiv_ope.iv import ridge
 from dfiv_ope.iv.diagnostics import spectrum, strength
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import bellman
 
 # A longer log is thinned to about as many rows, to cost a fifth of LSTD-Q.
@@ -78,10 +78,8 @@ class LogFirstStage:
     # Few large parts: a graph would cost more to make than it saves.
     values, moments = [], []
     for rows, features in zip(self._parts(), self._rows, strict=True):
-      later = -tf.cast(
-        bellman.change(agent.predict, rows.treatment), tf.float64
-      )
-      values.append(later.numpy()[:, 0])
+      later = tensors.array(bellman.change(agent.predict, rows.treatment))
+      values.append(-later[:, 0].astype(np.float64))
       moments.append(features.moment(values[-1]))
     sums = [
       half._replace(
@@ -149,19 +147,12 @@ class LogFirstStage:
 
     # Not a graph either.
     def sums(batch: types.IVBatch) -> ridge.Sums:
-      batch = tf.nest.map_structure(
-        lambda x: None if x is None else x[::stride], batch
-      )
+      batch = memory.map_rows(lambda x: x[::stride], batch)
       treatment = bellman.difference(psi, batch.treatment)
-      columns = tf.concat(
-        [
-          psi(batch.instrument),
-          treatment,
-          tf.cast(batch.outcome, treatment.dtype),
-        ],
-        axis=1,
+      columns = np.concatenate(
+        [psi(batch.instrument), treatment, batch.outcome], axis=1
       )
-      return differentiable.sums(columns, columns[:, -1:])
+      return ridge.sums(columns, columns[:, -1:])
 
     found = spectrum.from_moments(
       *(

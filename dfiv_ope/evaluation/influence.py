@@ -13,7 +13,6 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import (
@@ -27,6 +26,7 @@ from dfiv_ope.agents import (
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, inference, shared_pass
 from dfiv_ope.iv import just_identified, ridge
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import bellman, decisions, tables
 
 # Features of state and action that the first stage of a table is measured
@@ -88,7 +88,7 @@ class Influence:
     parts: base.Parts,
     *,
     episodes: types.FloatArray,
-    initial_observations: tf.Tensor,
+    initial_observations: types.Array,
     features: random_features.Settings,
     agent: base.Agent | None = None,
     weighed: Weighed | None = None,
@@ -183,7 +183,7 @@ class Influence:
     )
     self.columns = psi.output_size
     value = np.sum(
-      [tf.reduce_sum(psi(each), axis=0) for each in self._initial()], axis=0
+      [np.sum(psi(each), axis=0) for each in self._initial()], axis=0
     )[:, None] / len(initial_observations)  # v, [D, 1]
     others = sorted(set(used) - set(looked_at))
     total = ridge.merge(
@@ -272,8 +272,7 @@ class Influence:
       if not self._problem.one_step:
         return agent.errors(rows)
       # Nothing is to be asked of what follows.
-      fitted = agent.predict(rows.treatment.now)
-      return (tf.cast(rows.outcome, fitted.dtype) - fitted).numpy()[:, 0]
+      return base.left(rows, agent.predict(rows.treatment.now))
 
     scale = self._problem.value_scale
     weighted = (
@@ -289,7 +288,7 @@ class Influence:
       initial_values = None
     elif initial_values is None:
       initial_values = scale * np.concatenate(
-        [agent.predict(each).numpy()[:, 0] for each in self._initial()]
+        [tensors.array(agent.predict(each))[:, 0] for each in self._initial()]
       )
     added = inference.contributions(
       initial_values, weighted * self._held_out, self._episodes
@@ -314,7 +313,7 @@ class Influence:
         return 0.0
       if start <= _DRAWN_ROWS:
         spread = _variance(agent, later) * np.square(
-          weights * rows.treatment.continuation.numpy()[:, 0]
+          weights * tensors.array(rows.treatment.continuation)[:, 0]
         )
         total += float(np.sum(spread))
         seen += len(spread)
@@ -332,7 +331,7 @@ class Influence:
 def _one_step(
   problem: bellman.Problem,
   parts: base.Parts,
-  initial_observations: tf.Tensor,
+  initial_observations: types.Array,
   features: random_features.Settings,
   agent: base.Agent | None,
 ) -> one_step_fit.Fit:
@@ -357,9 +356,11 @@ def _variance(
   """Returns the variance of the mean over the draws of a decision, [B]."""
   values = np.concatenate(
     [
-      agent.predict(
-        decisions.taken(decision.observation, decision.actions[:, choice])
-      ).numpy()
+      tensors.array(
+        agent.predict(
+          decisions.taken(decision.observation, decision.actions[:, choice])
+        )
+      )
       for choice in range(decision.actions.shape[1])
     ],
     axis=1,

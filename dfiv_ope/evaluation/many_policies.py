@@ -13,7 +13,6 @@ import functools
 import time
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import base, lstd
@@ -168,7 +167,7 @@ class _Batch:
       fixed_starts=log.fixed_starts,
       weighed=influence.Weighed(
         weights,
-        problem.outcome(log.transitions.reward).numpy()[:, 0],
+        problem.outcome(log.transitions.reward)[:, 0],
         solved.function.output_size,
         first_stage.LogFirstStage(
           problem,
@@ -190,12 +189,16 @@ class _Batch:
     log, problem = self._log, self._problems[policy]
     for index in parts:
       rows = slice(log.marks[index], log.marks[index + 1])
-      chosen = tf.constant(self._policies.following[policy].at(rows))
+      chosen = self._policies.following[policy].at(rows)
       yield problem.rows(
         types.Transition(*(each[rows] for each in log.transitions)),
         later=decisions.Decision(
           log.later[rows],
-          tf.repeat(tf.range(log.num_actions)[None], len(chosen), axis=0),
+          np.repeat(
+            np.arange(log.num_actions, dtype=np.int32)[None],
+            len(chosen),
+            axis=0,
+          ),
           chosen,
         ),
       )

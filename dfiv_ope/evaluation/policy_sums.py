@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import lstd, shared_sums
@@ -87,7 +86,7 @@ class Policies:
 
   def _outcome(self, rows: np.ndarray) -> types.FloatArray:
     """Returns the rewards of rows on the scale of each policy, [B, K]."""
-    rewards = self._log.transitions.reward.numpy()[rows]
+    rewards = self._log.transitions.reward[rows]
     return np.concatenate(
       [problem.outcome(rewards) for problem in self._problems], axis=1
     ).astype(np.float64)
@@ -257,7 +256,7 @@ def _buffers(
 
 
 def _probabilities(
-  problem: bellman.Problem, observations: tf.Tensor
+  problem: bellman.Problem, observations: types.FloatArray
 ) -> types.FloatArray:
   """Returns what a policy does at raw observations, [B, A]."""
   rows = problem.target.rows_at_once
@@ -270,7 +269,9 @@ def _probabilities(
 
 
 def _ask(
-  problem: bellman.Problem, observations: tf.Tensor, log: shared_log.SharedLog
+  problem: bellman.Problem,
+  observations: types.FloatArray,
+  log: shared_log.SharedLog,
 ) -> choices_lib.Choices:
   """Returns what a policy does next; it does not matter where nothing does."""
   if not np.any(log.continuation):

@@ -7,12 +7,11 @@ import pathlib
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types, whole_files
 from dfiv_ope.agents import base, fixed_features, memory
 from dfiv_ope.evaluation import interval_settings, selection
-from dfiv_ope.ope import bellman
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.results import problems, rows
 
@@ -84,15 +83,12 @@ def values_and_errors(
   if learner.divergence:
     nothing = np.full(len(judged.outcome), np.nan)
     return nothing, nothing
-  predict = tf.function(
-    learner.agent.predict, autograph=False, reduce_retracing=True
-  )
-  error = tf.cast(judged.outcome, tf.float64) - tf.cast(
-    bellman.difference(predict, judged.treatment), tf.float64
-  )
-  return (
-    predict(judged.instrument).numpy()[:, 0].astype(np.float64),
-    error.numpy()[:, 0],
+  return tuple(
+    np.asarray(each, np.float64)
+    for each in (
+      tensors.array(learner.agent.predict(judged.instrument))[:, 0],
+      learner.agent.errors(judged),
+    )
   )
 
 
@@ -136,7 +132,7 @@ def judge(
       selection.judge(
         np.stack([each.values for each in found], axis=1),
         np.stack([each.errors for each in found], axis=1),
-        psi(judged.instrument).numpy(),
+        psi(judged.instrument),
       )
     )
   return selection.Scores(*np.mean(scores, axis=0))

@@ -7,7 +7,6 @@ h's products with a row of weights for each k and a.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.agents import memory, shared_sums
@@ -84,7 +83,7 @@ class SharedLog:
 
 def features(
   function: decisions.Outer,
-  states: tf.Tensor,
+  states: types.FloatArray,
   rows: np.ndarray,
   out: types.FloatArray | None = None,
 ) -> types.FloatArray:
@@ -102,7 +101,7 @@ def features(
   found[:, -1] = 1.0
   for start in range(0, len(rows), _BLOCK):
     some = rows[start : start + _BLOCK]
-    function.fill(tf.gather(states, some), found[start : start + _BLOCK, :-1])
+    function.fill(states[some], found[start : start + _BLOCK, :-1])
   return found
 
 

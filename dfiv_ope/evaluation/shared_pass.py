@@ -16,6 +16,7 @@ from dfiv_ope.agents import base, fixed_features, lstd, memory, outer_sums
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, interval_settings
 from dfiv_ope.iv import ridge
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import decisions
 
 # Uses of a part: one half of the first stage or the other, weights, nothing.
@@ -120,7 +121,7 @@ def weigh(
       psi, agent.weights, rows.treatment, also=dual
     )
     weights.append(weight)
-    errors.append(rows.outcome.numpy()[:, 0] - fitted)
+    errors.append(tensors.array(rows.outcome)[:, 0] - fitted)
   return np.concatenate(weights), np.concatenate(errors)
 
 

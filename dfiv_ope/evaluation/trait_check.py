@@ -94,9 +94,9 @@ def _columns(
   if not isinstance(made, decisions.Outer):
     if made.output_size > _MOST_COLUMNS:
       return []
-    return [(np.arange(len(rows)), made(decision).numpy())]
-  states = made.state(decision.observation).numpy()
+    return [(np.arange(len(rows)), made(decision))]
+  states = made.state(decision.observation)
   columns = np.c_[states, np.ones(len(states))]
-  action = decision.actions.numpy()[:, 0]
+  action = decision.actions[:, 0]
   places = [np.flatnonzero(action == each) for each in range(made.num_actions)]
   return [(place, columns[place]) for place in places]

@@ -16,10 +16,9 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import scaling
+from dfiv_ope.nn import scaling, tensors
 
 # Keys of table cells are whole numbers below this.
 _MOST_KEYS = 2**62
@@ -66,29 +65,33 @@ class Encoding:
     """Number of entries of a raw row, D."""
     return len(self.numbers) + len(self.categories) + len(self.dropped)
 
-  def compact(self, raw: tf.Tensor) -> tf.Tensor:
+  def compact(self, raw: types.Array) -> types.Array:
     """Returns raw rows [B, D] as numbers and places, float32 [B, N + C]."""
-    raw = tf.cast(raw, tf.float64)
+    raw = tensors.cast(raw, np.float64)
     if not self.categories and not self.dropped:
-      return tf.cast(self.standardiser.apply(raw), tf.float32)
+      return tensors.cast(self.standardiser.apply(raw), np.float32)
     parts = (
       [
-        tf.cast(
-          self.standardiser.apply(tf.gather(raw, self.numbers, axis=1)),
-          tf.float32,
+        tensors.cast(
+          self.standardiser.apply(
+            tensors.gather(raw, list(self.numbers), axis=1)
+          ),
+          np.float32,
         )
       ]
       if self.numbers
       else []
     )
     for column, values in self.categories.items():
-      known = tf.constant(values, tf.float64)
-      place = tf.minimum(
-        tf.searchsorted(known, raw[:, column]), len(values) - 1
+      known = np.asarray(values, np.float64)
+      place = tensors.minimum(
+        tensors.search(known, raw[:, column]), len(values) - 1
       )
-      found = tf.gather(known, place) == raw[:, column]
-      parts.append(tf.cast(tf.where(found, place, -1), tf.float32)[:, None])
-    return tf.concat(parts, axis=1)
+      found = tensors.gather(known, place) == raw[:, column]
+      parts.append(
+        tensors.cast(tensors.where(found, place, -1), np.float32)[:, None]
+      )
+    return tensors.concat(parts, axis=1)
 
   def require_known(self, raw: types.FloatArray) -> None:
     """Refuses raw rows [B, D] with a value that is no category of its column.
@@ -108,7 +111,7 @@ class Encoding:
           'one: the log tells nothing of it. Leave such rows out.'
         )
 
-  def expand(self, compact: tf.Tensor) -> tf.Tensor:
+  def expand(self, compact: types.Array) -> types.Array:
     """Returns compact rows with indicators instead of places, [B, K].
 
     A value that is no category of its column has no indicator at all.
@@ -116,12 +119,12 @@ class Encoding:
     if not self.categories:
       return compact
     count = len(self.numbers)
-    return tf.concat(
+    return tensors.concat(
       [
         compact[:, :count],
         *(
-          tf.one_hot(
-            tf.cast(compact[:, count + index], tf.int32),
+          tensors.one_hot(
+            tensors.cast(compact[:, count + index], np.int32),
             size,
             dtype=compact.dtype,
           )
@@ -131,61 +134,59 @@ class Encoding:
       axis=1,
     )
 
-  def apply(self, raw: tf.Tensor) -> tf.Tensor:
+  def apply(self, raw: types.Array) -> types.Array:
     """Returns raw rows [B, D] expanded, float32 [B, K]."""
     return self.expand(self.compact(raw))
 
-  def collapse(self, expanded: tf.Tensor) -> tf.Tensor:
+  def collapse(self, expanded: types.Array) -> types.Array:
     """Returns [B, K] compact: of a categorical column the largest entry.
 
     A model of the environment draws numbers; the largest is the category.
     """
     if not self.categories:
       return expanded
-    count = len(self.numbers)
-    parts = tf.split(expanded[:, count:], self.category_sizes, axis=1)
-    return tf.concat(
-      [
-        expanded[:, :count],
-        *(
-          tf.cast(tf.argmax(part, axis=1), expanded.dtype)[:, None]
-          for part in parts
-        ),
-      ],
-      axis=1,
-    )
+    start = len(self.numbers)
+    parts = [expanded[:, :start]]
+    for size in self.category_sizes:
+      _, place = tensors.largest(expanded[:, start : start + size], 1)
+      parts.append(tensors.cast(place, expanded.dtype))
+      start += size
+    return tensors.concat(parts, axis=1)
 
-  def invert(self, compact: tf.Tensor) -> tf.Tensor:
+  def invert(self, compact: types.Array) -> types.Array:
     """Returns compact rows on their raw scale, float64 [B, D]."""
-    compact = tf.cast(compact, tf.float64)
+    compact = tensors.cast(compact, np.float64)
     if not self.categories and not self.dropped:
       return self.standardiser.invert(compact)
     count = len(self.numbers)
-    columns: dict[int, tf.Tensor] = {
-      column: tf.fill([tf.shape(compact)[0]], tf.constant(value, tf.float64))
+    columns: dict[int, types.Array] = {
+      column: tensors.fill(compact, [tensors.rows(compact)], value, np.float64)
       for column, value in self.dropped.items()
     }
     if self.numbers:
       raw = self.standardiser.invert(compact[:, :count])
-      columns.update(zip(self.numbers, tf.unstack(raw, axis=1), strict=True))
-    for index, (column, values) in enumerate(self.categories.items()):
-      columns[column] = tf.gather(
-        tf.constant(values, tf.float64),
-        tf.cast(compact[:, count + index], tf.int32),
+      columns.update(
+        {column: raw[:, index] for index, column in enumerate(self.numbers)}
       )
-    return tf.stack([columns[index] for index in sorted(columns)], axis=1)
+    for index, (column, values) in enumerate(self.categories.items()):
+      columns[column] = tensors.gather(
+        np.asarray(values, np.float64),
+        tensors.cast(compact[:, count + index], np.int32),
+      )
+    return tensors.stack([columns[index] for index in sorted(columns)], axis=1)
 
-  def cell(self, compact: tf.Tensor) -> tf.Tensor:
+  def cell(self, compact: types.Array) -> types.Array:
     """Returns the place of states among the cells, int64 [B].
 
     It is the number of cells for a state that the log does not have.
     """
     assert self.cells is not None, 'A column is not categorical.'
-    keys = _keys(tf.cast(compact, tf.int64), self.category_sizes)
-    cells = tf.constant(self.cells)
-    place = tf.searchsorted(cells, keys, out_type=tf.int64)
-    near = tf.gather(cells, tf.minimum(place, len(self.cells) - 1))
-    return tf.where(near == keys, place, len(self.cells))
+    keys = _keys(tensors.cast(compact, np.int64), self.category_sizes)
+    place = tensors.search(self.cells, keys)
+    near = tensors.gather(
+      self.cells, tensors.minimum(place, len(self.cells) - 1)
+    )
+    return tensors.where(near == keys, place, len(self.cells))
 
   def cell_states(self) -> types.FloatArray:
     """Returns the cells as compact rows, float32 [M, C]."""
@@ -205,20 +206,23 @@ def _keys(places: types.Nest, sizes: Sequence[int]) -> types.Nest:
   return keys
 
 
-class Cells(tf.Module):
+class Cells:
   """The indicator of a state among finitely many: features of a table."""
 
   def __init__(self, states: Encoding):
     """Initialises the features of states that have `cells`."""
-    super().__init__('cells')
     self._states = states
 
-  def __call__(self, compact: tf.Tensor) -> tf.Tensor:
+  def __call__(
+    self, compact: types.Array, out: types.FloatArray | None = None
+  ) -> types.FloatArray:
     """Returns which cell each compact row is, float64 [B, M]."""
     assert self._states.cells is not None
-    return tf.one_hot(
-      self._states.cell(compact), len(self._states.cells), dtype=tf.float64
-    )
+    place = tensors.array(self._states.cell(compact))
+    if out is None:
+      out = np.empty((len(place), len(self._states.cells)))
+    out[:] = tensors.one_hot(place, out.shape[1], np.float64)
+    return out
 
 
 def fit(
@@ -267,7 +271,7 @@ def fit(
   if numbers or keys >= _MOST_KEYS:
     return encoding
   places = np.concatenate(
-    [encoding.compact(each).numpy().astype(np.int64) for each in raw]
+    [tensors.array(encoding.compact(each)).astype(np.int64) for each in raw]
   )
   return dataclasses.replace(
     encoding, cells=np.unique(_keys(places, encoding.category_sizes))

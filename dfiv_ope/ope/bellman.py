@@ -20,12 +20,11 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import actions as actions_lib
 from dfiv_ope import limits, types
 from dfiv_ope.iv import features
-from dfiv_ope.nn import encoding
+from dfiv_ope.nn import encoding, tensors
 from dfiv_ope.ope import decisions, targets, value_scale
 
 
@@ -40,10 +39,10 @@ class Step(NamedTuple):
 
   now: decisions.Decision
   later: decisions.Decision
-  continuation: tf.Tensor
+  continuation: types.Array
 
 
-def difference(function: decisions.Function, step: Step) -> tf.Tensor:
+def difference(function: decisions.Function, step: Step) -> types.Array:
   """Returns psi(s, a) - gamma d E_pi psi(s', .), Eq. (10), [B, D].
 
   A constant column of psi becomes 1 - gamma d.
@@ -51,13 +50,13 @@ def difference(function: decisions.Function, step: Step) -> tf.Tensor:
   return function(step.now) + change(function, step)
 
 
-def change(function: decisions.Function, step: Step) -> tf.Tensor:
+def change(function: decisions.Function, step: Step) -> types.Array:
   """Returns -gamma d E_pi psi(s', .), what is not known at (s, a), [B, D]."""
   later = function(step.later)
-  return -tf.cast(step.continuation, later.dtype) * later
+  return -tensors.cast(step.continuation, later.dtype) * later
 
 
-def drawn_difference(function: decisions.Function, step: Step) -> tf.Tensor:
+def drawn_difference(function: decisions.Function, step: Step) -> types.Array:
   """Returns psi(s, a) - gamma d E_pi psi(s', .) at draws of s', [S, B, D].
 
   Args:
@@ -65,10 +64,10 @@ def drawn_difference(function: decisions.Function, step: Step) -> tf.Tensor:
     step: of `Problem.imagine`, S rows of `later` for each of `now`.
   """
   now = function(step.now)
-  later = tf.reshape(
-    function(step.later), tf.concat([[-1], tf.shape(now)], axis=0)
+  later = tensors.reshape(
+    function(step.later), [-1, tensors.rows(now), now.shape[1]]
   )
-  return now - tf.cast(step.continuation, now.dtype) * later
+  return now - tensors.cast(step.continuation, now.dtype) * later
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -152,7 +151,7 @@ class Problem:
       else self.vectors.compact(transition.action),
     )
     continuation = (
-      self.discount * tf.cast(transition.discount, tf.float32)[:, None]
+      self.discount * tensors.cast(transition.discount, np.float32)[:, None]
     )
     if later is None:
       later = self.target.decide(transition.next_observation, support=support)
@@ -162,10 +161,10 @@ class Problem:
       outcome=self.outcome(transition.reward),
     )
 
-  def outcome(self, reward: tf.Tensor) -> tf.Tensor:
+  def outcome(self, reward: types.Array) -> types.Array:
     """Returns rewards [B] on the scale of the values, float32 [B, 1]."""
-    return tf.cast(
-      tf.cast(reward, tf.float64)[:, None] / self.value_scale, tf.float32
+    return tensors.cast(
+      tensors.cast(reward, np.float64)[:, None] / self.value_scale, np.float32
     )
 
   def log_rows(self, transitions: types.Transition) -> types.IVBatch:
@@ -185,15 +184,15 @@ class Problem:
       transitions,
       later=decisions.Decision(
         self.observations.compact(following),
-        *(tf.repeat(each, len(following), axis=0) for each in first[1:]),
+        *(tensors.repeat(each, len(following)) for each in first[1:]),
       ),
     )
 
   def imagine(
     self,
     now: decisions.Decision,
-    later: tf.Tensor,
-    going_on: tf.Tensor,
+    later: types.Array,
+    going_on: types.Array,
     *,
     support: int | None = None,
   ) -> Step:
@@ -212,12 +211,12 @@ class Problem:
       A step whose `later` has S B rows, B for each draw.
     """
     later = self.observations.collapse(
-      tf.reshape(later, [-1, self.num_observations])
+      tensors.reshape(later, [-1, self.num_observations])
     )
     decision = self.target.decide(
       self.observations.invert(later), support=support
     )
-    total = tf.reduce_sum(decision.probabilities, axis=1, keepdims=True)
+    total = tensors.total(decision.probabilities, axis=1, keepdims=True)
     return Step(
       now,
       decisions.Decision(
@@ -294,7 +293,9 @@ def pose(
       transitions.action, categorical=tuple(continuous.categories)
     )
   )
-  seen = states.apply(features.some_rows(transitions.observation)).numpy()
+  seen = tensors.array(
+    states.apply(features.some_rows(transitions.observation))
+  )
   return _scaled(
     Problem(
       policy=policy,
@@ -312,7 +313,7 @@ def pose(
       action_distance=1.0
       if vectors is None
       else features.median_distance(
-        vectors.apply(features.some_rows(transitions.action)).numpy()
+        tensors.array(vectors.apply(features.some_rows(transitions.action)))
       ),
       one_step=not np.any(transitions.discount),
     ),
@@ -329,7 +330,7 @@ def _scaled(raw: Problem, transitions: types.Transition) -> Problem:
 
 
 def _horizon(
-  discount: float, step_discounts: tf.Tensor, longest: int | None
+  discount: float, step_discounts: types.Array, longest: int | None
 ) -> float:
   """Returns how many rewards a value is worth at most.
 

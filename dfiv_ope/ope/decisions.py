@@ -2,31 +2,22 @@
 
 A `Decision` is a state with the actions that may be taken there: the logged
 one alone, or those of a policy with their probabilities, all of them or draws.
-A network of decisions returns the expectation over these actions:
+A function of decisions returns the expectation over these actions:
 
-    network = Joint((Dense(64),), spaces=problem.spaces, seed=0)
-    network(decision)              # sum_a p(a) psi(s, a), [B, D]
+    features = Outer(waves, state_size=300, num_actions=3)
+    features(decision)             # sum_a p(a) psi(s, a), [B, D]
 
-There are three ways to let a network depend on the action:
-
-- `Joint` has the action among its inputs, as the paper's networks do. Each
-  action costs one more evaluation. Actions that are vectors have no other.
-- `Outer` has features of the state for each action, psi(s, a) = g(s) (x) e_a,
-  so that an expectation costs one evaluation for any number of actions.
-- `Heads` has one output an action: the usual Q-network.
+`decision_networks` has the ways in which a network may depend on the action.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 import dataclasses
 from typing import NamedTuple, Self
 
 import numpy as np
-import sonnet as snt
-import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import encoding, networks, scaling
-from dfiv_ope.nn import layers as layers_lib
+from dfiv_ope.nn import encoding, scaling, tensors
 
 # Entries of indicators of a row's actions that are made rather than summed.
 _ONE_HOTS = 1_000
@@ -41,13 +32,13 @@ class Decision(NamedTuple):
     probabilities: of these actions, float32 [B, K]; they sum to one.
   """
 
-  observation: tf.Tensor
-  actions: tf.Tensor
-  probabilities: tf.Tensor
+  observation: types.Array
+  actions: types.Array
+  probabilities: types.Array
 
 
 # A function of decisions, [B, D] or [B, 1].
-Function = Callable[[Decision], tf.Tensor]
+Function = Callable[[Decision], types.Array]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,92 +73,53 @@ class Spaces:
     """Entries of an action as an input: A, or those of a vector."""
     return self.num_actions if self.vectors is None else self.vectors.size
 
-  def action_inputs(self, actions: tf.Tensor) -> tf.Tensor:
+  def action_inputs(self, actions: types.Array) -> types.Array:
     """Returns actions as inputs of a network, float32 [B K, action_size]."""
     if self.vectors is None:
-      return tf.one_hot(tf.reshape(actions, [-1]), self.num_actions)
-    return self.vectors.expand(tf.reshape(actions, [-1, actions.shape[2]]))
+      return tensors.one_hot(tensors.reshape(actions, [-1]), self.num_actions)
+    return self.vectors.expand(tensors.reshape(actions, [-1, actions.shape[2]]))
 
 
-def taken(observation: tf.Tensor, action: tf.Tensor) -> Decision:
+def taken(observation: types.Array, action: types.Array) -> Decision:
   """Returns the decisions to take an action at `observation` [B, D].
 
   Args:
     observation: encoded compactly.
     action: [B], or vectors, encoded compactly, [B, E].
   """
-  action = tf.convert_to_tensor(action)[:, None]
+  action = action[:, None]
   if len(action.shape) == 2:
-    action = tf.cast(action, tf.int32)
-  return Decision(observation, action, tf.ones(tf.shape(action)[:2]))
+    action = tensors.cast(action, np.int32)
+  return Decision(
+    observation,
+    action,
+    tensors.fill(action, [tensors.rows(action), 1], 1.0, np.float32),
+  )
 
 
-def weights(decision: Decision, num_actions: int) -> tf.Tensor:
+def weights(decision: Decision, num_actions: int) -> types.Array:
   """Returns the probability of every one of A actions, [B, A]."""
-  rows = tf.shape(decision.actions)[0]
+  if not tensors.library(decision.actions):
+    return _array_weights(decision, num_actions)
   if (decision.actions.shape[1] or num_actions) * num_actions > _ONE_HOTS:
-    place = decision.actions + num_actions * tf.range(rows)[:, None]
-    return tf.reshape(
-      tf.math.unsorted_segment_sum(
-        tf.reshape(decision.probabilities, [-1]),
-        tf.reshape(place, [-1]),
-        rows * num_actions,
-      ),
-      [rows, num_actions],
+    return tensors.placed_sums(
+      decision.probabilities, decision.actions, num_actions
     )
-  chosen = tf.one_hot(decision.actions, num_actions)  # [B, K, A]
-  return tf.reduce_sum(chosen * decision.probabilities[..., None], axis=1)
+  chosen = tensors.one_hot(decision.actions, num_actions)  # [B, K, A]
+  return tensors.total(chosen * decision.probabilities[..., None], axis=1)
 
 
-class Joint(snt.Module):
-  """A network of (s, a), averaged over the actions of a decision."""
-
-  def __init__(
-    self,
-    layers: Sequence[layers_lib.Layer],
-    *,
-    spaces: Spaces,
-    seed: types.Seed,
-    constant: bool = False,
-    name: str | None = None,
-  ):
-    """Initialises the network.
-
-    Args:
-      layers: its layers, first to last.
-      spaces: what its states and actions are.
-      seed: seeds the weights.
-      constant: whether a column of ones is appended.
-      name: name of the module.
-    """
-    super().__init__(name=name)
-    self._network = networks.Network(
-      layers, input_size=spaces.states.size + spaces.action_size, seed=seed
-    )
-    self._spaces = spaces
-    self._constant = constant
-    self.output_size = self._network.output_size + constant
-
-  def __call__(
-    self, decision: Decision, *, is_training: bool = False
-  ) -> tf.Tensor:
-    """Returns sum_a p(a) psi(s, a), [B, output_size]."""
-    rows, choices = tf.unstack(tf.shape(decision.probabilities))
-    states = self._spaces.states.expand(decision.observation)
-    inputs = tf.concat(
-      [
-        tf.repeat(states, choices, axis=0),
-        self._spaces.action_inputs(decision.actions),
-      ],
-      axis=1,
-    )
-    outputs = self._network(inputs, is_training=is_training)  # [B K, D]
-    outputs = tf.reshape(outputs, [rows, choices, outputs.shape[1]])
-    mean = tf.reduce_sum(outputs * decision.probabilities[..., None], axis=1)
-    return _append_ones(mean) if self._constant else mean
+def _array_weights(decision: Decision, num_actions: int) -> types.FloatArray:
+  """Returns `weights` of arrays, in as many passes as rows have actions."""
+  result = np.zeros((len(decision.actions), num_actions), np.float32)
+  rows = np.arange(len(result))
+  probabilities = np.asarray(decision.probabilities)
+  for choice in range(decision.actions.shape[1]):
+    result[rows, decision.actions[:, choice]] += probabilities[:, choice]
+  return result
 
 
-class Outer(snt.Module):
+class Outer:
   """Features [g(s) (x) p, p, 1] of a feature map g of the state.
 
   The first probability is left out: they sum to the constant.
@@ -175,22 +127,19 @@ class Outer(snt.Module):
 
   def __init__(
     self,
-    state_features: Callable[..., tf.Tensor],
+    state_features: Callable[..., types.Array],
     *,
     state_size: int,
     num_actions: int,
-    name: str | None = None,
   ):
-    """Initialises the network.
+    """Initialises the features.
 
     Args:
-      state_features: g, a module that maps states, encoded compactly, to
-        [B, state_size].
+      state_features: g, maps states, encoded compactly, to [B, state_size],
+        in an array if it gets one.
       state_size: number of features of a state.
       num_actions: A.
-      name: name of the module.
     """
-    super().__init__(name=name)
     self._state_features = state_features
     self._state_size = state_size
     self.num_actions = num_actions
@@ -198,126 +147,41 @@ class Outer(snt.Module):
 
   def __call__(
     self, decision: Decision, *, is_training: bool = False
-  ) -> tf.Tensor:
+  ) -> types.Array:
     """Returns [B, (state_size + 1) A]; the last column is ones."""
     state = self.state(decision.observation, is_training=is_training)
-    weight = tf.cast(weights(decision, self.num_actions), state.dtype)
-    product = tf.reshape(
+    weight = tensors.cast(weights(decision, self.num_actions), state.dtype)
+    product = tensors.reshape(
       weight[:, :, None] * state[:, None, :],
       [-1, self.num_actions * self._state_size],
     )
-    return _append_ones(tf.concat([product, weight[:, 1:]], axis=1))
+    return tensors.append_ones(tensors.concat([product, weight[:, 1:]], axis=1))
 
-  def dot(self, decision: Decision, coefficients: tf.Tensor) -> tf.Tensor:
+  def dot(self, decision: Decision, coefficients: types.Array) -> types.Array:
     """Returns psi times coefficients [D, 1], [B, 1], without making psi."""
     state = self.state(decision.observation)
-    coefficients = tf.cast(coefficients, state.dtype)[:, 0]
+    coefficients = tensors.cast(coefficients, state.dtype)[:, 0]
     size = self.num_actions * self._state_size
-    by_action = tf.matmul(
+    by_action = tensors.matmul(
       state,
-      tf.reshape(coefficients[:size], [self.num_actions, -1]),
-      transpose_b=True,
+      tensors.transpose(
+        tensors.reshape(coefficients[:size], [self.num_actions, -1])
+      ),
     )
     # The first action has no column of its own, the constant is shared.
-    own = tf.concat([[0.0], coefficients[size:-1]], axis=0) + coefficients[-1]
-    weight = tf.cast(weights(decision, self.num_actions), state.dtype)
-    return tf.reduce_sum(weight * (by_action + own), axis=1, keepdims=True)
+    last = coefficients[-1:]
+    none = tensors.fill(last, [1], 0.0, last.dtype)
+    own = tensors.concat([none, coefficients[size:-1]], axis=0) + last
+    weight = tensors.cast(weights(decision, self.num_actions), state.dtype)
+    return tensors.total(weight * (by_action + own), axis=1, keepdims=True)
 
-  def fill(self, observation: tf.Tensor, out: types.FloatArray) -> None:
+  def fill(self, observation: types.Array, out: types.FloatArray) -> None:
     """Puts g(s) into an array, [B, state_size]; not in a graph."""
-    array = getattr(self._state_features, 'array', None)
-    if array is None:
-      out[:] = self.state(observation).numpy()
-    else:
-      array(observation.numpy(), out)
+    self._state_features(observation, out)
 
   def state(
-    self, observation: tf.Tensor, *, is_training: bool = False
-  ) -> tf.Tensor:
+    self, observation: types.Array, *, is_training: bool = False
+  ) -> types.Array:
     """Returns g(s), [B, state_size]."""
-    if isinstance(self._state_features, StateNetwork):
-      return self._state_features(observation, is_training=is_training)
+    del is_training  # These do not learn.
     return self._state_features(observation)
-
-
-class StateNetwork(snt.Module):
-  """A network of the state alone."""
-
-  def __init__(
-    self,
-    layers: Sequence[layers_lib.Layer],
-    *,
-    states: encoding.Encoding,
-    seed: types.Seed,
-  ):
-    """Initialises the network."""
-    super().__init__()
-    self._states = states
-    self._network = networks.Network(layers, input_size=states.size, seed=seed)
-    self.output_size = self._network.output_size
-
-  def __call__(
-    self, observation: tf.Tensor, *, is_training: bool = False
-  ) -> tf.Tensor:
-    """Returns outputs of states, encoded compactly, [B, output_size]."""
-    return self._network(
-      self._states.expand(observation), is_training=is_training
-    )
-
-
-class Heads(snt.Module):
-  """A network of the state with one output an action."""
-
-  def __init__(
-    self,
-    layers: Sequence[layers_lib.Layer],
-    *,
-    spaces: Spaces,
-    seed: types.Seed,
-  ):
-    """Initialises the network; the last of `layers` has A outputs."""
-    super().__init__()
-    self._network = StateNetwork(layers, states=spaces.states, seed=seed)
-    self._num_actions = spaces.num_actions
-    if self._network.output_size != spaces.num_actions:
-      raise ValueError(
-        f'Heads needs one output for each of {spaces.num_actions} actions, '
-        f'but the last layer has {self._network.output_size}.'
-      )
-
-  def __call__(
-    self, decision: Decision, *, is_training: bool = False
-  ) -> tf.Tensor:
-    """Returns sum_a p(a) q(s, a), [B, 1]."""
-    outputs = self._network(decision.observation, is_training=is_training)
-    return tf.reduce_sum(
-      outputs * weights(decision, self._num_actions), axis=1, keepdims=True
-    )
-
-
-def value_network(
-  layers: Sequence[layers_lib.Layer],
-  *,
-  spaces: Spaces,
-  per_action: bool,
-  seed: types.Seed,
-) -> Heads | Joint:
-  """Returns a network of values, [B, 1]: `Heads` if it may and can be.
-
-  Args:
-    layers: all but the last, which is linear.
-    spaces: what its states and actions are.
-    per_action: whether one output an action is wanted; vectors have none.
-    seed: seeds the weights.
-  """
-  if per_action and spaces.vectors is None:
-    return Heads(
-      (*layers, layers_lib.Dense(spaces.num_actions, None)),
-      spaces=spaces,
-      seed=seed,
-    )
-  return Joint((*layers, layers_lib.Dense(1, None)), spaces=spaces, seed=seed)
-
-
-def _append_ones(columns: tf.Tensor) -> tf.Tensor:
-  return tf.concat([columns, tf.ones_like(columns[:, :1])], axis=1)

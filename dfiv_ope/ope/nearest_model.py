@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy import spatial
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.nn import encoding
@@ -227,15 +226,9 @@ class Model:
       draws = generator.uniform(
         1e-6, 1.0 - 1e-6, (len(state), 1, self._vectors.raw_size)
       )
-      action = policy.draw(tf.constant(state), tf.constant(draws, tf.float32))[
-        :, 0
-      ].numpy()
+      action = np.asarray(policy.draw(state, draws.astype(np.float32)))[:, 0]
       rows = np.concatenate(
-        [
-          self._states.apply(state).numpy(),
-          self._vectors.apply(action).numpy(),
-        ],
-        axis=1,
+        [self._states.apply(state), self._vectors.apply(action)], axis=1
       )
       found, distance = self._nearest(self._neighbours[0], rows, uniforms)
       return (
@@ -245,8 +238,7 @@ class Model:
       )
     assert isinstance(policy, types.Policy)
     edges = np.cumsum(
-      np.asarray(policy.action_probabilities(tf.constant(state)), np.float64),
-      axis=1,
+      np.asarray(policy.action_probabilities(state), np.float64), axis=1
     )
     action = np.sum(
       edges < generator.random((len(state), 1)) * edges[:, -1:], axis=1
@@ -365,14 +357,13 @@ class Model:
     if self._vectors is None:
       return rows
     return np.concatenate(
-      [rows, self._vectors.apply(np.asarray(self._rows.action)[steps]).numpy()],
-      axis=1,
+      [rows, self._vectors.apply(np.asarray(self._rows.action)[steps])], axis=1
     )
 
   def _of_states(self, observation: types.FloatArray) -> types.FloatArray:
     """Returns raw states as points, [B, D] to [B, K]."""
     rows: types.FloatArray = (
-      observation if self._named else self._states.apply(observation).numpy()
+      observation if self._named else self._states.apply(observation)
     )
     return rows
 

@@ -9,11 +9,10 @@ the actions that it was trained on, and weights by it would be too even.
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.ope import episodes
-from dfiv_ope.policies import cloning, density_cloning
+from dfiv_ope.policies import cloning
 
 # Entries of a matrix of probabilities that are asked for at a time.
 _BLOCK = 4_000_000
@@ -65,9 +64,7 @@ def log_taken(
       'actions have no density in it and nothing can be weighted. Use lstd, '
       'kiv or fqe, or give the policy a standard deviation.'
     )
-  return np.asarray(
-    policy.log_prob(tf.constant(observations), tf.constant(actions)), np.float64
-  )
+  return np.asarray(policy.log_prob(observations, actions), np.float64)
 
 
 def _finite(
@@ -77,9 +74,7 @@ def _finite(
   rows, parts = max(1, rows), []
   for start in range(0, len(actions), rows):
     found = np.asarray(
-      policy.action_probabilities(
-        tf.constant(observations[start : start + rows])
-      ),
+      policy.action_probabilities(observations[start : start + rows]),
       np.float64,
     )
     taken = actions[start : start + rows]
@@ -150,6 +145,8 @@ def _clone(
     *(np.asarray(column)[learned] for column in log.transitions)
   )
   if log.continuous is not None:
+    from dfiv_ope.policies import density_cloning  # Imports TensorFlow.
+
     return density_cloning.clone(
       part,
       log.episodes[learned],

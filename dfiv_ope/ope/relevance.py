@@ -25,7 +25,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.ope import episodes
@@ -179,12 +178,12 @@ def _asking(
   """Returns what a policy does in raw observations [B, D]."""
   if log.continuous is None:
     assert isinstance(policy, types.Policy)
-    return lambda raw: np.asarray(policy.action_probabilities(tf.constant(raw)))
+    return lambda raw: np.asarray(policy.action_probabilities(raw))
   assert isinstance(policy, types.ContinuousPolicy)
-  uniforms = tf.constant(
-    generator.uniform(0.05, 0.95, (count, 1, log.continuous.size)), tf.float32
-  )
-  return lambda raw: np.asarray(policy.draw(tf.constant(raw), uniforms))
+  uniforms = generator.uniform(
+    0.05, 0.95, (count, 1, log.continuous.size)
+  ).astype(np.float32)
+  return lambda raw: np.asarray(policy.draw(raw, uniforms))
 
 
 def _evidence(

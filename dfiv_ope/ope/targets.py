@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 import dataclasses
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import decisions
 from dfiv_ope.policies import quasi_random
 
@@ -49,7 +49,7 @@ class Target:
     return 1 if self.policy.deterministic else DRAWS
 
   def decide(
-    self, observation: tf.Tensor, *, support: int | None = None, seed: int = 0
+    self, observation: types.Array, *, support: int | None = None, seed: int = 0
   ) -> decisions.Decision:
     """Returns what the policy does at raw observations [B, D].
 
@@ -67,24 +67,24 @@ class Target:
         self.spaces.num_actions,
       )
       if support is None or support >= count:
-        actions = tf.repeat(
-          tf.range(count)[None], tf.shape(probabilities)[0], axis=0
+        actions = tensors.repeat(
+          np.arange(count, dtype=np.int32)[None], tensors.rows(probabilities)
         )
       else:
-        probabilities, actions = tf.math.top_k(probabilities, k=support)
+        probabilities, actions = tensors.largest(probabilities, support)
       return decisions.Decision(states, actions, probabilities)
-    drawn = self._draw(tf.cast(observation, tf.float64), seed)  # [B, K, d]
-    encoded = vectors.compact(tf.reshape(drawn, [-1, drawn.shape[2]]))
-    shape = tf.shape(drawn)[:2]
-    actions = tf.reshape(encoded, tf.concat([shape, encoded.shape[1:]], axis=0))
+    drawn = self._draw(tensors.cast(observation, np.float64), seed)  # [B, K, d]
+    encoded = vectors.compact(tensors.reshape(drawn, [-1, drawn.shape[2]]))
     return decisions.Decision(
       states,
-      tf.ensure_shape(actions, [None, self.draws, None]),
-      tf.fill(shape, 1.0 / self.draws),
+      tensors.reshape(encoded, [-1, self.draws, encoded.shape[1]]),
+      tensors.fill(
+        drawn, [tensors.rows(drawn), self.draws], 1.0 / self.draws, np.float32
+      ),
     )
 
   def in_parts(
-    self, observation: tf.Tensor, *, rows: int = PART
+    self, observation: types.Array, *, rows: int = PART
   ) -> Iterator[decisions.Decision]:
     """Yields `decide` of some thousand rows at a time."""
     for part, start in enumerate(range(0, len(observation), rows)):
@@ -97,7 +97,7 @@ class Target:
       _FEWEST_ROWS, min(PART, _MOST_AT_ONCE // max(1, self.spaces.num_actions))
     )
 
-  def of_log(self, observation: tf.Tensor) -> decisions.Decision:
+  def of_log(self, observation: types.Array) -> decisions.Decision:
     """Returns `decide` of all next states of a log, in what memory it has."""
     if self.spaces.vectors is not None:
       return _joined(self.in_parts(observation))
@@ -109,12 +109,12 @@ class Target:
       for part, decision in enumerate(self.in_parts(observation))
     )
 
-  def support(self, observation: tf.Tensor) -> int:
+  def support(self, observation: types.Array) -> int:
     """Returns the largest number of actions taken at any of the states."""
     return max(
       int(
-        tf.reduce_max(
-          tf.math.count_nonzero(
+        np.max(
+          np.count_nonzero(
             self.probabilities(observation[start : start + PART]), axis=1
           )
         )
@@ -133,34 +133,29 @@ class Target:
       )
     )
 
-  def probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+  def probabilities(self, observation: types.Array) -> types.Array:
     """Returns pi(.|s), [B, A]; the policy sees raw float64 observations."""
     assert isinstance(self.policy, types.Policy)
-    return self.policy.action_probabilities(tf.cast(observation, tf.float64))
+    found = self.policy.action_probabilities(
+      tensors.cast(observation, np.float64)
+    )
+    # A policy of TensorFlow's answers arrays by tensors.
+    return found if tensors.library(observation) else tensors.array(found)
 
-  def _draw(self, observation: tf.Tensor, seed: int) -> tf.Tensor:
+  def _draw(self, observation: types.Array, seed: int) -> types.Array:
     """Returns actions of the policy, [B, K, d]."""
     assert isinstance(self.policy, types.ContinuousPolicy)
     assert self.spaces.vectors is not None
     entries = self.spaces.vectors.raw_size
-    if tf.executing_eagerly():
+    shape = [tensors.rows(observation), self.draws, entries]
+    if tensors.in_graph(observation):
       return self.policy.draw(
-        observation,
-        tf.constant(
-          quasi_random.uniforms(
-            len(observation), self.draws, entries, seed=seed
-          )
-        ),
+        observation, tensors.uniforms_in_graph(shape, seed=seed, edge=_EDGE)
       )
-    return self.policy.draw(
-      observation,
-      tf.random.stateless_uniform(
-        [tf.shape(observation)[0], self.draws, entries],
-        (seed, 0),
-        minval=_EDGE,
-        maxval=1.0 - _EDGE,
-      ),
+    found = self.policy.draw(
+      observation, quasi_random.uniforms(*map(int, shape), seed=seed)
     )
+    return found if tensors.library(observation) else tensors.array(found)
 
 
 def _drawn(decision: decisions.Decision, *, seed: int) -> decisions.Decision:
@@ -168,23 +163,25 @@ def _drawn(decision: decisions.Decision, *, seed: int) -> decisions.Decision:
   uniforms = quasi_random.uniforms(
     len(decision.probabilities), DRAWS, 1, seed=seed
   )[..., 0]
-  place = tf.minimum(
-    tf.searchsorted(
-      tf.cumsum(decision.probabilities, axis=1),
-      tf.constant(uniforms),
-      side='right',
+  edges = np.cumsum(decision.probabilities, axis=1)
+  place = np.minimum(
+    np.stack(
+      [
+        np.searchsorted(edge, uniform, side='right')
+        for edge, uniform in zip(edges, uniforms, strict=True)
+      ]
     ),
     decision.probabilities.shape[1] - 1,
   )
   return decisions.Decision(
     decision.observation,
-    tf.gather(decision.actions, place, batch_dims=1),
-    tf.fill(tf.shape(place), 1.0 / DRAWS),
+    tensors.of_rows(decision.actions, place),
+    tensors.fill(decision.actions, place.shape, 1.0 / DRAWS, np.float32),
   )
 
 
 def _joined(parts: Iterable[decisions.Decision]) -> decisions.Decision:
   """Returns the decisions of all parts."""
   return decisions.Decision(
-    *(tf.concat(each, axis=0) for each in zip(*parts, strict=True))
+    *(tensors.concat(each, axis=0) for each in zip(*parts, strict=True))
   )

@@ -13,7 +13,6 @@ import functools
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
 from dfiv_ope.nn import encoding
@@ -27,7 +26,7 @@ from dfiv_ope.ope import (
   propensities,
   relevance,
 )
-from dfiv_ope.policies import cloning, density_cloning, foreign, resolve
+from dfiv_ope.policies import cloning, foreign, resolve
 
 # Entries of a matrix of probabilities that are asked for at a time.
 _BLOCK = 1_000_000
@@ -70,13 +69,13 @@ class EvaluationTask:
 
   @functools.cached_property
   def transitions(self) -> types.Transition:
-    """The log's transitions as tensors, [N, ...]."""
+    """The log's transitions as arrays, [N, ...]."""
     if self._like is not None:
       return self._like.transitions
-    return types.Transition(*map(tf.constant, self.log.transitions))
+    return types.Transition(*map(np.asarray, self.log.transitions))
 
   @functools.cached_property
-  def initial_observations(self) -> tf.Tensor:
+  def initial_observations(self) -> types.FloatArray:
     """Raw start states of the value: of episodes, [E, D], or given, [M, D].
 
     Raises:
@@ -84,7 +83,7 @@ class EvaluationTask:
     """
     if self._like is not None:
       return self._like.initial_observations
-    return tf.constant(self.log.start_states)
+    return np.asarray(self.log.start_states)
 
   @functools.cached_property
   def problem(self) -> bellman.Problem:
@@ -156,9 +155,7 @@ class EvaluationTask:
 
     def ask(rows: np.ndarray | slice) -> types.FloatArray:
       return np.asarray(
-        policy.action_probabilities(
-          tf.constant(self.log.transitions.observation[rows])
-        )
+        policy.action_probabilities(self.log.transitions.observation[rows])
       )
 
     taken, total = [], np.zeros(self.log.num_actions)
@@ -177,6 +174,8 @@ class EvaluationTask:
     if log.behaviour_probabilities is not None:
       return Propensities(log.behaviour_probabilities, estimated=False)
     if log.continuous is not None:
+      from dfiv_ope.policies import density_cloning  # Imports TensorFlow.
+
       density = density_cloning.clone(
         self.transitions,
         log.episodes,
@@ -283,18 +282,15 @@ class EvaluationTask:
         .uniform(1e-6, 1.0 - 1e-6, (len(rows), 1, space.size))
         .astype(np.float32)
       )
-      return vectors.apply(
-        policy.draw(
-          tf.constant(log.transitions.observation[rows]), tf.constant(uniforms)
-        )[:, 0]
-      ).numpy()
+      drawn = policy.draw(log.transitions.observation[rows], uniforms)
+      return vectors.apply(np.asarray(drawn)[:, 0])
 
     return overlap.measure_vectors(
       None if policy.deterministic else self._log_densities(policy),
-      vectors.apply(log.transitions.action).numpy(),
+      vectors.apply(log.transitions.action),
       intended,
       log.episodes,
-      states.compact(log.transitions.observation).numpy(),
+      states.compact(log.transitions.observation),
       names=len(states.categories),
       behaviour=None if policy.deterministic else self.behaviour.probabilities,
       estimated=not policy.deterministic and self.behaviour.estimated,
@@ -324,7 +320,7 @@ class EvaluationTask:
       self.log.num_actions,
       np.asarray(self.log.transitions.action),
       self.log.episodes,
-      states.compact(self.transitions.observation).numpy(),
+      states.compact(self.transitions.observation),
       names=len(states.categories),
       seed=0,
     )

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.iv import differentiable, ridge
+from dfiv_ope.iv import ridge
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import decisions, targets
 
 # Penalty of the fit, and the columns that it may have: indicators of more
@@ -29,7 +29,7 @@ def measure(
   parts: Sequence[types.IVBatch],
   spaces: decisions.Spaces,
   *,
-  difference: Callable[[decisions.Function, Any], tf.Tensor],
+  difference: Callable[[decisions.Function, Any], types.Array],
   lowest: float,
   highest: float,
 ) -> tuple[float, float]:
@@ -46,7 +46,7 @@ def measure(
   actions_are_few = spaces.action_size <= _COLUMNS
   numbers = len(spaces.states.numbers)
 
-  def linear(decision: decisions.Decision) -> tf.Tensor:
+  def linear(decision: decisions.Decision) -> types.Array:
     observation = decision.observation
     columns = [
       spaces.states.expand(observation)
@@ -54,23 +54,25 @@ def measure(
       else observation[:, :numbers]
     ]
     if spaces.vectors is not None:
-      inputs = tf.reshape(
+      inputs = tensors.reshape(
         spaces.action_inputs(decision.actions),
-        [tf.shape(observation)[0], -1, spaces.action_size],
+        [len(observation), -1, spaces.action_size],
       )
       columns.append(
-        tf.reduce_sum(inputs * decision.probabilities[..., None], axis=1)
+        tensors.total(inputs * decision.probabilities[..., None], axis=1)
       )
     elif actions_are_few:
       columns.append(decisions.weights(decision, spaces.num_actions)[:, 1:])
-    return differentiable.append_intercept(tf.concat(columns, axis=1))
+    return tensors.append_ones(tensors.concat(columns, axis=1))
 
   fitted = ridge.solve_cross(
     ridge.merge(
       *(
         ridge.sums(
           linear(rows.instrument),
-          tf.concat([difference(linear, rows.treatment), rows.outcome], axis=1),
+          np.concatenate(
+            [difference(linear, rows.treatment), rows.outcome], axis=1
+          ),
         )
         for rows in parts
       )
@@ -80,7 +82,7 @@ def measure(
   values = np.clip(
     np.concatenate(
       [
-        differentiable.predict(linear(rows.instrument), fitted)
+        tensors.array(linear(rows.instrument)) @ fitted.astype(np.float32)
         for rows in parts
       ]
     ),

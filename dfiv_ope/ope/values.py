@@ -1,7 +1,9 @@
 """A regression's answer as a Q-function."""
 
-import tensorflow as tf
+import numpy as np
 
+from dfiv_ope import types
+from dfiv_ope.nn import tensors
 from dfiv_ope.ope import bellman, decisions
 
 
@@ -13,7 +15,7 @@ class QFunction:
     self._problem = problem
     self._function = function
 
-  def values(self, observation: tf.Tensor) -> tf.Tensor:
+  def values(self, observation: types.Array) -> types.Array:
     """Returns Q(s, .), [B, A], of raw observations [B, D].
 
     Raises:
@@ -28,13 +30,13 @@ class QFunction:
     states = self._states(observation)
     columns = [
       self._function(
-        decisions.taken(states, tf.fill([len(observation)], action))
+        decisions.taken(states, np.full(len(observation), action, np.int32))
       )
       for action in range(self._problem.num_actions)
     ]
-    return self._raw(tf.concat(columns, axis=1))
+    return self._raw(tensors.concat(columns, axis=1))
 
-  def value(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+  def value(self, observation: types.Array, action: types.Array) -> types.Array:
     """Returns Q(s, a), [B], of raw observations [B, D] and their actions.
 
     Raises:
@@ -50,7 +52,7 @@ class QFunction:
       )
     )[:, 0]
 
-  def expected(self, observation: tf.Tensor) -> tf.Tensor:
+  def expected(self, observation: types.Array) -> types.Array:
     """Returns E_pi Q(s, .), [B], of raw observations [B, D].
 
     Raises:
@@ -58,7 +60,7 @@ class QFunction:
     """
     self._problem.observations.require_known(observation)
     target = self._problem.target
-    return tf.concat(
+    return tensors.concat(
       [
         self._raw(self._function(decision))[:, 0]
         for decision in target.in_parts(observation, rows=target.rows_at_once)
@@ -66,10 +68,10 @@ class QFunction:
       axis=0,
     )
 
-  def _states(self, observation: tf.Tensor) -> tf.Tensor:
+  def _states(self, observation: types.Array) -> types.Array:
     """Returns raw observations encoded; refuses unknown categories."""
     self._problem.observations.require_known(observation)
     return self._problem.observations.compact(observation)
 
-  def _raw(self, value: tf.Tensor) -> tf.Tensor:
-    return self._problem.value_scale * tf.cast(value, tf.float64)
+  def _raw(self, value: types.Array) -> types.Array:
+    return self._problem.value_scale * tensors.cast(value, np.float64)

@@ -1,67 +1,25 @@
 """What is done alike with policies over actions of either kind.
 
 Policies over finitely many actions are in `finite`, those whose actions are
-vectors in `continuous`.
+vectors in `vector_acting`, which is made of TensorFlow and loaded where it is
+needed.
 """
 
 import pathlib
+import types as python_types
 from typing import TypeAlias
-
-import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import actions as actions_lib
 from dfiv_ope import types
-from dfiv_ope.policies import continuous, finite, rollout, uniform_vectors
+from dfiv_ope.policies import finite, rollout
 
 Policy: TypeAlias = types.Policy | types.ContinuousPolicy
-# Normal quantiles are infinite at 0 and 1.
-_EDGE = 1e-6
 
 
-class VectorActor:
-  """Draws vectors for `rollout.episodes`, a generator an episode."""
+def _vectors() -> python_types.ModuleType:
+  from dfiv_ope.policies import vector_acting  # Imports TensorFlow.
 
-  def __init__(
-    self,
-    policy: types.ContinuousPolicy,
-    *,
-    copies: int,
-    actions: actions_lib.Continuous,
-  ):
-    """Initialises the slots.
-
-    Args:
-      policy: the policy to draw from.
-      copies: number of slots.
-      actions: what an action is.
-    """
-    self._low, self._high = actions.bounds
-    self._draw = tf.function(policy.draw)
-    self._generators = [np.random.default_rng(0)] * copies
-
-  def begin(self, slot: int, seed: int) -> None:
-    self._generators[slot] = np.random.default_rng(seed)
-
-  def act(self, observations: np.ndarray, slots: list[int]) -> np.ndarray:
-    size = len(self._low)
-    uniforms = np.full((len(observations), 1, size), 0.5, np.float32)
-    for slot in slots:
-      uniforms[slot] = self._generators[slot].random(size)
-    drawn = self._draw(
-      tf.constant(observations), np.clip(uniforms, _EDGE, 1.0 - _EDGE)
-    )
-    # A bound in float32 is not itself in float64.
-    values, low, high = (
-      drawn.numpy()[:, 0],
-      self._low.astype(np.float32),
-      self._high.astype(np.float32),
-    )
-    return np.where(
-      values <= low,
-      self._low,
-      np.where(values >= high, self._high, values.astype(np.float64)),
-    )
+  return vector_acting
 
 
 def actor(
@@ -78,7 +36,7 @@ def actor(
     assert isinstance(policy, types.Policy)
     return finite.SamplingActor(policy, copies=copies)
   assert isinstance(policy, types.ContinuousPolicy)
-  return VectorActor(policy, copies=copies, actions=actions)
+  return _vectors().Actor(policy, copies=copies, actions=actions)
 
 
 def explore(policy: Policy, *, epsilon: float) -> Policy:
@@ -96,35 +54,14 @@ def explore(policy: Policy, *, epsilon: float) -> Policy:
   """
   if isinstance(policy, types.Policy):
     return finite.Explore(policy, epsilon=epsilon)
-  if not 0.0 <= epsilon <= 1.0:
-    raise ValueError(f'epsilon must lie in [0, 1], got {epsilon}.')
-  if not isinstance(policy, continuous.Clipped):
-    raise ValueError(
-      'Noise can only be added to a policy with a mean and Gaussian noise, '
-      f'got {type(policy).__name__}.'
-    )
-  low, high = policy.actions.bounds
-  extra = np.asarray(epsilon * (high - low) / 2.0, np.float32)  # [d]
-
-  def moments(observation: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    mean, deviation = policy.moments(observation)
-    return mean, tf.sqrt(tf.square(tf.cast(deviation, tf.float32)) + extra**2)
-
-  wider = continuous.Clipped(
-    moments,
-    actions=policy.actions,
-    name='explore',
-    deterministic=policy.deterministic and not extra.any(),
-  )
-  wider.policy = policy  # keeps the variables alive and tracked
-  return wider
+  return _vectors().explore(policy, epsilon=epsilon)
 
 
 def uniform(sizes: rollout.Sizes) -> Policy:
   """Returns the policy that takes all actions of an environment alike."""
   if sizes.continuous is None:
     return finite.Uniform(num_actions=sizes.num_actions)
-  return uniform_vectors.Uniform(sizes.continuous)
+  return _vectors().uniform_vectors.Uniform(sizes.continuous)
 
 
 def save(
@@ -147,7 +84,7 @@ def save(
     finite.save(policy, path, num_observations=num_observations)
   else:
     assert isinstance(policy, types.ContinuousPolicy)
-    continuous.save(
+    _vectors().continuous.save(
       policy, path, num_observations=num_observations, actions=actions
     )
 
@@ -181,6 +118,6 @@ def load(
       num_actions=num_actions,
       trusted=trusted,
     )
-  return continuous.load(
+  return _vectors().continuous.load(
     path, num_observations=num_observations, actions=actions, trusted=trusted
   )

@@ -9,6 +9,8 @@ from dfiv_ope import user_code
 
 # Probabilities from elsewhere sum to one up to this.
 SUM_SLACK = 1e-4
+# A model may round differently in a smaller batch, and break a tie otherwise.
+TIES = 0.01
 
 
 def call(function: Callable[..., Any], name: str, *inputs: Any) -> Any:

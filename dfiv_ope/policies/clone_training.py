@@ -6,23 +6,27 @@ otherwise this is the policy.
 """
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import tensorflow as tf
 
-from dfiv_ope.nn import descent, networks, optimizers
 from dfiv_ope.policies import clone_config
+
+if TYPE_CHECKING:
+  import tensorflow as tf
+
+  from dfiv_ope.nn import networks
 
 
 class Trainable(Protocol):
   """A policy that mixes a network with what does not look at the state."""
 
-  network: networks.Network
-  floor: tf.Variable
+  network: 'networks.Network'
+  floor: 'tf.Variable'
 
 
-_Policy = TypeVar('_Policy', bound=Trainable)
+_Policy = TypeVar('_Policy')
+_Trained = TypeVar('_Trained', bound=Trainable)
 
 
 class Clone(NamedTuple, Generic[_Policy]):
@@ -79,15 +83,15 @@ def frequencies(
 
 
 def fit(
-  policy: _Policy,
+  policy: _Trained,
   *,
-  loss: Callable[[tf.Tensor], tf.Tensor],
-  held_out: Callable[[], tf.Tensor],
+  loss: Callable[['tf.Tensor'], 'tf.Tensor'],
+  held_out: Callable[[], 'tf.Tensor'],
   constant_loss: float,
   training: np.ndarray,
   config: clone_config.Config,
   seed: int,
-) -> Clone[_Policy]:
+) -> Clone[_Trained]:
   """Trains the network of a policy.
 
   Args:
@@ -99,6 +103,10 @@ def fit(
     config: hyper-parameters.
     seed: same seed, same policy.
   """
+  import tensorflow as tf
+
+  from dfiv_ope.nn import descent, optimizers
+
   places = tf.constant(training)
   search = descent.Descent(
     policy.network,
@@ -108,7 +116,7 @@ def fit(
   )
   generator = tf.random.Generator.from_seed(seed)
 
-  def step(_: int) -> tf.Tensor:
+  def step(_: int) -> Any:
     rows = tf.gather(
       places,
       generator.uniform(

@@ -2,62 +2,78 @@
 
 A policy is anything with `action_probabilities(observation)`; see
 `types.Policy`. It is stored as a TensorFlow SavedModel, so that it can be
-loaded without the code that made it.
+loaded without the code that made it. Arrays are answered by arrays, tensors by
+tensors; TensorFlow is imported where a model is written, or run by it.
 """
 
-from collections.abc import Callable
+import functools
 import pathlib
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.policies import saved_models
+from dfiv_ope.nn import tensors
+from dfiv_ope.policies import saved_models, saved_networks
 
 
-class Greedy(tf.Module):
-  """Takes the action of the largest value; ties go to the first."""
+class Loaded:
+  """A SavedModel: arrays are answered without TensorFlow if they can be.
+
+  Tensors are answered by the model itself, in the precision that it declares.
+  """
 
   def __init__(
-    self, q_network: Callable[[tf.Tensor], tf.Tensor], *, num_observations: int
+    self,
+    path: pathlib.Path,
+    *,
+    num_observations: int,
+    trusted: bool,
+    network: saved_networks.Network | None,
   ):
-    """Builds the policy.
+    """Remembers where the model is; see `load`."""
+    self._path = path
+    self._num_observations = num_observations
+    self._trusted = trusted
+    self._network = network
+    self._answer: Any = None
 
-    Args:
-      q_network: maps float32 observations [B, D] to values [B, A]; a
-        `tf.Module`.
-      num_observations: D.
+  @functools.cached_property
+  def model(self) -> tuple[Any, Any]:
+    """The model, and the type of numbers that it takes; loaded once.
+
+    Raises:
+      ValueError: it is not a policy, or one that may do more than compute.
     """
-    super().__init__('greedy')
-    self.q_network = q_network
-
-    @tf.function(
-      input_signature=[tf.TensorSpec([None, num_observations], tf.float32)]
+    model = saved_models.load(self._path, trusted=self._trusted)
+    if not hasattr(model, 'action_probabilities'):
+      raise ValueError(
+        f'{self._path} is a SavedModel but has no function '
+        'action_probabilities, so it is not a policy.'
+      )
+    self._answer, dtype = saved_models.ask_once(
+      model.action_probabilities,
+      self._path,
+      num_observations=self._num_observations,
     )
-    def probabilities(observation: tf.Tensor) -> tf.Tensor:
-      values = q_network(observation)  # [B, A]
-      return tf.one_hot(tf.argmax(values, axis=-1), tf.shape(values)[-1])
+    return model, dtype
 
-    self._probabilities = probabilities
+  def first_answer(self) -> Any:
+    """Returns what the policy says of one observation of zeros."""
+    if self._network is not None:
+      return self._network(np.zeros((1, self._num_observations)))
+    self.model  # noqa: B018 - it is asked when it is loaded
+    return self._answer
 
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
-    return self._probabilities(tf.cast(observation, tf.float32))
-
-
-class Loaded(tf.Module):
-  """A SavedModel, asked in the precision that it declares."""
-
-  def __init__(self, model: Any, dtype: tf.DType):
-    super().__init__('loaded')
-    self._model = model
-    self._dtype = dtype
-
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
-    return self._model.action_probabilities(tf.cast(observation, self._dtype))
+  def action_probabilities(self, observation: types.Array) -> types.Array:
+    if self._network is not None and not tensors.library(observation):
+      return self._network(observation)
+    model, dtype = self.model
+    found = model.action_probabilities(_as_tensor(observation, dtype))
+    return found if tensors.library(observation) else np.asarray(found)
 
 
-class Explore(tf.Module):
+class Explore:
   """Follows a policy, but a uniform action with probability epsilon.
 
   With a greedy policy this is epsilon-greedy; with any target policy it is
@@ -67,27 +83,30 @@ class Explore(tf.Module):
   def __init__(self, policy: types.Policy, *, epsilon: float):
     if not 0.0 <= epsilon <= 1.0:
       raise ValueError(f'epsilon must lie in [0, 1], got {epsilon}.')
-    super().__init__('explore')
-    self._policy = policy
+    self.policy = policy
     self._epsilon = epsilon
 
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+  def action_probabilities(self, observation: types.Array) -> types.Array:
     """Returns (1 - epsilon) pi(.|s) + epsilon / A, [B, A]."""
-    probabilities = self._policy.action_probabilities(observation)
-    num_actions = tf.cast(tf.shape(probabilities)[-1], probabilities.dtype)
+    probabilities = self.policy.action_probabilities(observation)
+    num_actions = tensors.cast(
+      tensors.rows(probabilities, axis=1), probabilities.dtype
+    )
     return (1.0 - self._epsilon) * probabilities + self._epsilon / num_actions
 
 
-class Uniform(tf.Module):
+class Uniform:
   """Takes every action with the same probability."""
 
   def __init__(self, *, num_actions: int):
-    super().__init__('uniform')
     self._num_actions = num_actions
 
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
-    return tf.fill(
-      [tf.shape(observation)[0], self._num_actions], 1.0 / self._num_actions
+  def action_probabilities(self, observation: types.Array) -> types.Array:
+    return tensors.fill(
+      observation,
+      [tensors.rows(observation), self._num_actions],
+      1.0 / self._num_actions,
+      np.float32,
     )
 
 
@@ -95,14 +114,17 @@ class SamplingActor:
   """Draws from a policy for `rollout.episodes`, a generator an episode."""
 
   def __init__(self, policy: types.Policy, *, copies: int):
+    import tensorflow as tf  # Small batches: a graph answers them sooner.
+
     self._probabilities = tf.function(policy.action_probabilities)
+    self._as_tensor = tf.constant
     self._generators = [np.random.default_rng(0)] * copies
 
   def begin(self, slot: int, seed: int) -> None:
     self._generators[slot] = np.random.default_rng(seed)
 
   def act(self, observations: np.ndarray, slots: list[int]) -> np.ndarray:
-    probabilities = self._probabilities(tf.constant(observations)).numpy()
+    probabilities = self._probabilities(self._as_tensor(observations)).numpy()
     uniforms = np.zeros((len(observations), 1))
     for slot in slots:
       uniforms[slot] = self._generators[slot].random()
@@ -128,13 +150,28 @@ def save(
   policy: types.Policy, path: pathlib.Path, *, num_observations: int
 ) -> None:
   """Writes a policy as a SavedModel into a new directory."""
+  import tensorflow as tf
+
   module = tf.Module()
-  module.policy = policy  # keeps the variables alive and tracked
+  module.policy = _owner(policy)  # keeps the variables alive and tracked
   module.action_probabilities = tf.function(
     policy.action_probabilities,
     input_signature=[tf.TensorSpec([None, num_observations], tf.float32)],
   )
   tf.saved_model.save(module, str(path))
+
+
+def _owner(policy: Any) -> Any:
+  """Returns the module that has a policy's variables, if there is one."""
+  if isinstance(policy, Explore):
+    return _owner(policy.policy)
+  return policy.model[0] if isinstance(policy, Loaded) else policy
+
+
+def _as_tensor(observation: types.Array, dtype: Any) -> Any:
+  import tensorflow as tf
+
+  return tf.cast(observation, dtype)
 
 
 def load(
@@ -157,15 +194,14 @@ def load(
     ValueError: it is not a policy, one for other observations or actions, or
       one that may do more than compute.
   """
-  model = saved_models.load(path, trusted=trusted)
-  if not hasattr(model, 'action_probabilities'):
-    raise ValueError(
-      f'{path} is a SavedModel but has no function action_probabilities, '
-      'so it is not a policy.'
-    )
-  answer, dtype = saved_models.ask_once(
-    model.action_probabilities, path, num_observations=num_observations
+  saved_models.require(path)
+  policy = Loaded(
+    path,
+    num_observations=num_observations,
+    trusted=trusted,
+    network=saved_networks.read(path, num_observations=num_observations),
   )
+  answer = policy.first_answer()
   shape = getattr(answer, 'shape', [])
   if len(shape) != 2:
     raise ValueError(
@@ -177,4 +213,4 @@ def load(
       f'The policy in {path} chooses between {shape[-1]} actions, but the '
       f'task has {num_actions}. Was it trained for another task?'
     )
-  return Loaded(model, dtype)
+  return policy

@@ -4,23 +4,22 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy import spatial
-import tensorflow as tf
 
 from dfiv_ope import types
+from dfiv_ope.nn import tensors
 
 _BLOCK = 10_000  # rows at a time
 
 
-class Normalised(tf.Module):
+class Normalised:
   """Divides the probabilities of a policy by their sum."""
 
   def __init__(self, policy: types.Policy):
-    super().__init__('normalised')
     self._policy = policy
 
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+  def action_probabilities(self, observation: types.Array) -> types.Array:
     probabilities = self._policy.action_probabilities(observation)
-    return probabilities / tf.reduce_sum(probabilities, axis=1, keepdims=True)
+    return probabilities / tensors.total(probabilities, axis=1, keepdims=True)
 
 
 def timeless(
@@ -32,36 +31,38 @@ def timeless(
   return _Timeless(policy)
 
 
-class _Timeless(tf.Module):
+class _Timeless:
   """A policy over finitely many actions that does not see the time."""
 
   def __init__(self, policy: types.Policy):
-    super().__init__('timeless')
     self._policy = policy
 
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+  def action_probabilities(self, observation: types.Array) -> types.Array:
     return self._policy.action_probabilities(observation[:, :-1])
 
 
-class _TimelessVectors(tf.Module):
+class _TimelessVectors:
   """A policy over vectors that does not see the time."""
 
   def __init__(self, policy: types.ContinuousPolicy):
-    super().__init__('timeless')
     self._policy = policy
 
   @property
   def deterministic(self) -> bool:
     return self._policy.deterministic
 
-  def draw(self, observation: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
+  def draw(
+    self, observation: types.Array, uniforms: types.Array
+  ) -> types.Array:
     return self._policy.draw(observation[:, :-1], uniforms)
 
-  def log_prob(self, observation: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+  def log_prob(
+    self, observation: types.Array, action: types.Array
+  ) -> types.Array:
     return self._policy.log_prob(observation[:, :-1], action)
 
 
-class Function(tf.Module):
+class Function:
   """Asks a function of arrays: a user's own, or a model of another library."""
 
   def __init__(
@@ -74,15 +75,11 @@ class Function(tf.Module):
         [B, A].
       num_actions: A.
     """
-    super().__init__('function')
     self._function = function
     self._num_actions = num_actions
 
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
-    if tf.executing_eagerly():  # errors stay what they are
-      return tf.constant(self._function(np.asarray(observation)))
-    probabilities = tf.numpy_function(self._function, [observation], tf.float32)
-    return tf.ensure_shape(probabilities, [None, self._num_actions])
+  def action_probabilities(self, observation: types.Array) -> types.Array:
+    return tensors.ask(self._function, observation, columns=self._num_actions)
 
 
 class Recorded(Function):

@@ -14,9 +14,9 @@ import pathlib
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import actions, types, user_code
+from dfiv_ope.nn import tensors
 from dfiv_ope.policies import (
   answers,
   cloning,
@@ -26,7 +26,6 @@ from dfiv_ope.policies import (
   naming,
   onnx_models,
   trained,
-  vector_targets,
 )
 
 
@@ -109,7 +108,7 @@ def resolve(
     name = naming.of_object(policy)
     made = _object(policy, name, log)
     answer = np.asarray(
-      made.action_probabilities(tf.constant(identity.sample(log.transitions)))
+      made.action_probabilities(identity.sample(log.transitions))
     )
     target = Target(made, name, identity.digest(name, identity.rounded(answer)))
   else:
@@ -129,6 +128,8 @@ def _vectors(
   trusted: bool,
 ) -> Target:
   """Returns a policy whose actions are vectors, tried."""
+  from dfiv_ope.policies import vector_targets  # Imports TensorFlow.
+
   fits: dict[str, Any] = {'actions': space, 'transitions': log.transitions}
   if not isinstance(policy, str):
     name = naming.of_object(policy)
@@ -194,7 +195,7 @@ def _make(
 def _object(policy: Any, name: str, log: _Log) -> types.Policy:
   """Returns the policy that an object of the caller is."""
   ask: Any = getattr(policy, 'action_probabilities', policy)
-  if isinstance(policy, tf.Module) and isinstance(policy, types.Policy):
+  if tensors.is_module(policy) and isinstance(policy, types.Policy):
     return policy
   if callable(ask):
     return _wrap(ask, name, log)
@@ -220,11 +221,11 @@ def _try(text: str, policy: types.Policy, log: _Log) -> None:
 
   def ask(observations: np.ndarray) -> np.ndarray:
     try:
-      answer = policy.action_probabilities(tf.constant(observations))
-    except tf.errors.OpError as error:
+      answer = policy.action_probabilities(observations)
+    except tensors.errors() as error:
       raise ValueError(f'{text} failed: {user_code.line(error)}.') from error
     return identity.probabilities(
-      answer.numpy(),
+      np.asarray(answer),
       len(observations),
       text,
       log.num_actions,
@@ -240,7 +241,7 @@ def _try(text: str, policy: types.Policy, log: _Log) -> None:
       'one of them.'
     )
   change = np.abs(ask(sample[::2]) - first[::2]).max(axis=1)
-  if np.mean(change > answers.SUM_SLACK) > vector_targets.TIES:
+  if np.mean(change > answers.SUM_SLACK) > answers.TIES:
     raise ValueError(
       f'{text} answers an observation differently when others are left out. '
       'Its answer must depend on the observation alone: does it normalise '

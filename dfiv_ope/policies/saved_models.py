@@ -81,6 +81,9 @@ _SAVES = frozenset(
   }
 )
 
+# All that a policy of somebody else may hold.
+KNOWN = _COMPUTES | _SAVES
+
 
 def require(path: pathlib.Path) -> None:
   """Refuses a directory without a SavedModel.
@@ -194,15 +197,9 @@ def foreign_operations(path: pathlib.Path) -> list[str]:
 def _foreign(graph: 'meta_graph_pb2.MetaGraphDef') -> Iterator[str]:
   called = _called(graph)
   for function in graph.graph_def.library.function:
-    allowed = (
-      _COMPUTES if function.signature.name in called else (_COMPUTES | _SAVES)
-    )
+    allowed = _COMPUTES if function.signature.name in called else KNOWN
     yield from (node.op for node in function.node_def if node.op not in allowed)
-  yield from (
-    node.op
-    for node in graph.graph_def.node
-    if node.op not in _COMPUTES | _SAVES
-  )
+  yield from (node.op for node in graph.graph_def.node if node.op not in KNOWN)
   yield from _initialisers(graph)
 
 

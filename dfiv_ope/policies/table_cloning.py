@@ -8,16 +8,15 @@ under which whole episodes that were held out are likeliest.
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import encoding
+from dfiv_ope.nn import encoding, tensors
 
 # Candidates of k, in rows; the last is nearly the frequencies of the log.
 PRIORS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e9)
 
 
-class TablePolicy(tf.Module):
+class TablePolicy:
   """Probabilities by state, and the frequencies in states not in the log."""
 
   def __init__(
@@ -30,13 +29,12 @@ class TablePolicy(tf.Module):
       probabilities: of the actions in each cell and, at the end, in others,
         [M + 1, A].
     """
-    super().__init__('table')
     self._states = states
-    self._table = tf.constant(probabilities, tf.float32)
+    self._table = np.asarray(probabilities, np.float32)
 
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+  def action_probabilities(self, observation: types.Array) -> types.Array:
     """Returns the estimate of b(.|s), [B, A]."""
-    return tf.gather(
+    return tensors.gather(
       self._table, self._states.cell(self._states.compact(observation))
     )
 

@@ -22,8 +22,6 @@ from dfiv_ope.policies import (
   vector_functions,
 )
 
-# A model may round differently in a smaller batch, and break a tie otherwise.
-TIES = 0.01
 _DRAWS = 2  # actions that are tried in each state
 
 
@@ -243,7 +241,7 @@ def _refuse_changes(
       f'{text} answers the same observations differently when it is asked '
       f'again. {instead}.'
     )
-  if alone and np.mean(changed(slice(None, None, 2))) > TIES:
+  if alone and np.mean(changed(slice(None, None, 2))) > answers.TIES:
     raise ValueError(
       f'{text} answers an observation differently when others are left out. '
       'Its answer must depend on the observation alone: does it normalise '

@@ -10,6 +10,7 @@ import time
 import traceback
 import warnings
 
+from dfiv_ope import agents
 from dfiv_ope.iv import methods
 from dfiv_ope.launch import runtime
 from dfiv_ope.launch.experiments import inputs, jobs, store
@@ -45,8 +46,7 @@ def attempt(
 
   TensorFlow is started for the first job that needs it.
   """
-  if needs_tensorflow(job):
-    runtime.start()
+  runtime.start(tensorflow=needs_tensorflow(job))
   started = time.process_time()
   try:
     with warnings.catch_warnings(record=True) as caught:
@@ -118,8 +118,9 @@ def run(
 
 def needs_tensorflow(job: jobs.Job) -> bool:
   """Whether a job cannot be run without TensorFlow."""
-  return not (
-    isinstance(job, jobs.Experiment)
-    and isinstance(job.problem, inputs.OnDesign)
-    and (job.config is None or job.method in methods.CLOSED_FORMS)
-  )
+  if not isinstance(job, jobs.Experiment):
+    return True
+  if isinstance(job.problem, inputs.OnDesign):
+    return job.config is not None and job.method not in methods.CLOSED_FORMS
+  entry = agents.ENTRIES.get(job.method)  # None for the average of the log.
+  return entry is not None and entry.trained

@@ -10,7 +10,7 @@ from dfiv_ope import types
 from dfiv_ope.agents import base, deepgmm, memory
 from dfiv_ope.iv.methods import deepgmm_update
 from dfiv_ope.nn import layers
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decision_networks, decisions
 
 # A walk through three states. Action 0 ends it; action 1 goes on, or stays
 # where it is, by the toss of a coin.
@@ -103,7 +103,7 @@ def test_the_values_of_a_chain_with_chance_are_found(problem, critic_steps):
 
 def _structural(mean=0.5):
   return deepgmm.Structural(
-    decisions.Heads(
+    decision_networks.Heads(
       (layers.Dense(2, None),), spaces=decisions.Spaces.of_numbers(3, 2), seed=0
     ),
     mean,

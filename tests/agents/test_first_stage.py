@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import testing
-from dfiv_ope.agents import base, fixed_features, memory
+from dfiv_ope.agents import fixed_features, memory, network_agent
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, influence, interval_settings
 from dfiv_ope.ope import bellman, decisions
@@ -14,7 +14,7 @@ DISCOUNT = 0.9
 POLICY = np.array([0.3, 0.7])
 
 
-class _Known(base.Agent):
+class _Known(network_agent.NetworkAgent):
   """Knows the values of every state and action."""
 
   def __init__(self, problem, table):
@@ -181,7 +181,7 @@ def test_rows_without_zeros_are_those_of_the_features(case, kind):
     seed=0,
   )
   found = fixed_features.Rows(psi, case.rows.instrument)
-  columns = psi(case.rows.instrument).numpy()
+  columns = np.asarray(psi(case.rows.instrument))
   target = case.rows.outcome.numpy()[:, 0].astype(np.float64)
   np.testing.assert_allclose(
     found.moment(target)[:, 0], target @ columns, rtol=1e-9, atol=1e-7

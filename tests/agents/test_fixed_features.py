@@ -66,7 +66,7 @@ def _waves(problem, decision, seed=0, size=2_000):
   psi = wave_features.Together(
     problem, size=size, bandwidth_scale=1.0, seed=seed
   )
-  return psi(decision).numpy()
+  return np.asarray(psi(decision))
 
 
 def _kernel(problem, distance):

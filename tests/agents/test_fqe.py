@@ -9,7 +9,7 @@ import tensorflow as tf
 from dfiv_ope import types
 from dfiv_ope.agents import base, fqe, memory
 from dfiv_ope.nn import layers
-from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import bellman, decision_networks, decisions
 
 # A walk through four states; action 1 pays 1 and goes on, action 0 pays
 # nothing and ends the walk, as does the last state.
@@ -132,7 +132,7 @@ def test_two_hot_keeps_the_mean_and_sums_to_one():
 
 def test_the_categorical_value_is_the_mean_of_the_probabilities():
   atoms = np.array([-1.0, 1.0, 3.0])
-  joint = decisions.Joint(
+  joint = decision_networks.Joint(
     (layers.Dense(8), layers.Dense(3, None)),
     spaces=decisions.Spaces.of_numbers(2, 2),
     seed=0,

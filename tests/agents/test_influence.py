@@ -41,7 +41,7 @@ def _value(case, rows, starts):
   )
   agent = agents.load('lstd').make(config, case.problem, seed=0)
   agent.solve(memory.InMemory(rows, batch_size=1, seed=0).parts)
-  values = agent.predict(case.problem.target.decide(starts)).numpy()
+  values = np.asarray(agent.predict(case.problem.target.decide(starts)))
   return agent, case.problem.value_scale * float(values.mean())
 
 

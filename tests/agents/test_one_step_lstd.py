@@ -99,7 +99,7 @@ def test_weights_times_rewards_are_the_value_and_the_correction(
     bandit.log.transitions.observation, bandit.log.transitions.action
   )
   assert effect.correction == pytest.approx(
-    found.weights @ (rewards - fitted.numpy()), abs=1e-4
+    found.weights @ (rewards - np.asarray(fitted)), abs=1e-4
   )
   assert found.weights @ rewards == pytest.approx(bandit.truth, abs=0.1)
 
@@ -110,9 +110,7 @@ def test_an_expectation_is_the_sum_over_actions(learner):
   )
   each = np.concatenate(
     [
-      learner.agent.predict(
-        decisions.taken(observation, tf.fill([4], action))
-      ).numpy()
+      learner.agent.predict(decisions.taken(observation, np.full(4, action)))
       for action in range(40)
     ],
     axis=1,

@@ -97,7 +97,7 @@ def test_errors_are_those_of_the_features(name):
     agent.errors(rows),
     (
       rows.outcome.numpy()
-      - bellman.difference(agent.predict, rows.treatment).numpy()
+      - np.asarray(bellman.difference(agent.predict, rows.treatment))
     )[:, 0],
     rtol=1e-5,
     atol=1e-6,

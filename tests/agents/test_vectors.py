@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope import actions, agents, types
-from dfiv_ope.agents import base, memory
+from dfiv_ope.agents import base, memory, network_agent
 from dfiv_ope.evaluation import influence, interval_settings
 from dfiv_ope.ope import bellman, decisions, targets
 from dfiv_ope.policies import continuous
@@ -115,7 +115,7 @@ def test_the_value_of_a_gaussian_policy_is_found(name):
 def test_values_of_actions_are_asked_for_one_by_one():
   q = _learner('lstd').q_function
   state, action = tf.constant([[1.0], [1.0]]), tf.constant([[0.2], [0.6]])
-  found = q.value(state, action).numpy()
+  found = np.asarray(q.value(state, action))
   mean = 0.5 + np.array([0.2, 0.6])
   grid = np.random.default_rng(0).normal(size=40_000) * _NOISE
   expected = (
@@ -149,7 +149,7 @@ def test_the_error_of_draws_is_that_of_independent_ones():
     initial_observations=tf.constant([[1.0]] * 200, tf.float64),
   )
 
-  class Linear(base.Agent):
+  class Linear(network_agent.NetworkAgent):
     """Its value is the action on its raw scale."""
 
     def predict(self, decision: decisions.Decision) -> tf.Tensor:

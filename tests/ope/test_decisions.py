@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from dfiv_ope.nn import encoding, layers, networks
-from dfiv_ope.ope import decisions
+from dfiv_ope.ope import decision_networks, decisions
 
 LAYERS = (layers.Dense(4, 'tanh'), layers.Dense(3, None))
 OBSERVATION = tf.constant(
@@ -30,14 +30,14 @@ def _policy():
 
 def _networks():
   spaces = decisions.Spaces.of_numbers(2, 3)
-  state = decisions.StateNetwork(LAYERS, states=spaces.states, seed=0)
+  state = decision_networks.StateNetwork(LAYERS, states=spaces.states, seed=0)
   return {
-    'joint': decisions.Joint(LAYERS, spaces=spaces, seed=0),
-    'joint with constant': decisions.Joint(
+    'joint': decision_networks.Joint(LAYERS, spaces=spaces, seed=0),
+    'joint with constant': decision_networks.Joint(
       LAYERS, spaces=spaces, seed=0, constant=True
     ),
-    'outer': decisions.Outer(state, state_size=3, num_actions=3),
-    'heads': decisions.Heads(LAYERS, spaces=spaces, seed=0),
+    'outer': decision_networks.OuterNetwork(state, state_size=3, num_actions=3),
+    'heads': decision_networks.Heads(LAYERS, spaces=spaces, seed=0),
   }
 
 
@@ -74,7 +74,7 @@ def test_a_network_of_vectors_averages_over_draws():
     decisions.Spaces.of_numbers(2, 0), vectors=vectors
   )
   assert spaces.action_size == 3
-  network = decisions.Joint(LAYERS, spaces=spaces, seed=0)
+  network = decision_networks.Joint(LAYERS, spaces=spaces, seed=0)
   drawn = vectors.compact([[0.0, 2.0], [4.0, 5.0]])
   both = decisions.Decision(
     OBSERVATION[:1], drawn[None], tf.constant([[0.25, 0.75]])
@@ -87,8 +87,10 @@ def test_a_network_of_vectors_averages_over_draws():
     network(both), 0.25 * single[0] + 0.75 * single[1], rtol=1e-5
   )
   assert isinstance(
-    decisions.value_network(LAYERS, spaces=spaces, per_action=True, seed=0),
-    decisions.Joint,
+    decision_networks.value_network(
+      LAYERS, spaces=spaces, per_action=True, seed=0
+    ),
+    decision_networks.Joint,
   )
 
 
@@ -133,7 +135,9 @@ def test_outer_has_a_block_an_action_and_a_constant_at_the_end():
 
 def test_heads_need_an_output_an_action():
   with pytest.raises(ValueError, match='one output for each of 4 actions'):
-    decisions.Heads(LAYERS, spaces=decisions.Spaces.of_numbers(2, 4), seed=0)
+    decision_networks.Heads(
+      LAYERS, spaces=decisions.Spaces.of_numbers(2, 4), seed=0
+    )
 
 
 def test_a_product_with_outer_features_needs_no_features():

@@ -179,7 +179,7 @@ def test_scales_of_observations_do_not_matter():
   arguments = (np.tile(_EVEN, (1_000, 1)), generator.integers(2, size=1_000))
   shares = [
     _measure(
-      *arguments, observations=encoding.fit(raw).apply(raw).numpy()
+      *arguments, observations=encoding.fit(raw).apply(raw)
     ).coverage.share
     for raw in (state, state * [1e-3, 1e4] + 7.0)
   ]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dfiv_ope.policies import finite, foreign
+from dfiv_ope.policies import finite, foreign, greedy
 
 
 class _Linear(tf.Module):
@@ -20,7 +20,7 @@ class _Linear(tf.Module):
 
 def _greedy():
   weights = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-  return finite.Greedy(_Linear(weights), num_observations=2)
+  return greedy.Greedy(_Linear(weights), num_observations=2)
 
 
 _OBSERVATIONS = tf.constant([[2.0, 1.0], [1.0, 2.0], [-1.0, -1.0], [1.0, 1.0]])
