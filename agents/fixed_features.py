@@ -109,7 +109,7 @@ def half_sums(
     ValueError: there is only one part.
   """
   if not isinstance(function, decisions.Outer):
-    return base.half_sums(functools.partial(_sums, function), parts)
+    return base.half_sums(functools.partial(joint_sums, function), parts)
   halves = [outer_sums.OuterSums(function, squares=squares) for _ in range(2)]
   count = 0
   for rows in parts():
@@ -122,7 +122,9 @@ def half_sums(
 
 # Not a graph: making one takes longer than the sums of a short log, and their
 # few large products gain nothing by it.
-def _sums(function: wave_features.Together, rows: types.IVBatch) -> ridge.Sums:
+def joint_sums(
+  function: wave_features.Together, rows: types.IVBatch
+) -> ridge.Sums:
   """Returns the sums of a part."""
   now = tensors.array(function(rows.instrument))
   return ridge.sums(

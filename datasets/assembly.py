@@ -19,10 +19,12 @@ class Block(NamedTuple):
   Attributes:
     steps: their rows.
     annotations: further columns, float32 [N, K].
+    row: number of their first row in the file.
   """
 
   steps: steps_lib.Steps
   annotations: np.ndarray
+  row: int
 
 
 class Assembler:
@@ -206,4 +208,5 @@ class Assembler:
         is_terminal=is_terminal,
       ),
       annotations,
+      int(rows.row[0]),
     )

@@ -1,6 +1,6 @@
 """What can be wrong with the rows of whole episodes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ _LARGEST_STEP = 2.0**53
 # Rows that a sentence names, and findings that an error does.
 _ROWS = 5
 LISTED = 20
+# From the number of a row to the file that has it and its number there.
+Place = Callable[[int], tuple[str, int]]
 
 
 class Finding(NamedTuple):
@@ -41,17 +43,30 @@ class Finding(NamedTuple):
     """What is wrong with the first row."""
     return self.example or self.sentence
 
-  def describe(self, file: str) -> str:
-    """Says what is wrong, where, and how often."""
+  def describe(self, file: str, place: Place = lambda row: ('', row)) -> str:
+    """Says what is wrong, where, and how often.
+
+    Args:
+      file: name of the log.
+      place: returns the file of a row, if the log has several, and its number
+        there.
+    """
     name = self.episode if self.episode.isprintable() else ascii(self.episode)
     episode = f' (episode {name})' if name else ''
-    return f'{file}, row {self.rows[0]}{episode}: {self.words}{self._also()}.'
+    first, row = place(int(self.rows[0]))
+    return (
+      f'{first or file}, row {row}{episode}: {self.words}'
+      f'{self._also(first, place)}.'
+    )
 
-  def _also(self) -> str:
+  def _also(self, first: str, place: Place) -> str:
     more = len(self.rows) - 1
     if not more:
       return ''
-    next_rows = ', '.join(map(str, self.rows[1:_ROWS]))
+    next_rows = ', '.join(
+      f'{row}' if name == first else f'{name} {row}'
+      for name, row in map(place, map(int, self.rows[1:_ROWS]))
+    )
     return (
       f'; so in {more:,} more row{"s" if more > 1 else ""} ({next_rows}'
       f'{", ..." if more >= _ROWS else ""})'
@@ -79,15 +94,18 @@ def joined(found: Iterable[Finding]) -> list[Finding]:
   return sorted(result, key=lambda each: int(each.rows[0]))
 
 
-def refusal(found: Iterable[Finding], *, file: str, advice: str) -> ValueError:
+def refusal(
+  found: Iterable[Finding], *, file: str, advice: str, place: Place
+) -> ValueError:
   """Returns the error of a log: its first finding, all of them as its notes.
 
   Args:
     found: at least one, in the order of the file.
     file: name of the log.
     advice: what to do.
+    place: as `Finding.describe` takes it.
   """
-  sentences = [each.describe(file) for each in joined(found)]
+  sentences = [each.describe(file, place) for each in joined(found)]
   if len(sentences) == 1:
     return ValueError(f'{sentences[0]} {advice}')
   error = ValueError(

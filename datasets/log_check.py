@@ -82,7 +82,7 @@ def check_log(
   joined = findings.joined(found)
   if counted is None and not joined:
     raise reader.nothing_left()
-  sentences = [each.describe(reader.file) for each in joined]
+  sentences = [each.describe(reader.file, reader.place) for each in joined]
   listed = [_listed(each) for each in joined]
   if stopped:
     sentences.append(f'Nothing more was read: {stopped}')

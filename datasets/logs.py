@@ -86,6 +86,10 @@ class LogReader:
     self._profile: column_notes.Profile | None = None
     self._assembler: assembly.Assembler | None = None
 
+  def place(self, row: int) -> tuple[str, int]:
+    """Returns the file of a row, if there are several, and its number there."""
+    return self._source.place(row)
+
   @property
   def mapping(self) -> dict[str, Any]:
     """What the columns mean, for the record."""
@@ -238,7 +242,9 @@ class LogReader:
       progress(chunk.share)
     block = self._assembler.finish()
     if found:
-      raise findings.refusal(found, file=self.file, advice=self._advice)
+      raise findings.refusal(
+        found, file=self.file, advice=self._advice, place=self.place
+      )
     if block is not None:
       yield self._noted(block)
 
@@ -297,9 +303,24 @@ class LogReader:
 
 
 def open_mapped(
-  path: pathlib.Path,
+  path: pathlib.Path, *, format_name: str | None = None, **options: Any
+) -> LogReader:
+  """Opens a log whose columns mean what a file and some texts say.
+
+  Args:
+    path: of the log.
+    format_name: None to tell it by name and content.
+    **options: of `mapped`.
+
+  Raises:
+    FileNotFoundError: there is no log or no mapping.
+    ValueError: the log or the mapping is not sound.
+  """
+  return LogReader(path, columns=mapped(**options), format_name=format_name)
+
+
+def mapped(
   *,
-  format_name: str | None = None,
   mapping: pathlib.Path | None = None,
   assignments: list[str] | None = None,
   actions: str | None = None,
@@ -311,12 +332,10 @@ def open_mapped(
   horizon: int | None = None,
   continuous: bool | None = None,
   bounds: str | None = None,
-) -> LogReader:
-  """Opens a log whose columns mean what a file and some texts say.
+) -> columns_lib.Columns:
+  """Returns what columns mean, as a file and some texts say.
 
   Args:
-    path: of the log.
-    format_name: None to tell it by name and content.
     mapping: a YAML file that says what the columns mean.
     assignments: the same as NAME=COLUMN, which win over the file.
     actions: number of actions or their labels.
@@ -330,18 +349,18 @@ def open_mapped(
     bounds: of the entries of such actions.
 
   Raises:
-    FileNotFoundError: there is no log or no mapping.
-    ValueError: the log or the mapping is not sound.
+    FileNotFoundError: there is no mapping.
+    ValueError: it is not sound.
   """
   data: dict[str, Any] = yaml_files.read(mapping) if mapping else {}
-  mapped: set[str] = set()
+  named: set[str] = set()
   for text in assignments or []:
     name, equals, value = text.partition('=')
     if not equals:
       raise ValueError(f'--map should have the form NAME=COLUMN, got {text!r}.')
-    if name.strip() in mapped:
+    if name.strip() in named:
       raise ValueError(f'--map names {name.strip()!r} twice. Name it once.')
-    mapped.add(name.strip())
+    named.add(name.strip())
     data[name.strip()] = value
   for name, option in (
     ('actions', actions),
@@ -356,6 +375,4 @@ def open_mapped(
   ):
     if option is not None:
       data[name] = option
-  return LogReader(
-    path, columns=columns_lib.parse(data), format_name=format_name
-  )
+  return columns_lib.parse(data)

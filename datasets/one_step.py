@@ -26,3 +26,6 @@ class OneStep(source.Source):
       yield chunk._replace(
         columns={**chunk.columns, source.EPISODE: chunk.rows}
       )
+
+  def place(self, row: int) -> tuple[str, int]:
+    return self._log.place(row)

@@ -123,6 +123,9 @@ class Transitions(source.Source):
     self.actions, self.categories = log.actions, log.categories
     self.continuous = log.continuous
 
+  def place(self, row: int) -> tuple[str, int]:
+    return self._log.place(row)
+
   def chunks(
     self, columns: Sequence[str], *, text: Sequence[str] = ()
   ) -> Iterator[source.Chunk]:

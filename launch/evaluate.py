@@ -8,7 +8,7 @@ import typer
 
 from dfiv_ope import agents, limits, overrides
 from dfiv_ope.agents import configured
-from dfiv_ope.launch import console, options
+from dfiv_ope.launch import console, files, log_options, options
 
 if TYPE_CHECKING:
   from dfiv_ope.launch import runner
@@ -60,6 +60,14 @@ def evaluate(
       min=2,
     ),
   ] = 40_000,
+  columns: log_options.OfLog = log_options.OF_LOG,
+  discount: Annotated[
+    float | None,
+    typer.Option(
+      help='Of Parquet files: discount of the value that is asked for, 0.99 '
+      'without it; 1 if all episodes terminate.'
+    ),
+  ] = None,
   running: options.Running = options.RUNNING,
 ) -> None:
   """Estimate the value of a policy from a log, with a confidence interval.
@@ -77,6 +85,12 @@ def evaluate(
       dfiv-ope evaluate data/mine --policy old=mine:old --policy new=mine:new
 
       dfiv-ope evaluate data/catch --method all --workers 2 --out runs/catch
+
+  Parquet files need no import: name their folder, and say of the columns what
+  `dfiv-ope dataset import` is told. A log that does not fit into memory is read
+  in parts, by lstd, here or on the nodes of --ray.
+
+      dfiv-ope evaluate big.parquet --policy mine:policy --method lstd
   """
   limits.share('--target-epsilon', target_epsilon)
   limits.count(
@@ -95,11 +109,35 @@ def evaluate(
     )
   if initial and not policies:
     raise ValueError('--initial goes with --policy: name the target policy.')
-  finding.require(dataset)
-  naming.check(*policies.values())
   wanted = [
     configured.configure(each.method, config, each.settings) for each in asked
   ]
+  if files.is_file(dataset):
+    if target_epsilon or initial or options.AUTO in (method or []):
+      raise ValueError(
+        'auto, --target-epsilon and --initial need a dataset, but '
+        f'{dataset} is a log in files. Import it with dfiv-ope dataset import.'
+      )
+    naming.check(*policies.values())
+    files.evaluate(
+      dataset,
+      policies,
+      truths,
+      wanted,
+      columns=columns,
+      discount=discount,
+      seeds=seeds,
+      preset=config,
+      trust_policy=trust_policy,
+      all_columns=all_columns,
+      level=level,
+      out=out,
+      running=running,
+    )
+    return
+  finding.require(dataset)
+  files.refuse_options(columns, discount, dataset)
+  naming.check(*policies.values())
   from dfiv_ope.launch import runner
   from dfiv_ope.launch.experiments import inputs
   from dfiv_ope.launch.experiments import plan as plan_lib

@@ -65,7 +65,7 @@ def open_log(path: pathlib.Path, *, format_name: str) -> 'source.Source':
     raise ValueError(hints.unknown('format', format_name, NAMES))
   if not path.exists():
     raise FileNotFoundError(f'There is no log {path}.')
-  if path.is_dir() and format_name in ('csv', 'parquet', 'npz'):
+  if path.is_dir() and format_name in ('csv', 'npz'):
     raise ValueError(
       f'{path} is a directory, but {format_name} is a file. Name the file.'
     )
@@ -79,9 +79,9 @@ def _maker(name: str) -> Callable[[pathlib.Path], 'source.Source']:
 
     return csv_file.CSVFile
   if name == 'parquet':
-    from dfiv_ope.datasets.formats import parquet_file
+    from dfiv_ope.datasets.formats import parquet_folder
 
-    return parquet_file.ParquetFile
+    return parquet_folder.ParquetFolder
   if name == 'npz':
     from dfiv_ope.datasets.formats import npz_file
 
@@ -107,7 +107,14 @@ def of_directory(path: pathlib.Path) -> str | None:
     return 'minari'
   if (path / 'features.json').is_file():
     return 'rlds'
-  return 'rl_unplugged' if any(path.glob('*-?????-of-?????')) else None
+  if any(path.glob('*-?????-of-?????')):
+    return 'rl_unplugged'
+  # A folder of Parquet files, one after the other.
+  return 'parquet' if any(map(_is_parquet, path.iterdir())) else None
+
+
+def _is_parquet(path: pathlib.Path) -> bool:
+  return _SUFFIXES.get(path.suffix) == 'parquet' and path.is_file()
 
 
 def _of_content(path: pathlib.Path) -> str | None:

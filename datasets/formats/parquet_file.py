@@ -18,7 +18,11 @@ CONTINUOUS = b'continuous'
 
 
 class ParquetFile(source.Source):
-  """A Parquet file; its rows are numbered from 1."""
+  """A Parquet file; its rows are numbered from 1.
+
+  Attributes:
+    kinds: what each column holds, in a word or two.
+  """
 
   def __init__(self, path: pathlib.Path):
     """Reads the schema."""
@@ -31,6 +35,7 @@ class ParquetFile(source.Source):
       self._file = parquet.ParquetFile(path)
       schema = self._file.schema_arrow
       self.columns = schema.names
+      self.kinds = {field.name: _kind(field.type) for field in schema}
       labels = (schema.metadata or {}).get(ACTION_LABELS)
       self.categories = json.loads(
         (schema.metadata or {}).get(CATEGORIES, b'{}')
@@ -45,14 +50,59 @@ class ParquetFile(source.Source):
       ) from error
     self._name = path.name
 
+  @property
+  def rows(self) -> int:
+    """Number of rows."""
+    return int(self._file.metadata.num_rows)
+
   def chunks(
-    self, columns: Sequence[str], *, text: Sequence[str] = ()
+    self,
+    columns: Sequence[str],
+    *,
+    text: Sequence[str] = (),
+    between: tuple[int, int] | None = None,
   ) -> Iterator[source.Chunk]:
+    """Yields chunks in the order of the file.
+
+    Args:
+      columns: which ones to read.
+      text: of no matter: columns have types.
+      between: numbers of the first row to be read and of the one after the
+        last; None for all.
+    """
+    start, end = between or (1, self.rows + 1)
+    groups, first = self._groups(start, end)
+    for chunk in self._batches(columns, groups, first):
+      wanted = (chunk.rows >= start) & (chunk.rows < end)
+      if wanted.all():
+        yield chunk
+      elif wanted.any():
+        yield source.Chunk(
+          {name: each[wanted] for name, each in chunk.columns.items()},
+          chunk.rows[wanted],
+          chunk.share,
+        )
+
+  def _groups(self, start: int, end: int) -> tuple[list[int], int]:
+    """Returns groups of rows that have some, and the first one's number."""
+    metadata, before, found, first = self._file.metadata, 0, [], 1
+    for group in range(metadata.num_row_groups):
+      after = before + metadata.row_group(group).num_rows
+      if after >= start and before + 1 < end:
+        if not found:
+          first = before + 1
+        found.append(group)
+      before = after
+    return found, first
+
+  def _batches(
+    self, columns: Sequence[str], groups: Sequence[int], first: int
+  ) -> Iterator[source.Chunk]:
+    """Yields the rows of some groups, numbered from the first one's."""
     import pyarrow as pa
 
-    first = 1
     batches = self._file.iter_batches(
-      batch_size=source.CHUNK_ROWS, columns=list(columns)
+      batch_size=source.CHUNK_ROWS, columns=list(columns), row_groups=groups
     )
     while True:
       try:
@@ -93,6 +143,27 @@ class ParquetFile(source.Source):
       # Whole numbers with gaps come as floats, which is exact up to 2^53.
       column = column.cast(pa.float64())
     return column.to_numpy(zero_copy_only=False)
+
+
+def _kind(kind: Any) -> str:
+  """Returns what a column of an Arrow type holds, as a log tells it apart."""
+  import pyarrow as pa
+
+  if pa.types.is_dictionary(kind):
+    kind = kind.value_type
+  if pa.types.is_boolean(kind):
+    return 'true or false'
+  if (
+    pa.types.is_integer(kind)
+    or pa.types.is_floating(kind)
+    or pa.types.is_decimal(kind)
+  ):
+    return 'numbers'
+  if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    return 'text'
+  if pa.types.is_fixed_size_list(kind):
+    return f'lists of {kind.list_size}'
+  return f'values of type {kind}'
 
 
 def _labels(text: bytes) -> list[str]:

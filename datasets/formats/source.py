@@ -66,6 +66,10 @@ class Source(Protocol):
       text: those that stay as they are written, where a file has no types.
     """
 
+  def place(self, row: int) -> tuple[str, int]:
+    """Returns which file has a row, empty for the only one, and its number."""
+    return '', row
+
 
 def not_installed(error: ImportError, what: str) -> ValueError:
   """Returns what to say of a package that is missing."""

@@ -168,8 +168,13 @@ def heavy_share(weighted: types.FloatArray) -> float:
   """
   size = np.sort(np.abs(np.asarray(weighted, np.float64)))[::-1]
   total = float(np.sum(size))
-  most = max(1, math.ceil(_HEAVY_ROWS * np.count_nonzero(size)))
+  most = heavy_rows(np.count_nonzero(size))
   return float(np.sum(size[:most])) / total if total else 0.0
+
+
+def heavy_rows(count: int) -> int:
+  """Returns how many are the largest thousandth of so many rows."""
+  return max(1, math.ceil(_HEAVY_ROWS * count))
 
 
 def too_few(

@@ -5,12 +5,15 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from dfiv_ope import agents, versions
+from dfiv_ope import agents, configs, versions
 from dfiv_ope.evaluation import interval_settings
 from dfiv_ope.results import problems, rows
 
 if TYPE_CHECKING:
+  from dfiv_ope.agents.entries import base
+  from dfiv_ope.evaluation import estimates as estimates_lib
   from dfiv_ope.evaluation import run_results
+  from dfiv_ope.ope import streamed
   from dfiv_ope.ope import task as task_lib
 
 # The method and config of the naive answer: the average return of the log.
@@ -31,7 +34,11 @@ def inference(method: str) -> dict[str, Any]:
 
 
 def user_log(
-  task: 'task_lib.EvaluationTask', *, target: str, policy: str
+  task: 'task_lib.EvaluationTask',
+  *,
+  target: str,
+  policy: str,
+  survey: 'streamed.Survey | None' = None,
 ) -> problems.UserLog:
   """Returns the problem of a log and a user's policy.
 
@@ -39,16 +46,18 @@ def user_log(
     task: the log and the policy.
     target: digest of the policy.
     policy: what it is called.
+    survey: of the whole log, if the task has a sample of it.
   """
-  log, average = task.log, task.log.average_return
+  log = task.log
+  average = (survey or log).average_return
   return problems.UserLog(
     dataset=log.name,
     digest=log.digest,
     discount=log.discount,
     actions=log.num_actions,
     target=target,
-    transitions=len(log),
-    episodes=log.num_episodes,
+    transitions=len(log) if survey is None else survey.transitions,
+    episodes=log.num_episodes if survey is None else survey.episodes,
     log_return=average.mean,
     log_standard_error=average.standard_error,
     overlap=task.overlap,
@@ -103,6 +112,46 @@ def of_run(
     # Few digits keep rows small.
     resamples=tuple(float(f'{change:.6g}') for change in run.resamples),
   )
+
+
+def of_estimates(
+  problem: problems.OnDataset,
+  log_average: 'estimates_lib.Estimate',
+  estimates: Mapping[str, 'estimates_lib.Estimate'],
+  configs_: Mapping[str, 'base.MethodConfig'],
+  *,
+  preset: str = 'default',
+  command: str = '',
+) -> list[rows.Row]:
+  """Returns the rows of all runs of some estimators.
+
+  Args:
+    problem: what they are of.
+    log_average: the naive estimate.
+    estimates: of each method, by its name.
+    configs_: of each method.
+    preset: where the configs are from.
+    command: the command that makes the rows.
+  """
+  made = [
+    of_run(problem, LOG, LOG_CONFIG, run, command=command)
+    for run in log_average.runs
+  ]
+  for name, each in estimates.items():
+    custom = configs_[name] != agents.ENTRIES[name].configs[preset]
+    made += [
+      of_run(
+        problem,
+        name,
+        configs.encode(configs_[name]),
+        run,
+        preset=preset,
+        custom=custom,
+        command=command,
+      )
+      for run in each.runs
+    ]
+  return made
 
 
 def told(

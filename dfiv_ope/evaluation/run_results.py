@@ -46,6 +46,7 @@ def summarise(
   seed: int,
   cpu_seconds: float,
   checks: Mapping[str, float],
+  returned: Mapping[str, float] | None = None,
 ) -> Run:
   """Returns the run of an agent that has learned.
 
@@ -58,6 +59,7 @@ def summarise(
     seed: of the run.
     cpu_seconds: that it took.
     checks: of `runs.Evaluator.checks`.
+    returned: of `plausible`; None for that of the task's log.
   """
   draw_error = found.draw_error(agent)
   resamples = widened(
@@ -66,7 +68,7 @@ def summarise(
     seed,
   )
   metrics = {
-    **returns(task),
+    **(returns(task) if returned is None else returned),
     **checks,
     **{
       name: values[-1] for name, values in curves.items() if name != 'updates'
@@ -102,17 +104,49 @@ def summarise(
 
 
 def returns(task: task_lib.EvaluationTask) -> dict[str, float]:
-  """What an episode earned tells what is plausible, if none was cut off."""
+  """Returns `plausible` of a task's log."""
   log = task.log
-  spread = {'return_spread': float(np.std(log.returns))}
+  return plausible(
+    log.returns, cut=bool(log.truncated) or log.starts is not None
+  )
+
+
+def plausible(found: types.FloatArray, *, cut: bool) -> dict[str, float]:
+  """What an episode earned tells what is plausible, if none was cut off.
+
+  Args:
+    found: returns of the episodes, [E].
+    cut: whether some were cut off, or start elsewhere.
+  """
+  spread = {'return_spread': float(np.std(found))}
   return (
     spread
-    if log.truncated or log.starts is not None
+    if cut
     else {
       **spread,
-      'lowest_return': float(np.min(log.returns)),
-      'highest_return': float(np.max(log.returns)),
+      'lowest_return': float(np.min(found)),
+      'highest_return': float(np.max(found)),
     }
+  )
+
+
+def average(found: types.FloatArray) -> Run:
+  """Returns the naive estimate: the average return of the log.
+
+  Args:
+    found: returns of its episodes, [E].
+  """
+  added = (found - np.mean(found)) / len(found)
+  return Run(
+    seed=0,
+    curves={},
+    failure='',
+    cpu_seconds=0.0,
+    resamples=inference.resample(added),
+    metrics={
+      'estimate': float(np.mean(found)),
+      'degrees': inference.degrees(added),
+    },
   )
 
 

@@ -298,19 +298,7 @@ class Evaluator:
 
   def log_average(self) -> run_results.Run:
     """Returns the naive estimate: the average return of the log."""
-    returns = self.task.log.returns
-    added = (returns - np.mean(returns)) / len(returns)
-    return run_results.Run(
-      seed=0,
-      curves={},
-      failure='',
-      cpu_seconds=0.0,
-      resamples=inference.resample(added),
-      metrics={
-        'estimate': self.task.log.average_return.mean,
-        'degrees': inference.degrees(added),
-      },
-    )
+    return run_results.average(self.task.log.returns)
 
 
 def _require_episodes(method: str, task: task_lib.EvaluationTask) -> None:

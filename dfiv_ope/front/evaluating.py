@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
+import os
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ Configs = Mapping[str, base.MethodConfig | Mapping[str, Any]]
 
 
 def evaluate(
-  log: episodes.Episodes,
+  log: episodes.Episodes | str | os.PathLike[str],
   policy: AnyPolicy,
   *,
   methods: str | Sequence[str] = ('lstd', 'fqe'),
@@ -31,6 +33,9 @@ def evaluate(
   trust_policy: bool = False,
   all_columns: bool = False,
   verbose: bool = False,
+  discount: float | None = None,
+  columns: Mapping[str, Any] | None = None,
+  ray: str | None = None,
 ) -> result.Result:
   """Estimates the value of a policy from a log, with confidence intervals.
 
@@ -39,8 +44,13 @@ def evaluate(
       result = dfiv_ope.evaluate(log, lambda s: (s[:, 0] > 0).astype(int))
       result.value, result.interval(0.95)
 
+      dfiv_ope.evaluate(
+          'big.parquet', policy, methods='lstd', discount=0.99,
+          columns={'action': 'dose'})
+
   Args:
-    log: of `dfiv_ope.Log`.
+    log: of `dfiv_ope.Log`; or a folder of Parquet files, or one. Files of more
+      rows than fit into memory are read in parts, by lstd alone.
     policy: a function of observations [B, D] that returns probabilities
       [B, A] or actions [B]; an object with `action_probabilities`; or a name:
       'uniform', 'behaviour-clone', 'columns', the directory of a SavedModel,
@@ -59,6 +69,10 @@ def evaluate(
       the steps of the log depend on; they are left out otherwise, and
       `Result.warnings` says which.
     verbose: show a progress bar.
+    discount: of the value that is asked for, if the log is in files.
+    columns: what the columns of files mean, by the names of the `--map` of
+      `dfiv-ope dataset import`; None for the usual names.
+    ray: address of a Ray cluster that reads the files, or 'local'.
 
   Returns:
     The estimates, their intervals and what to beware of.
@@ -69,6 +83,29 @@ def evaluate(
   chosen = configs_of(methods, configs or {})
   check_seeds(seeds)
   check_truth('truth', truth)
+  if not isinstance(log, episodes.Episodes):
+    with progress_bar(verbose, 'Evaluating', 1) as update:
+      return dataclasses.replace(
+        _of_files(
+          pathlib.Path(log),
+          policy,
+          chosen,
+          seeds=seeds,
+          trusted=trust_policy,
+          all_columns=all_columns,
+          initial_observations=initial_observations,
+          discount=discount,
+          columns=columns or {},
+          ray=ray,
+          progress=lambda share: update(share, ''),
+        ),
+        truth=truth,
+      )
+  if discount is not None or columns is not None or ray is not None:
+    raise ValueError(
+      'discount, columns and ray are of a log in Parquet files; this one is in '
+      'memory and has its own. Leave them out.'
+    )
   if initial_observations is not None:
     log = log.starting_from(initial_observations)
   target = task_lib.find_policy(policy, log, trusted=trust_policy)
@@ -85,6 +122,48 @@ def evaluate(
       update=update,
     )
   return dataclasses.replace(found, truth=truth)
+
+
+def _of_files(
+  path: pathlib.Path,
+  policy: AnyPolicy,
+  chosen: Mapping[str, base.MethodConfig],
+  *,
+  initial_observations: Any,
+  discount: float | None,
+  columns: Mapping[str, Any],
+  **options: Any,
+) -> result.Result:
+  """Returns what methods say of a policy on a log in Parquet files.
+
+  Raises:
+    ValueError: an argument is missing, or the files are not sound.
+  """
+  from dfiv_ope.launch.experiments import stream_run
+
+  if discount is None:
+    raise ValueError(
+      f'{path} does not say the discount of the value that is asked for. Say '
+      'discount=0.99, or 1 if all episodes terminate.'
+    )
+  if initial_observations is not None:
+    raise ValueError(
+      'initial_observations go with a log in memory: read it with '
+      'dfiv_ope.Log, or import it.'
+    )
+  stream = stream_run.open_stream(
+    path.expanduser(), stream_run.columns_of(columns), discount=discount
+  )
+  found = stream_run.evaluate(stream, policy, chosen, **options)
+  return result.Result(
+    task=found.task,
+    policy=found.target.description,
+    digest=found.target.digest,
+    configs=dict(chosen),
+    estimates=found.estimates,
+    log_average=found.log_average,
+    survey=found.survey,
+  )
 
 
 def run(

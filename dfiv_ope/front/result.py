@@ -8,13 +8,11 @@ import math
 import pathlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from dfiv_ope import agents
-from dfiv_ope import configs as configs_lib
 from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import estimates as estimates_lib
 from dfiv_ope.evaluation import inference, result_rows, verdict
 from dfiv_ope.evaluation import trust as trust_lib
-from dfiv_ope.ope import overlap
+from dfiv_ope.ope import overlap, streamed
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.results import rows as rows_lib
 
@@ -61,6 +59,7 @@ class Result:
     estimates: of each method; the first is the answer.
     log_average: the naive estimate, the average return of the log.
     truth: the policy's value, if the user knows it; nothing is fitted to it.
+    survey: of a log that was read in parts; `task` has a sample of it then.
   """
 
   task: task_lib.EvaluationTask
@@ -70,6 +69,7 @@ class Result:
   estimates: Mapping[str, estimates_lib.Estimate]
   log_average: estimates_lib.Estimate
   truth: float | None = None
+  survey: streamed.Survey | None = None
 
   @property
   def method(self) -> str:
@@ -205,19 +205,11 @@ class Result:
   def rows(self) -> list[rows_lib.Row]:
     """Returns the result rows that the command line would write."""
     problem = result_rows.user_log(
-      self.task, target=self.digest, policy=self.policy
+      self.task, target=self.digest, policy=self.policy, survey=self.survey
     )
-    made = [
-      result_rows.of_run(problem, result_rows.LOG, result_rows.LOG_CONFIG, run)
-      for run in self.log_average.runs
-    ]
-    for name, each in self.estimates.items():
-      config = configs_lib.encode(self.configs[name])
-      custom = self.configs[name] != agents.ENTRIES[name].configs['default']
-      made += [
-        result_rows.of_run(problem, name, config, run, custom=custom)
-        for run in each.runs
-      ]
+    made = result_rows.of_estimates(
+      problem, self.log_average, self.estimates, self.configs
+    )
     return result_rows.told(
       made, {}, {} if self.truth is None else {self.digest: self.truth}
     )

@@ -139,4 +139,9 @@ def typical_distance(x: types.FloatArray) -> float:
 
 def some_rows(x: types.Nest) -> types.Nest:
   """Returns rows of x [B, ...], evenly spread, to take distances of."""
-  return x[:: -(-len(x) // _BANDWIDTH_ROWS)]
+  return x[:: stride(len(x))]
+
+
+def stride(rows: int) -> int:
+  """Returns of how many rows `some_rows` takes one."""
+  return -(-rows // _BANDWIDTH_ROWS)

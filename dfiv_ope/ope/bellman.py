@@ -279,7 +279,7 @@ def pose(
       ),
       transitions,
     )
-  horizon = _horizon(discount, transitions.discount, longest)
+  most = horizon(discount, float(np.max(transitions.discount)), longest)
   states = encoding.fit(
     transitions.observation,
     transitions.next_observation,
@@ -306,8 +306,8 @@ def pose(
       typical_distance=features.typical_distance(seen),
       value_scale=unit,
       value_mean=0.0,
-      lowest=float(min(rewards.min(), rewards.min() * horizon)),
-      highest=float(max(rewards.max(), rewards.max() * horizon)),
+      lowest=float(min(rewards.min(), rewards.min() * most)),
+      highest=float(max(rewards.max(), rewards.max() * most)),
       continuous=continuous,
       vectors=vectors,
       action_distance=1.0
@@ -329,18 +329,23 @@ def _scaled(raw: Problem, transitions: types.Transition) -> Problem:
   )
 
 
-def _horizon(
-  discount: float, step_discounts: types.Array, longest: int | None
+def horizon(
+  discount: float, step_discount: float, longest: int | None
 ) -> float:
   """Returns how many rewards a value is worth at most.
 
   Without any discount that is what the log's longest episode has.
 
+  Args:
+    discount: gamma.
+    step_discount: the largest of the environment's own.
+    longest: steps of the log's longest episode.
+
   Raises:
     ValueError: there is no discount, and nothing says how long episodes are.
   """
   # Where every step ends its episode, the discount has nothing to multiply.
-  largest = discount * (float(np.max(step_discounts)) or 1.0)
+  largest = discount * (step_discount or 1.0)
   if largest < 1.0:
     return 1.0 / (1.0 - largest)
   if longest is None:

@@ -10,6 +10,7 @@ CUT, EMPTY = 'cut_episodes', 'empty_episodes'
 CONSTANT, PRECISION = 'constant', 'precision'
 OUTLIERS, CATEGORICAL = 'outliers', 'categorical'
 IRRELEVANT, TRANSITIONS = 'irrelevant', 'transitions'
+SAMPLED = 'sampled'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -112,5 +113,12 @@ _SENTENCES: dict[str, Callable[[str, Mapping[str, float]], str]] = {
     'of rows that chain, often single rows, and are too narrow where '
     'pieces of one trajectory depend on each other. The average return of '
     'the log is that of pieces, not of a policy.'
+  ),
+  SAMPLED: lambda column, numbers: (
+    'The log was read in parts: estimates, intervals and the effective '
+    f'sample size are of all {numbers["of_rows"]:,.0f} rows; overlap, columns '
+    'that are left out and what unrelated estimators say are of a seeded '
+    f'sample of {numbers["episodes"]:,.0f} of {numbers["of_episodes"]:,.0f} '
+    f'whole episodes ({numbers["rows"]:,.0f} rows).'
   ),
 }

@@ -25,11 +25,15 @@ def rows_at_once(spaces: decisions.Spaces) -> int:
   return max(targets.PART, _ENTRIES // spaces.num_actions)
 
 
+# `bellman.difference`.
+Difference = Callable[[decisions.Function, Any], types.Array]
+
+
 def measure(
   parts: Sequence[types.IVBatch],
   spaces: decisions.Spaces,
   *,
-  difference: Callable[[decisions.Function, Any], types.Array],
+  difference: Difference,
   lowest: float,
   highest: float,
 ) -> tuple[float, float]:
@@ -42,11 +46,25 @@ def measure(
     lowest: least value that is possible.
     highest: greatest value that is possible.
   """
+  columns = linear(spaces)
+  fitted = fit(
+    ridge.merge(*(sums(rows, columns, difference) for rows in parts))
+  )
+  found = np.clip(
+    np.concatenate([values(rows, columns, fitted) for rows in parts]),
+    lowest,
+    highest,
+  )
+  return settled(float(found.mean()), float(found.std()))
+
+
+def linear(spaces: decisions.Spaces) -> decisions.Function:
+  """Returns the columns that the fit is linear in, as features of decisions."""
   states_are_few = spaces.states.size <= _COLUMNS
   actions_are_few = spaces.action_size <= _COLUMNS
   numbers = len(spaces.states.numbers)
 
-  def linear(decision: decisions.Decision) -> types.Array:
+  def columns_of(decision: decisions.Decision) -> types.Array:
     observation = decision.observation
     columns = [
       spaces.states.expand(observation)
@@ -65,30 +83,42 @@ def measure(
       columns.append(decisions.weights(decision, spaces.num_actions)[:, 1:])
     return tensors.append_ones(tensors.concat(columns, axis=1))
 
-  fitted = ridge.solve_cross(
-    ridge.merge(
-      *(
-        ridge.sums(
-          linear(rows.instrument),
-          np.concatenate(
-            [difference(linear, rows.treatment), rows.outcome], axis=1
-          ),
-        )
-        for rows in parts
-      )
-    ),
-    _PENALTY,
+  return columns_of
+
+
+def sums(
+  rows: types.IVBatch, columns: decisions.Function, difference: Difference
+) -> ridge.Sums:
+  """Returns what `fit` needs of some rows; sums merge.
+
+  Args:
+    rows: of the regression.
+    columns: of `linear`.
+    difference: `bellman.difference`.
+  """
+  return ridge.sums(
+    columns(rows.instrument),
+    np.concatenate([difference(columns, rows.treatment), rows.outcome], axis=1),
   )
-  values = np.clip(
-    np.concatenate(
-      [
-        tensors.array(linear(rows.instrument)) @ fitted.astype(np.float32)
-        for rows in parts
-      ]
-    ),
-    lowest,
-    highest,
-  )
-  mean, scale = float(values.mean()), float(values.std())
+
+
+def fit(total: ridge.Sums) -> types.FloatArray:
+  """Returns the weights of the linear Q-function, from the sums of a log."""
+  return ridge.solve_cross(total, _PENALTY)
+
+
+def values(
+  rows: types.IVBatch, columns: decisions.Function, fitted: types.FloatArray
+) -> types.FloatArray:
+  """Returns the values of rows, float64 [B, 1].
+
+  Their mean in float32 would depend on how the log is cut into parts.
+  """
+  found = tensors.array(columns(rows.instrument)) @ fitted.astype(np.float32)
+  return found.astype(np.float64)
+
+
+def settled(mean: float, scale: float) -> tuple[float, float]:
+  """Returns mean and spread, which is 1 where values never change."""
   # Rewards that never change have values that never change either.
   return mean, scale if scale > 1e-6 * max(1.0, abs(mean)) else 1.0

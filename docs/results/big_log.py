@@ -25,10 +25,10 @@ def policy(observations: np.ndarray) -> np.ndarray:
   return 0.05 + 0.85 * np.eye(3)[best(observations)]
 
 
-def make(rows: int, path: pathlib.Path) -> None:
-  """Writes a log whose behaviour pushes at random in half of the steps."""
+def draw(rows: int, *, seed: int) -> dict[str, np.ndarray]:
+  """Returns a log whose behaviour pushes at random in half of the steps."""
   count = rows // _STEPS
-  generator = np.random.default_rng(0)
+  generator = np.random.default_rng(seed)
   states = np.zeros((count, _STEPS + 1, 3))
   states[:, 0] = generator.normal(size=(count, 3)) * [1.0, 0.5, 1.0]
   actions = np.zeros((count, _STEPS), int)
@@ -50,16 +50,15 @@ def make(rows: int, path: pathlib.Path) -> None:
     )
   last = np.zeros((count, _STEPS), bool)
   last[:, -1] = True
-  np.savez(
-    path,
-    episode=np.repeat(np.arange(count), _STEPS),
-    observation=states[:, :-1].reshape(-1, 3),
-    action=actions.ravel(),
-    reward=rewards.ravel(),
-    terminated=np.zeros(count * _STEPS, bool),
-    truncated=last.ravel(),
-  )
+  return {
+    'episode': np.repeat(np.arange(count), _STEPS),
+    'observation': states[:, :-1].reshape(-1, 3),
+    'action': actions.ravel(),
+    'reward': rewards.ravel(),
+    'terminated': np.zeros(count * _STEPS, bool),
+    'truncated': last.ravel(),
+  }
 
 
 if __name__ == '__main__':
-  make(int(sys.argv[1]), pathlib.Path(sys.argv[2]))
+  np.savez(pathlib.Path(sys.argv[2]), **draw(int(sys.argv[1]), seed=0))

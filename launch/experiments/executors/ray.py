@@ -65,6 +65,41 @@ def check(address: str) -> None:
     channel.close()
 
 
+def connect(
+  address: str, processes: int | None, *, store: int | None = None
+) -> Any:
+  """Connects to a cluster, or starts one of this machine; returns Ray.
+
+  Args:
+    address: see `check`.
+    processes: of a cluster of this machine; None for one a core.
+    store: bytes of the object store of a cluster of this machine; None for
+      what Ray takes.
+
+  Raises:
+    ConnectionError: the cluster does not take us.
+  """
+  check(address)
+  os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
+  import ray
+
+  here: dict[str, Any] = (
+    {'num_cpus': processes, 'include_dashboard': False}
+    | ({} if store is None else {'object_store_memory': store})
+    if address == LOCAL
+    else {}
+  )
+  try:
+    ray.init(
+      address=address, log_to_driver=False, logging_level=logging.ERROR, **here
+    )
+  except Exception as error:  # Ray raises several types.
+    raise ConnectionError(
+      f'The Ray cluster at {address} does not take us: {error}'
+    ) from error
+  return ray
+
+
 class Cluster:
   """A connection to a cluster."""
 
@@ -81,34 +116,14 @@ class Cluster:
     Raises:
       ConnectionError: the cluster does not take us.
     """
-    check(address)
-    os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
-    import ray
-
-    self._ray = ray
+    self._ray = connect(address, processes)
     # Workers have another working directory.
     self._places = store.Places(
       places.out.resolve(), tuple(each.resolve() for each in places.datasets)
     )
     self.on_progress: Callable[[], None] = lambda: None
     self._processes = processes
-    here: dict[str, Any] = (
-      {'num_cpus': processes, 'include_dashboard': False}
-      if address == LOCAL
-      else {}
-    )
-    try:
-      ray.init(
-        address=address,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        **here,
-      )
-    except Exception as error:  # Ray raises several types.
-      raise ConnectionError(
-        f'The Ray cluster at {address} does not take us: {error}'
-      ) from error
-    self._task = ray.remote(
+    self._task = self._ray.remote(
       num_cpus=1, max_retries=_RETRIES, retry_exceptions=False
     )(_attempt)
     self._pending: dict[Any, jobs.Job] = {}

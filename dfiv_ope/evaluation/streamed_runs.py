@@ -1,0 +1,296 @@
+"""LSTD-Q on a log that is read in parts, with all that its interval needs.
+
+    runs = streamed_runs.run(survey, task, config, seeds=[0], reduce=reduce)
+
+Sums, weights and errors are those of `evaluation.runs` on the same parts of all
+rows. Memory holds one part, the sums, and a few numbers for each episode. What
+is not a sum is measured on the survey's sample of whole episodes: columns that
+nobody needs, the overlap, and what unrelated estimators say.
+"""
+
+from collections.abc import Mapping, Sequence
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.agents import base, fixed_features, lstd, memory
+from dfiv_ope.agents.entries import lstd as lstd_entry
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.evaluation import (
+  estimates,
+  first_stage,
+  inference,
+  influence,
+  run_results,
+  shared_pass,
+  streamed_effects,
+  streamed_passes,
+  streamed_scales,
+)
+from dfiv_ope.evaluation import runs as runs_lib
+from dfiv_ope.iv import just_identified, ridge
+from dfiv_ope.ope import bellman, decisions, streamed
+from dfiv_ope.ope import task as task_lib
+
+METHOD = 'lstd'
+
+
+def run(
+  survey: streamed.Survey,
+  task: task_lib.EvaluationTask,
+  config: lstd_entry.Config,
+  *,
+  seeds: Sequence[int],
+  reduce: streamed_passes.Reduce,
+  group: int = streamed_passes.GROUP,
+) -> estimates.Estimate:
+  """Returns what LSTD-Q says of a policy's value.
+
+  Args:
+    survey: of the log.
+    task: its sample, and the policy; gets the problem of the whole log.
+    config: of LSTD-Q.
+    seeds: of its features, 0 among them.
+    reduce: works on groups of parts.
+    group: parts of a group, an even number.
+
+  Raises:
+    ValueError: the log is none of those that can be streamed.
+  """
+  started = time.process_time()
+  _require(survey, task, config)
+  marks = memory.marks(survey.transitions)
+  groups = streamed_passes.groups(marks, group)
+  problem = streamed_scales.pose(survey, task, groups, reduce)
+  task.problem = problem
+  stages = {
+    number: label.stage
+    for number, label in enumerate(shared_pass.labels(survey.transitions, 0))
+    if label.stage != shared_pass.NOTHING
+  }
+  sums = reduce(
+    streamed_passes.sums,
+    streamed_passes.merge_sums,
+    problem,
+    groups,
+    config,
+    tuple(seeds),
+    stages,
+  )
+  agents = {
+    seed: lstd.LSTD(
+      METHOD, config, fixed_features.make(problem, config.settings, seed=seed)
+    )
+    for seed in seeds
+  }
+  solved = {
+    seed: agent.solve_sums(
+      ridge.merge(
+        *(total for (own, _), total in sums.totals.items() if own == seed)
+      )
+    )
+    for seed, agent in agents.items()
+  }
+  found = reduce(
+    streamed_effects.effects,
+    streamed_effects.merge_effects,
+    problem,
+    groups,
+    config,
+    {seed: agent.weights for seed, agent in agents.items()},
+    _dual(survey, config, sums),
+    inference.heavy_rows(survey.rewarded),
+  )
+  own = _Streamed(problem, config, agents[0].features, sums, found, survey)
+  values = found.initial
+  seconds = (time.process_time() - started) / len(agents)
+  checks = _checks(survey, task, config, float(np.mean(values[0])))
+  runs = [
+    _finish(
+      task,
+      agents[seed],
+      own,
+      solved[seed],
+      values[place],
+      problem.value_scale * found.errors[place],
+      survey=survey,
+      seed=seed,
+      cpu_seconds=seconds,
+      checks=checks,
+    )
+    for place, seed in enumerate(agents)
+  ]
+  return estimates.Estimate(
+    method=METHOD,
+    runs=tuple(runs),
+    missing=inference.too_few(survey.episodes, survey.transitions, own.columns),
+  )
+
+
+def log_average(survey: streamed.Survey) -> estimates.Estimate:
+  """Returns the naive estimate, the average return of the log."""
+  return estimates.Estimate(
+    method='log_average',
+    runs=(run_results.average(survey.returns),),
+    missing=inference.too_few(survey.episodes, 1, 0),
+  )
+
+
+def _require(
+  survey: streamed.Survey,
+  task: task_lib.EvaluationTask,
+  config: lstd_entry.Config,
+) -> None:
+  """Refuses features that are not sums of parts."""
+  config.require(task.log.num_actions)
+  kind = config.settings.kind(
+    num_actions=task.log.num_actions,
+    tabular=len(survey.categories) == len(survey.scales.mean),
+    one_step=not survey.largest_discount,
+  )
+  if kind not in (random_features.PER_ACTION, random_features.TOGETHER):
+    raise ValueError(
+      f'LSTD-Q with features={kind} needs the whole log in memory. Import it '
+      'with dfiv-ope dataset import, or set features=together.'
+    )
+
+
+def _dual(
+  survey: streamed.Survey, config: lstd_entry.Config, sums: streamed_passes.Sums
+) -> types.FloatArray:
+  """Returns the coefficients of the weights of rows, [D, 1]."""
+  used = ridge.merge(
+    *(
+      total
+      for (seed, stage), total in sums.totals.items()
+      if seed == 0 and stage != shared_pass.NOTHING
+    )
+  )
+  # The sums of all rows would be larger by this.
+  share = float(used.count) / survey.transitions
+  value = sums.value[:, None] / survey.episodes
+  return share * just_identified.dual(used, value, config.penalty).weights
+
+
+def _checks(
+  survey: streamed.Survey,
+  task: task_lib.EvaluationTask,
+  config: lstd_entry.Config,
+  value: float,
+) -> Mapping[str, float]:
+  """Returns what unrelated estimators say, as metrics.
+
+  They are asked on the sample. What they differ by from LSTD-Q there is added
+  to its value on all rows: that a sample is small is no bias.
+  """
+  evaluator = runs_lib.Evaluator(task)
+  sampled = evaluator.run(METHOD, config, seed=0)
+  checks = evaluator.checks()
+  shift = value - sampled.metrics.get('estimate', math.nan)
+  if survey.complete or not math.isfinite(shift):
+    return checks
+  return {
+    name: each + shift if name.startswith(inference.CHECK) else each
+    for name, each in checks.items()
+  }
+
+
+def _finish(
+  task: task_lib.EvaluationTask,
+  agent: lstd.LSTD,
+  own: '_Streamed',
+  solved: Mapping[str, float],
+  values: types.FloatArray,
+  errors: types.FloatArray,
+  *,
+  survey: streamed.Survey,
+  seed: int,
+  **known: Any,
+) -> run_results.Run:
+  """Returns the run of a seed, from sums over all rows."""
+  metrics = {'estimate': float(np.mean(values)), **solved}
+  curves = {
+    'updates': [0.0],
+    **{name: [value] for name, value in metrics.items()},
+  }
+  failure = base.divergence(task.problem, metrics)
+  if failure:
+    return run_results.Run(
+      seed=seed,
+      metrics={},
+      curves=curves,
+      resamples=np.zeros(0),
+      failure=failure,
+      cpu_seconds=known['cpu_seconds'],
+    )
+  effect = influence.Effect(
+    inference.contributions(values, errors, np.arange(survey.episodes)),
+    float(np.sum(errors)),
+  )
+  return run_results.summarise(
+    task,
+    agent,
+    own,
+    effect,
+    curves=curves,
+    seed=seed,
+    returned=run_results.plausible(survey.returns, cut=bool(survey.truncated)),
+    **known,
+  )
+
+
+class _Streamed(influence.Influence):
+  """The influence of episodes, of sums instead of rows."""
+
+  def __init__(
+    self,
+    problem: bellman.Problem,
+    config: lstd_entry.Config,
+    psi: fixed_features.Features,
+    sums: streamed_passes.Sums,
+    found: streamed_effects.Effects,
+    survey: streamed.Survey,
+  ):
+    self.features = config.settings
+    self.cells, self.extrapolation = 0, 0.0
+    self.kind = (
+      random_features.PER_ACTION
+      if isinstance(psi, decisions.Outer)
+      else random_features.TOGETHER
+    )
+    self.columns = psi.output_size
+    self._found = found
+    self._rows = survey.transitions
+    looked_at = [part for _, part in sums.looked_at]
+    rows = [problem.rows(part.transitions) for part in looked_at]
+    self.first_stage = first_stage.LogFirstStage(
+      problem,
+      psi,
+      lambda: rows,
+      tuple(  # type: ignore[arg-type]
+        sums.totals[0, stage]
+        for stage in (shared_pass.FIRST, shared_pass.SECOND)
+      ),
+      features=config.settings,
+      episodes=np.concatenate([part.episodes for part in looked_at]),
+    )
+
+  @property
+  def effective_share(self) -> float:
+    """Effective sample size as a share of the rows."""
+    return self._found.weights**2 / (self._rows * self._found.squares)
+
+  @property
+  def heavy_share(self) -> float:  # type: ignore[override]
+    """Share of all |w r| that the largest thousandth of rows has."""
+    most = inference.heavy_rows(self._found.counted)
+    size = self._found.size
+    return float(np.sum(self._found.largest[:most])) / size if size else 0.0
+
+  def draw_error(self, agent: base.Agent) -> float:
+    """Returns 0: of finitely many actions the expectation is exact."""
+    del agent
+    return 0.0

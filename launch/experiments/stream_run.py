@@ -1,0 +1,290 @@
+"""Evaluates a policy on a log in Parquet files, without an import.
+
+A log that fits into memory is read and evaluated as any other. A longer one is
+read in parts (`evaluation.streamed_runs`), here or on a Ray cluster.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import dataclasses
+import pathlib
+from typing import Any, NamedTuple
+
+from dfiv_ope import agents
+from dfiv_ope.agents.entries import base
+from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import finding, streams
+from dfiv_ope.evaluation import (
+  estimates,
+  result_rows,
+  runs,
+  streamed_passes,
+  streamed_runs,
+)
+from dfiv_ope.launch.experiments.executors import passes
+from dfiv_ope.ope import streamed
+from dfiv_ope.ope import task as task_lib
+from dfiv_ope.policies import naming, resolve
+from dfiv_ope.results import rows as rows_lib
+
+# Called as progress(share of the work that is done).
+Progress = Callable[[float], None]
+# Passes over all parts, after the survey.
+_PASSES = 4
+
+
+class Answer(NamedTuple):
+  """What was found.
+
+  Attributes:
+    task: the log or a sample of it, and the policy.
+    target: the policy and what identifies it.
+    configs: of each method.
+    estimates: of each method.
+    log_average: the naive estimate.
+    survey: of a log that was read in parts; None if it was in memory.
+  """
+
+  task: task_lib.EvaluationTask
+  target: resolve.Target
+  configs: Mapping[str, base.MethodConfig]
+  estimates: Mapping[str, estimates.Estimate]
+  log_average: estimates.Estimate
+  survey: streamed.Survey | None
+
+
+def columns_of(data: Mapping[str, Any]) -> columns_lib.Columns:
+  """Returns what columns mean, as `datasets.columns.parse` reads it."""
+  return columns_lib.parse(data)
+
+
+def open_stream(
+  path: pathlib.Path, columns: columns_lib.Columns, *, discount: float
+) -> streams.Stream:
+  """Returns a log in Parquet files.
+
+  Raises:
+    FileNotFoundError: there is nothing.
+    ValueError: it is something else.
+  """
+  if not streams.is_stream(path):
+    finding.require(path)  # Says what it is instead.
+    raise ValueError(
+      f'{path} is a dataset, so the meaning of its columns and its discount '
+      'are known. Leave them out.'
+    )
+  return streams.Stream(path=path.resolve(), columns=columns, discount=discount)
+
+
+def evaluate(
+  stream: streams.Stream,
+  policy: Any,
+  configs: Mapping[str, base.MethodConfig],
+  *,
+  seeds: int,
+  trusted: bool = False,
+  all_columns: bool = False,
+  ray: str | None = None,
+  processes: int | None = None,
+  survey: streams.Survey | None = None,
+  progress: Progress = lambda share: None,
+  group: int = streamed_passes.GROUP,
+) -> Answer:
+  """Returns the value of a policy.
+
+  Args:
+    stream: the log.
+    policy: as `policies.resolve` takes it.
+    configs: of the methods, by name.
+    seeds: number of seeds.
+    trusted: load a SavedModel whatever operations it holds.
+    all_columns: keep columns that nobody needs.
+    ray: address of a Ray cluster; None for this process.
+    processes: of a Ray cluster of this machine.
+    survey: of the same log, to read it in parts; None to make one, or to
+      read a log into memory that fits.
+    progress: told what share is done.
+    group: parts that are worked on at a time.
+
+  Raises:
+    ValueError: the log or the policy is not sound, or a method cannot stream.
+  """
+  if survey is None and not long(stream) and ray is None:
+    return _in_memory(
+      stream,
+      policy,
+      configs,
+      seeds=seeds,
+      trusted=trusted,
+      all_columns=all_columns,
+      progress=progress,
+    )
+  if survey is None:
+    require(stream, [policy], configs)
+    survey = stream.survey()
+  target = task_lib.find_policy(policy, survey.sample, trusted=trusted)
+  task = task_lib.EvaluationTask(
+    survey.sample, target.policy, dropped=() if all_columns else None
+  )
+  done = _Count(progress, survey, group)
+  with (
+    contextlib.nullcontext(
+      streamed_passes.here(stream.parts(survey), done=done)
+    )
+    if ray is None
+    else passes.Cluster(
+      passes.Recipe.of(stream, survey, policy, trusted=trusted),
+      address=ray,
+      processes=processes,
+      done=done,
+    )
+  ) as reduce:
+    found = {
+      name: streamed_runs.run(
+        survey,
+        task,
+        config,  # type: ignore[arg-type]
+        seeds=range(seeds),
+        reduce=reduce,
+        group=group,
+      )
+      for name, config in configs.items()
+    }
+  return Answer(
+    task=task,
+    target=target,
+    configs=configs,
+    estimates=found,
+    log_average=streamed_runs.log_average(survey),
+    survey=survey,
+  )
+
+
+def _in_memory(
+  stream: streams.Stream,
+  policy: Any,
+  configs: Mapping[str, base.MethodConfig],
+  *,
+  seeds: int,
+  trusted: bool,
+  all_columns: bool,
+  progress: Progress,
+) -> Answer:
+  """Returns the value of a policy on a log that fits into memory."""
+  log = stream.in_memory()
+  target = task_lib.find_policy(policy, log, trusted=trusted)
+  task = task_lib.EvaluationTask(
+    log, target.policy, dropped=() if all_columns else None
+  )
+  evaluator = runs.Evaluator(task)
+  found = {}
+  for place, (name, config) in enumerate(configs.items()):
+    found[name] = estimates.estimate(
+      evaluator,
+      name,
+      config,
+      seeds=seeds,
+      progress=lambda done, note, place=place: progress(  # type: ignore[misc]
+        (place + done / seeds) / len(configs)
+      ),
+    )
+  return Answer(
+    task=task,
+    target=target,
+    configs=configs,
+    estimates=found,
+    log_average=estimates.log_average(evaluator),
+    survey=None,
+  )
+
+
+def long(stream: streams.Stream) -> bool:
+  """Returns whether a log has more rows than are read into memory."""
+  return stream.rows > streams.IN_MEMORY
+
+
+def require(
+  stream: streams.Stream, policies: Sequence[Any], configs: Mapping[str, Any]
+) -> None:
+  """Refuses methods and policies that need the whole log.
+
+  Raises:
+    ValueError: there is one.
+  """
+  others = [name for name in configs if name != streamed_runs.METHOD]
+  advice = (
+    f'{stream.path.name} is read in parts, because it has {stream.rows:,} '
+    f'rows (more than {streams.IN_MEMORY:,}) or --ray is asked for. Import it '
+    'with dfiv-ope dataset import, or '
+  )
+  if others:
+    label = agents.ENTRIES[others[0]].style.label
+    raise ValueError(
+      f'{label} needs the log in memory, but {advice}use '
+      f'{streamed_runs.METHOD}.'
+    )
+  for policy in policies:
+    if isinstance(policy, str) and policy in (naming.CLONE, naming.COLUMNS):
+      raise ValueError(
+        f'The policy {policy} is made of the whole log, but {advice}name '
+        'another policy.'
+      )
+
+
+def rows(
+  answer: Answer,
+  *,
+  name: str,
+  truth: float | None,
+  preset: str,
+  all_columns: bool,
+  command: str,
+) -> list[rows_lib.Row]:
+  """Returns the result rows of an answer.
+
+  Args:
+    answer: of `evaluate`.
+    name: what the user calls the policy; empty for its description.
+    truth: its value, if it is known.
+    preset: where configs are from.
+    all_columns: of `evaluate`.
+    command: the command that makes the rows.
+  """
+  target = answer.target
+  problem = dataclasses.replace(
+    result_rows.user_log(
+      answer.task,
+      target=target.digest,
+      policy=name or target.description,
+      survey=answer.survey,
+    ),
+    all_columns=all_columns,
+  )
+  made = result_rows.of_estimates(
+    problem,
+    answer.log_average,
+    answer.estimates,
+    answer.configs,
+    preset=preset,
+    command=command,
+  )
+  return result_rows.told(
+    made, {}, {} if truth is None else {target.digest: truth}
+  )
+
+
+class _Count:
+  """Tells what share of the groups of all passes is done."""
+
+  def __init__(self, progress: Progress, survey: streamed.Survey, group: int):
+    from dfiv_ope.agents import memory
+
+    parts = len(memory.marks(survey.transitions)) - 1
+    self._total = _PASSES * -(-parts // group)
+    self._done = 0
+    self._progress = progress
+
+  def __call__(self) -> None:
+    """Takes in that a group is done."""
+    self._done += 1
+    self._progress(min(1.0, self._done / self._total))
