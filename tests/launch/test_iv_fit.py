@@ -158,7 +158,7 @@ def test_weights_and_clusters_are_those_of_the_estimator(
   assert both['digest'] == found['digest']
   assert both['columns']['clusters'] == ['town', 'age']
   assert iv_summary('towns.csv', *ALL, *given[:2])['digest'] != found['digest']
-  shown = iv_run('fit', 'towns.csv', *ALL, *given)
+  shown, _ = iv_run('fit', 'towns.csv', *ALL, *given)
   assert 'weights' in shown and 'town' in shown
   curved = iv_summary(
     'towns.csv', *ROLES, '--clusters', 'town', '--method', 'sieve'
