@@ -30,18 +30,24 @@ class Table(NamedTuple):
     numbers: the columns that were asked for, float64 [n] each.
     others: all others, as the file has them, [n]; empty if not asked for.
     order: names of both, in the order of the file.
+    labels: of groups, [n] each.
   """
 
   numbers: dict[str, 'np.ndarray']
   others: dict[str, 'np.ndarray']
   order: list[str]
+  labels: dict[str, 'np.ndarray']
 
   def digest(self) -> str:
-    """Returns the SHA-256 of names and numbers, whatever file they are from."""
+    """Returns the SHA-256 of names and values, whatever file they are from."""
     total = hashlib.sha256()
     for name, values in self.numbers.items():
       total.update(repr(name).encode('utf-8', 'backslashreplace'))
       total.update(values.astype('<f8').tobytes())
+    for name, labels in self.labels.items():
+      if name not in self.numbers:
+        text = repr((name, [str(label) for label in labels]))
+        total.update(text.encode('utf-8', 'backslashreplace'))
     return total.hexdigest()
 
 
@@ -99,6 +105,7 @@ class TableFile:
     self,
     names: Sequence[str],
     *,
+    labels: Sequence[str] = (),
     keep_others: bool = False,
     progress: Callable[[float], None] | None = None,
   ) -> Table:
@@ -106,6 +113,8 @@ class TableFile:
 
     Args:
       names: which ones, each once.
+      labels: columns whose values only tell rows apart; they may be text, or
+        be among `names`.
       keep_others: whether to return the other columns as well.
       progress: called with the share of the file that has been read.
 
@@ -115,11 +124,12 @@ class TableFile:
     """
     import numpy as np
 
-    self.check(names)
-    others = [name for name in self.columns if name not in names]
+    self.check([*names, *labels])
+    texts = [name for name in labels if name not in names]
+    others = [name for name in self.columns if name not in (*names, *texts)]
     if keep_others:
       self.check(others)
-    wanted = [*names, *(others if keep_others else ())]
+    wanted = [*names, *texts, *(others if keep_others else ())]
     parts: dict[str, list[Any]] = {name: [] for name in wanted}
     gaps: dict[str, list[int]] = {}
     source = self._parquet
@@ -135,7 +145,12 @@ class TableFile:
           gaps.setdefault(name, []).extend(chunk.rows[empty].tolist())
         parts[name].append(numbers)
       for name in wanted[len(names) :]:
-        parts[name].append(np.asarray(chunk.columns[name], object))
+        values = np.asarray(chunk.columns[name], object)
+        if name in texts:
+          empty = np.array([_is_missing(each) for each in values], bool)
+          if empty.any():
+            gaps.setdefault(name, []).extend(chunk.rows[empty].tolist())
+        parts[name].append(values)
       if progress is not None:
         progress(chunk.share)
     self._refuse_gaps(gaps)
@@ -144,8 +159,9 @@ class TableFile:
     whole = {name: np.concatenate(each) for name, each in parts.items()}
     return Table(
       {name: whole[name] for name in names},
-      {name: whole[name] for name in wanted[len(names) :]},
-      [name for name in self.columns if name in whole],
+      {name: whole[name] for name in wanted[len(names) + len(texts) :]},
+      [name for name in self.columns if name in whole and name not in texts],
+      {name: whole[name] for name in labels},
     )
 
   def _numbers(
@@ -177,7 +193,7 @@ class TableFile:
 
   def _number(self, name: str, value: Any, row: int) -> float:
     """Returns a cell as a number, nan where it is missing."""
-    if value is None or str(value).strip().lower() in _MISSING:
+    if _is_missing(value):
       return float('nan')
     try:
       # Python would take 1_000 for a number, which no other program does.
@@ -213,6 +229,10 @@ class TableFile:
     lower = {each.lower().strip(): each for each in reversed(self.columns)}
     near = difflib.get_close_matches(name.lower().strip(), lower, n=1)
     return f' Did you mean {lower[near[0]]!r}?' if near else ''
+
+
+def _is_missing(value: Any) -> bool:
+  return value is None or str(value).strip().lower() in _MISSING
 
 
 def _listed(names: Sequence[str]) -> str:

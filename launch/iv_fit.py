@@ -48,6 +48,21 @@ def fit(
     list[str] | None,
     typer.Option(help='Observed confounder; may be repeated.', metavar='NAME'),
   ] = None,
+  weights: Annotated[
+    str | None,
+    typer.Option(
+      help='Column of positive weights: a row counts in proportion (two_sls).',
+      metavar='NAME',
+    ),
+  ] = None,
+  clusters: Annotated[
+    list[str] | None,
+    typer.Option(
+      help='Column of labels, numbers or text, whose rows may depend on each '
+      'other: intervals allow for it. Twice for two ways (two_sls).',
+      metavar='NAME',
+    ),
+  ] = None,
   method: Annotated[
     str,
     typer.Option(
@@ -91,6 +106,8 @@ def fit(
     treatment=tuple(treatment),
     instrument=tuple(instrument),
     covariate=tuple(covariate or ()),
+    weights=weights,
+    clusters=tuple(clusters or ()),
   )
   if method not in methods.NAMES:
     raise ValueError(
@@ -99,10 +116,10 @@ def fit(
     )
   limits.count('--seed', seed, least=0, most=limits.SEED)
   source = table_files.TableFile(file)
-  source.check(columns.names)
+  source.check([*columns.names, *columns.clusters])
   if out is not None:
     fit_store.claim(out)
-  table = source.read(columns.names)
+  table = source.read(columns.names, labels=columns.clusters)
   if method not in methods.CLOSED_FORMS:
     runtime.start()
   from dfiv_ope.iv import fit_summary
@@ -112,6 +129,7 @@ def fit(
     found = fit_summary.fit(
       table.numbers,
       columns,
+      labels=table.labels,
       method=method,
       settings=config,
       seed=seed,

@@ -121,6 +121,7 @@ class EffectIntervals(abc.ABC):
     base: float | None = None,
     level: float = 0.95,
     uniform: bool = False,
+    groups: Any = None,
   ) -> intervals.FunctionalIntervals:
     """Returns average outcomes with one treatment set to values, [G] each.
 
@@ -130,8 +131,9 @@ class EffectIntervals(abc.ABC):
       base: a value whose average outcome is taken off, or None.
       level: of confidence.
       uniform: as in `dose_response_interval`.
+      groups: as in `ate_interval`.
     """
-    return self._inferred(None).levels_interval(
+    return self._inferred(groups).levels_interval(
       treatment, values, base=base, level=level, uniform=uniform
     )
 

@@ -104,6 +104,8 @@ def plain_regression(
   X: types.FloatArray | None,
   *,
   seed: int,
+  weights: types.FloatArray | None = None,
+  groups: Any = None,
 ) -> iv_estimator.IVEstimator:
   """Returns a regression of Y on T and X that is as flexible.
 
@@ -117,6 +119,8 @@ def plain_regression(
     T: treatment, [n, columns].
     X: covariates, [n, columns], or None.
     seed: of random splits.
+    weights: of rows, [n], for linear regression.
+    groups: labels of clusters, for linear regression.
   """
   linear = estimators.TwoSLS(random_state=seed)
   tried: list[iv_estimator.IVEstimator] = [linear]
@@ -131,7 +135,7 @@ def plain_regression(
         return plain.fit(Y, T, Z=T, X=X)
       except ValueError:
         continue
-    return linear.fit(Y, T, Z=T, X=X)
+    return linear.fit(Y, T, Z=T, X=X, sample_weight=weights, groups=groups)
 
 
 def measure(
@@ -142,6 +146,8 @@ def measure(
   names: Sequence[str],
   *,
   seed: int,
+  weights: types.FloatArray | None = None,
+  groups: Any = None,
   progress: Progress | None = None,
 ) -> list[TreatmentEffects]:
   """Returns the effects of each treatment.
@@ -153,18 +159,25 @@ def measure(
     X: covariates, [n, columns], or None.
     names: of the treatments.
     seed: draws the rows of curves.
+    weights: of rows in averages, [n]; all alike if None.
+    groups: labels of clusters, for intervals of curves.
     progress: called after each treatment.
   """
   found = []
   for column, name in enumerate(names):
     found.append(
       _one(
-        [_Averages(each, T, X, column, seed) for each in (estimator, plain)],
+        [
+          _Averages(each, T, X, column, seed, weights)
+          for each in (estimator, plain)
+        ],
         T[:, column],
         name,
       )
     )
-    found[-1] = _with_intervals(found[-1], estimator, T, X, column)
+    found[-1] = _with_intervals(
+      found[-1], estimator, T, X, column, weights, groups
+    )
     if progress is not None:
       progress(column + 1, len(names))
   return found
@@ -176,11 +189,15 @@ def _with_intervals(
   T: types.FloatArray,
   X: types.FloatArray | None,
   column: int,
+  weights: types.FloatArray | None,
+  groups: Any,
 ) -> TreatmentEffects:
   """Returns effects with the intervals that the method has."""
   values = found.curve[:, 0]
   if isinstance(estimator, linear_estimator.LinearEstimator):
-    found = found._replace(band=_line_band(estimator, T, X, column, values))
+    found = found._replace(
+      band=_line_band(estimator, T, X, column, values, weights)
+    )
     return _with_changes(
       found, lambda value, base: _line_change(estimator, column, value - base)
     )
@@ -188,7 +205,9 @@ def _with_intervals(
     not estimator.has_intervals
   ):
     return found
-  band = estimator.levels_interval(column, values, level=LEVEL, uniform=True)
+  band = estimator.levels_interval(
+    column, values, level=LEVEL, uniform=True, groups=groups
+  )
   found = found._replace(
     band=np.stack([band.low, band.high], axis=1),
     bias_share=float(np.mean(band.bias_share)),
@@ -196,12 +215,12 @@ def _with_intervals(
   found = _with_changes(
     found,
     lambda value, base: estimator.levels_interval(
-      column, np.array([value]), base=base, level=LEVEL
+      column, np.array([value]), base=base, level=LEVEL, groups=groups
     ),
   )
   if np.isnan(found.derivative):
     return found
-  slope = estimator.average_derivative(column, level=LEVEL)
+  slope = estimator.average_derivative(column, level=LEVEL, groups=groups)
   return found._replace(
     debiased_derivative=(
       float(slope.estimate[0]),
@@ -256,12 +275,18 @@ def _line_band(
   X: types.FloatArray | None,
   column: int,
   values: types.FloatArray,
+  weights: types.FloatArray | None,
 ) -> types.FloatArray | None:
   """Returns intervals of a linear fit at values of one treatment."""
   if estimator.inference_ is None or not estimator.inference_.constant:
     return None
-  means = np.concatenate(
-    [T.mean(axis=0), [] if X is None else X.mean(axis=0), [1.0]]
+  means = np.append(
+    np.average(
+      T if X is None else np.concatenate([T, X], axis=1),
+      axis=0,
+      weights=weights,
+    ),
+    1.0,
   )
   contrasts = np.tile(means, (len(values), 1))
   contrasts[:, column] = values
@@ -279,8 +304,10 @@ class _Averages:
     X: types.FloatArray | None,
     column: int,
     seed: int,
+    weights: types.FloatArray | None,
   ):
     self._model, self._column = model, column
+    self._weights = np.ones(len(T)) if weights is None else weights
     # With nothing else to average over, one row says what all would.
     alone = X is None and T.shape[1] == 1
     self._rows: list[Any] = [slice(0, 1) if alone else slice(None)] * 2
@@ -297,7 +324,9 @@ class _Averages:
     rows = self._rows[int(curve)]
     T = self._T[rows].copy()
     T[:, self._column] = value
-    return self._mean(T, None if self._X is None else self._X[rows])
+    return self._mean(
+      T, None if self._X is None else self._X[rows], self._weights[rows]
+    )
 
   def derivative(self) -> float:
     """Returns the mean over rows of the derivative."""
@@ -305,17 +334,26 @@ class _Averages:
     move = np.zeros(self._T.shape[1])
     move[self._column] = step
     return (
-      self._mean(self._T + move, self._X) - self._mean(self._T - move, self._X)
+      self._mean(self._T + move, self._X, self._weights)
+      - self._mean(self._T - move, self._X, self._weights)
     ) / (2.0 * step)
 
-  def _mean(self, T: types.FloatArray, X: types.FloatArray | None) -> float:
+  def _mean(
+    self,
+    T: types.FloatArray,
+    X: types.FloatArray | None,
+    weights: types.FloatArray,
+  ) -> float:
     total = 0.0
     for start in range(0, len(T), _TOGETHER):
       some = slice(start, start + _TOGETHER)
       total += float(
-        np.sum(self._model.predict(T[some], None if X is None else X[some]))
+        np.sum(
+          weights[some]
+          * self._model.predict(T[some], None if X is None else X[some])
+        )
       )
-    return total / len(T)
+    return total / float(np.sum(weights))
 
 
 def _one(

@@ -70,6 +70,7 @@ def fit(
   numbers: Mapping[str, types.FloatArray],
   columns: roles.Roles,
   *,
+  labels: Mapping[str, Any] | None = None,
   method: str,
   settings: Any,
   seed: int,
@@ -80,6 +81,7 @@ def fit(
   Args:
     numbers: columns by name, [n] each.
     columns: which is which.
+    labels: of clusters by the name of their column, [n] each.
     method: one of `methods.NAMES`.
     settings: of `settings_type`.
     seed: seeds splits and training.
@@ -89,6 +91,12 @@ def fit(
     ValueError: the columns cannot be used, or the fit has diverged.
   """
   columns.check_values(numbers)
+  linear = issubclass(
+    estimators.ESTIMATORS[method], linear_estimator.LinearEstimator
+  )
+  columns.check_rows(numbers, labels or {}, method=method, linear=linear)
+  weights = None if columns.weights is None else numbers[columns.weights]
+  groups = pd.DataFrame(labels) if labels else None
   frame = pd.DataFrame({name: numbers[name] for name in columns.names})
   outcome, treatment = frame[columns.outcome], frame[[*columns.treatment]]
   covariate = frame[[*columns.covariate]] if columns.covariate else None
@@ -107,10 +115,19 @@ def fit(
       Z=frame[[*columns.instrument]],
       X=covariate,
       progress=lambda done, total, losses: progress(_FIT * done / total),
+      **({'sample_weight': weights, 'groups': groups} if linear else {}),
     )
   Y, T = outcome.to_numpy(), treatment.to_numpy()
   X = None if covariate is None else covariate.to_numpy()
-  plain = effect_table.plain_regression(estimator, Y, T, X, seed=seed)
+  plain = effect_table.plain_regression(
+    estimator,
+    Y,
+    T,
+    X,
+    seed=seed,
+    weights=weights,
+    groups=groups if linear else None,
+  )
   progress(_PLAIN)
   effects = effect_table.measure(
     estimator,
@@ -119,6 +136,8 @@ def fit(
     X,
     columns.treatment,
     seed=seed,
+    weights=weights,
+    groups=groups,
     progress=lambda done, total: progress(
       _PLAIN + (1.0 - _PLAIN) * done / total
     ),
@@ -150,7 +169,7 @@ def fit(
           'spread': estimator.split_spread_,
         },
         'coefficients': _coefficients(estimator, plain, columns),
-        **_inference(estimator, effects, T),
+        **_inference(estimator, effects, T, groups),
         'effects': [_effects(each) for each in effects],
         'plain_regression': (
           'least squares'
@@ -239,6 +258,7 @@ def _inference(
   estimator: iv_estimator.IVEstimator,
   effects: list[effect_table.TreatmentEffects],
   T: types.FloatArray,
+  groups: pd.DataFrame | None,
 ) -> dict[str, Any]:
   """Returns intervals, checks, tests and sets of a fit."""
   if not isinstance(estimator, linear_estimator.LinearEstimator):
@@ -249,7 +269,7 @@ def _inference(
         for column, each in enumerate(effects)
         for sentence in curve_words.sentences(each, T[:, column])
       ]
-      + _model_checks(estimator),
+      + _model_checks(estimator, groups),
       'tests': [],
       'weak_sets': [],
     }
@@ -287,14 +307,19 @@ def _inference(
   }
 
 
-def _model_checks(estimator: iv_estimator.IVEstimator) -> list[str]:
+def _model_checks(
+  estimator: iv_estimator.IVEstimator, groups: pd.DataFrame | None
+) -> list[str]:
   """Returns what is said of a curve's instruments and splits."""
   words = [
     curve_words.stability(len(estimator.models_), estimator.split_spread_)
   ]
   if estimator.has_intervals:
     words.insert(
-      0, curve_words.over_identification(estimator.over_identification())
+      0,
+      curve_words.over_identification(
+        estimator.over_identification(groups=groups)
+      ),
     )
   return words
 

@@ -7,7 +7,8 @@ The first adds samples to a file, the second prints its table: how often the
 95 % intervals of the effect of -1 -> 1 and of the average derivative, and the
 uniform band at seven points of (-1.5, 1.5), held the truth, and mean widths.
 Beside them stands the plug-in: what the method itself says +- 1.96 standard
-errors of noise, without a bound on bias.
+errors of noise, without a bound on bias. Samples of another version of the
+method or of the intervals are refused: they need a file of their own.
 """
 
 import argparse
@@ -21,6 +22,8 @@ import numpy as np
 from scipy import stats
 
 from dfiv_ope import estimators
+from dfiv_ope.iv import methods
+from dfiv_ope.iv.functionals import intervals
 
 GRID = np.linspace(-1.5, 1.5, 7)
 # Of confounding: standard deviation of what treatment and outcome share.
@@ -66,6 +69,16 @@ def draw(design, strength, rows, seed):
   return y, t, z, x, slope
 
 
+def versions(method):
+  """Returns the version of a method's numbers, and that of the intervals."""
+  name = next(
+    name
+    for name, kind in estimators.ESTIMATORS.items()
+    if kind is getattr(estimators, method)
+  )
+  return [methods.ENTRIES[name].version, intervals.VERSION]
+
+
 def measure(kind, parameters, design, strength, rows, seed, truths):
   """Returns a record of one sample."""
   y, t, z, x, _ = draw(design, strength, rows, seed)
@@ -88,6 +101,7 @@ def measure(kind, parameters, design, strength, rows, seed, truths):
   }
   record = {
     'method': kind.__name__,
+    'versions': versions(kind.__name__),
     'design': design,
     'strength': strength,
     'rows': rows,
@@ -188,6 +202,13 @@ def main():
   if not given.method:
     table(done)
     return
+  for each in done:
+    if each.get('versions') != versions(each['method']):
+      parser.error(
+        f'{given.out} has samples of {each["method"]} by versions '
+        f'{each.get("versions")} of it and of the intervals; this build has '
+        f'{versions(each["method"])}. Name another file.'
+      )
   known = {
     (
       each['method'],

@@ -1,7 +1,8 @@
 """What stands below the title of a report, and where its rows are from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import datetime
+from typing import Any
 
 from dfiv_ope.launch.reporting import frames, method_labels
 from dfiv_ope.results import problems
@@ -9,6 +10,15 @@ from dfiv_ope.results import rows as rows_lib
 
 # Names that are listed; of more of them, how many there are.
 _FEW = 2
+
+
+def of_rows(columns: Mapping[str, Any]) -> list[tuple[str, str]]:
+  """Returns the columns of weights and clusters of a fit, if there are any."""
+  named = (
+    ('weights', columns['weights'] or ''),
+    ('clusters', ', '.join(columns['clusters'])),
+  )
+  return [(role, names) for role, names in named if names]
 
 
 def shown(

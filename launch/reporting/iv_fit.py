@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from dfiv_ope import visible_text
-from dfiv_ope.launch.reporting import figures, iv_fit_tables, page
+from dfiv_ope.launch.reporting import facts, figures, iv_fit_tables, page
 
 if TYPE_CHECKING:
   from dfiv_ope.iv import effect_table
@@ -95,6 +95,7 @@ def render(
       ('method', summary['label']),
       ('instrument', _listed(columns['instrument'])),
       ('covariates', _listed(columns['covariate']) or 'none'),
+      *facts.of_rows(columns),
       ('seed', str(summary['seed'])),
       *(
         [('warnings', str(len(summary['warnings'])))]

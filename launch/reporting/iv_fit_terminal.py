@@ -5,7 +5,7 @@ from typing import Any
 
 from dfiv_ope.iv import methods
 from dfiv_ope.launch import console
-from dfiv_ope.launch.reporting import iv_fit_tables, tables
+from dfiv_ope.launch.reporting import facts, iv_fit_tables, tables
 
 
 def show(summary: Mapping[str, Any]) -> None:
@@ -26,6 +26,7 @@ def show(summary: Mapping[str, Any]) -> None:
           ('covariate', 'X'),
         )
       ),
+      *facts.of_rows(columns),
       ('method', f'{summary["method"]} (--method has also {others})'),
     ],
   )

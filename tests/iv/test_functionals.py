@@ -49,6 +49,7 @@ def test_with_strong_instruments_it_is_two_stage_least_squares():
     design=np.stack([t, np.ones(5000)], axis=1),
     instruments=np.concatenate([z, np.ones((5000, 1))], axis=1),
     outcome=2.0 * t + noise,
+    lines=t[:, None],
   )
   found = stages.Stages(rows, np.arange(5000) % 5).estimate(
     [_at(1.0, 0.0), _at(3.0, 1.0)]
@@ -93,6 +94,7 @@ def test_what_instruments_do_not_tell_is_bounded_by_the_prior_alone():
       design=np.stack([told, untold, one], axis=1),
       instruments=np.stack([z, one], axis=1),
       outcome=told + 0.5 * noise,
+      lines=np.zeros((1000, 0)),
     ),
     np.arange(1000) % 5,
   ).estimate([_at(1.0, 0.0, 0.0), _at(0.0, 1.0, 0.0)])
@@ -102,6 +104,31 @@ def test_what_instruments_do_not_tell_is_bounded_by_the_prior_alone():
   assert bias_part[1] > 3.0 * noise_part[1]
   # Coefficients are of the size of the one that is told.
   assert 0.3 < bias_part[1] < 3.0
+
+
+def test_a_steep_line_does_not_say_that_a_curve_is_bent():
+  generator = np.random.default_rng(3)
+  z = generator.uniform(-2.0, 2.0, size=1000)
+  t = z + 0.3 * generator.normal(size=1000)
+  noise = 0.3 * generator.normal(size=1000)
+  waves = [wave(k * t) for k in (1.0, 2.0, 4.0) for wave in (np.sin, np.cos)]
+  told = [wave(k * z) for k in (1.0, 2.0) for wave in (np.sin, np.cos)]
+  one, point = np.ones(1000), np.array([0.0] * 6 + [1.0, 0.0])
+  bounds = []
+  for slope in (0.0, 3.0):
+    rows = stages.Rows(
+      design=np.stack([*waves, 5.0 * t, one], axis=1),
+      instruments=np.stack([*told, z, one], axis=1),
+      outcome=np.sin(2.0 * t) + slope * t + noise,
+      lines=t[:, None],
+    )
+    found = stages.Stages(rows, np.arange(1000) % 5).estimate(
+      [_at(*np.eye(8)[4]), _at(*point)]
+    )
+    bounds.append(np.linalg.norm(found.bias[:, 0]))
+  # Once it was twelve times as large, by the size of the line.
+  assert bounds[1] == pytest.approx(bounds[0], rel=0.1)
+  assert 0.1 < bounds[0] < 1.0
 
 
 def test_intervals_are_sets_of_values_with_their_own_errors():

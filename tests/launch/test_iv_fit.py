@@ -116,6 +116,63 @@ def test_coefficients_and_tests_are_those_of_the_estimator(
   assert effects['bias_share'] == pytest.approx(np.mean(band.bias_share))
 
 
+def test_weights_and_clusters_are_those_of_the_estimator(
+  iv_summary, iv_run, sales, sales_rows
+):
+  rows = sales_rows().assign(
+    town=[f'town {place % 40}' for place in range(500)],
+    people=np.linspace(1.0, 9.0, 500),
+  )
+  rows.to_csv(sales / 'towns.csv', index=False)
+  rows.to_parquet(sales / 'towns.parquet')
+  given = ('--weights', 'people', '--clusters', 'town')
+  found = iv_summary('towns.csv', *ALL, *given)
+  model = estimators.TwoSLS().fit(
+    rows.sales,
+    rows.price,
+    Z=rows.cost,
+    X=rows.age,
+    sample_weight=rows.people,
+    groups=rows.town,
+  )
+  table = model.coef_table().loc['price']
+  (slope,) = (each for each in found['coefficients'] if each['name'] == 'price')
+  assert slope['value'] == pytest.approx(table.coefficient, rel=1e-9)
+  assert slope['std_error'] == pytest.approx(table.std_error, rel=1e-9)
+  assert 'clustered standard errors' in found['intervals']
+  # Averages weigh rows as the fit does, and so does plain regression.
+  level = found['effects'][0]['levels'][0]
+  assert level['outcome'] == pytest.approx(
+    np.average(
+      model.predict(np.full(500, level['value']), rows.age), weights=rows.people
+    )
+  )
+  root = np.sqrt(rows.people.to_numpy())[:, None]
+  design = np.stack([rows.price, rows.age, np.ones(500)], axis=1)
+  plain = np.linalg.lstsq(root * design, root[:, 0] * rows.sales, rcond=None)[0]
+  assert slope['plain'] == pytest.approx(plain[0], rel=1e-8)
+  other = iv_summary('towns.parquet', *ALL, *given)
+  assert {**other, 'file': ''} == {**found, 'file': ''}
+  # Other clusters are other data; one may be a column of the fit.
+  both = iv_summary('towns.csv', *ALL, *given, '--clusters', 'age')
+  assert both['digest'] == found['digest']
+  assert both['columns']['clusters'] == ['town', 'age']
+  assert iv_summary('towns.csv', *ALL, *given[:2])['digest'] != found['digest']
+  shown, _ = iv_run('fit', 'towns.csv', *ALL, *given)
+  assert 'weights' in shown and 'town' in shown
+  curved = iv_summary(
+    'towns.csv', *ROLES, '--clusters', 'town', '--method', 'sieve'
+  )
+  slope = (
+    estimators.SieveIV()
+    .fit(rows.sales, rows.price, Z=rows.cost)
+    .average_derivative(groups=rows.town)
+  )
+  assert curved['effects'][0]['debiased_average_derivative'] == pytest.approx(
+    [slope.estimate[0], slope.low[0], slope.high[0]]
+  )
+
+
 def test_the_first_stage_is_that_of_the_estimator(iv_summary, sales_rows):
   rows = sales_rows()
   (stage,) = iv_summary('sales.csv', *ALL)['first_stage']

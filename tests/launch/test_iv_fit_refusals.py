@@ -52,6 +52,34 @@ ROLES = ('--outcome', 'sales', '--treatment', 'price', '--instrument', 'cost')
       "Missing option '--instrument'",
     ),
     (('sales.csv', *ROLES, '--treatment', 'age'), 'order condition'),
+    (
+      ('sales.csv', *ROLES, '--weights', 'price'),
+      "'price' is named 2 times: as treatment and weights",
+    ),
+    (
+      ('sales.csv', *ROLES, '--weights', 'age'),
+      'The weights age must be positive, but ',
+    ),
+    (
+      ('sales.csv', *ROLES, '--weights', 'age', '--method', 'kiv'),
+      'kiv takes no weights, got age; two_sls does',
+    ),
+    (('sales.csv', *ROLES, '--clusters', 'shops'), "Did you mean 'shop'?"),
+    (
+      ('sales.csv', *ROLES, *('--clusters', 'shop') * 2),
+      'by one column or by two different ones, got shop, shop',
+    ),
+    (
+      ('sales.csv', *ROLES, '--clusters', 'promotion', '--method', 'sieve'),
+      'Clusters need at least 5 labels, but promotion has 2.',
+    ),
+    (
+      (
+        *('sales.csv', *ROLES, '--clusters', 'shop', '--clusters', 'age'),
+        *('--method', 'kiv'),
+      ),
+      'kiv has intervals for one way of clustering, got shop and age',
+    ),
   ],
 )
 def test_what_a_fit_refuses(iv_refuses, arguments, message):

@@ -67,6 +67,11 @@ class Inference:
       )
     self._fitted, self._rows = fitted, rows
     clusters = inputs.clusters(groups, count)
+    if clusters is not None and clusters.shape[1] > 1:
+      raise ValueError(
+        f'Intervals of curves have one way of clustering, got '
+        f'{clusters.shape[1]}. Pass the coarser one.'
+      )
     self._clusters = None if clusters is None else clusters[:, 0]
     self._folds = self._draw()
     treatment, instrument, outcome, covariate = (
@@ -88,7 +93,10 @@ class Inference:
     if covariate is not None:  # Exogenous: their own instruments.
       phi = np.concatenate([covariate, phi], axis=1)
     self._features = stages.Rows(
-      design=self._space.rows, instruments=phi, outcome=outcome[:, 0]
+      design=self._space.rows,
+      instruments=phi,
+      outcome=outcome[:, 0],
+      lines=self._space.lines,
     )
     self._stages = stages.Stages(self._features, self._folds)
 

@@ -59,7 +59,12 @@ class Average(NamedTuple):
 
 
 class Space:
-  """Features of several kinds on their directions of most variation."""
+  """Features of several kinds on their directions of most variation.
+
+  Attributes:
+    rows: features of the rows, the constant last, [n, D].
+    lines: columns that f may be steep in, [n, L]; none without trends.
+  """
 
   def __init__(
     self,
@@ -97,7 +102,9 @@ class Space:
       tuple(self._rough_part(place) for place in range(len(points))),
     ]
     sizes = [1.0, 1.0]
+    self.lines = columns[:, :0]
     if trends and columns.shape[1] <= _MOST_TRENDS:
+      self.lines = columns
       parts += [(_trend_columns,), (_line_columns,)]
       sizes += [1.0, _LINES]
     kinds = [

@@ -11,11 +11,16 @@ representer: it balances D up to r = m - D'a. So its error has two parts,
     m'u - theta = sum_i a_i e_i  -  r'u.
 
 The first is noise of the rows. The second is a bias that no row tells of. It
-is bounded by what is usual for coefficients of size tau, |r| tau, where tau has
-the greatest marginal likelihood. That is Wahba's (1983) interval for a
-regression on such features, with instruments; but for that k would be
-sigma^2 / tau^2, and most of the interval a bias that may or may not be there.
-So k is a tenth of that: intervals are a little longer and rest on the noise.
+is bounded by what is usual for coefficients of size tau, |r| tau, and
+k = sigma^2 / tau^2 makes both together least: Wahba's (1983) interval for a
+regression on such features, with instruments.
+
+Instruments tell of few directions of u, three or four where they are weak, so
+what they say of tau is vague. The most likely tau is then too small as often as
+it is too large, and intervals are too short where curves bend more than it
+says. So tau^2 is its posterior mean, and what lines leave of the directions
+decides (a restricted likelihood): a steep line does not say that a curve is
+bent, nor a flat one that it is not.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,15 +35,15 @@ from dfiv_ope.iv.functionals import spaces
 # Candidates of lambda1, on features of unit mean square.
 PENALTIES = tuple(float(x) for x in 10.0 ** np.arange(-9.0, 0.5, 0.5))
 # Candidates of k, for outcomes and features of unit variance.
-_STRENGTHS = 10.0 ** np.arange(-4.0, 3.01, 0.25)
+_STRENGTHS = 10.0 ** np.arange(-4.0, 4.01, 0.125)
+# Every tau up to this is as likely beforehand: features of its size alone would
+# make the whole variance of the outcome.
+_LARGEST = 1.0
 FOLDS = 5
 # Predicted directions of less than this share of the largest are rounding.
 _SMALLEST = 1e-6
 # Those of a smaller F predict nothing, and bring the bias of plain regression.
 _LEAST_F = 10.0
-# The penalty is this share of the most likely one: less bias, more noise, which
-# the rows tell.
-_UNDERSMOOTHING = 0.1
 # Leverages count up to this.
 _MOST_LEVERAGE = 0.5
 
@@ -53,11 +58,13 @@ class Rows(NamedTuple):
     design: D, what f is linear in, [n, D].
     instruments: phi(z, o), [n, K].
     outcome: y, [n].
+    lines: columns that f may be steep in, [n, L].
   """
 
   design: types.FloatArray
   instruments: types.FloatArray
   outcome: types.FloatArray
+  lines: types.FloatArray
 
 
 class Functionals(NamedTuple):
@@ -106,14 +113,14 @@ class Stages:
     # Instruments and outcomes along the directions that they tell of u.
     self._instruments = basis @ left
     told = self._instruments.T @ (self._fits.T @ outcome)
-    self._likely, variance = _most_likely(
+    lines = rows.lines - rows.lines.mean(axis=0)
+    self._strength, self._scale = _likely(
       self._sizes,
       self._directions,
       told,
+      self._instruments.T @ (self._fits.T @ lines),
       ridge.sums(self._design, outcome[:, None]),
     )
-    self._scale = np.sqrt(variance / self._likely)
-    self._strength = _UNDERSMOOTHING * self._likely
     slopes = _slopes(self._sizes, self._directions, told, self._strength)
     self.coefficients = np.append(slopes, self._level - self._means @ slopes)
     self.residuals = outcome - self._design @ slopes
@@ -133,7 +140,7 @@ class Stages:
     target = means[:-1] - np.outer(self._means, means[-1])
     weights = self._fits @ self._weights(target) + means[-1] / rows
     # If the functional were larger by one, the likely u would move by this.
-    move = self._shrunk(target, self._likely)
+    move = self._shrunk(target)
     size = np.sum(target * move, axis=0)
     moved = self._design @ (move / np.where(size > 0.0, size, 1.0))
     square = float(np.mean(np.square(self.residuals)))
@@ -144,7 +151,7 @@ class Stages:
       estimate=means.T @ self.coefficients,
       influence=own + weights * self._residuals[:, None],
       change=change / max(square, np.finfo(float).tiny),
-      bias=self._scale * self._strength * self._shrunk(target, self._strength),
+      bias=self._scale * self._strength * move,
     )
 
   def _weights(self, target: types.FloatArray) -> types.FloatArray:
@@ -152,12 +159,10 @@ class Stages:
     kept = (self._sizes / (self._sizes**2 + self._strength))[:, None]
     return self._instruments @ (kept * (self._directions @ target))
 
-  def _shrunk(
-    self, target: types.FloatArray, strength: float
-  ) -> types.FloatArray:
+  def _shrunk(self, target: types.FloatArray) -> types.FloatArray:
     """Returns (D'QQ'D + k)^-1 m, [D, G]."""
-    more = 1.0 / (self._sizes**2 + strength) - 1.0 / strength
-    return target / strength + self._directions.T @ (
+    more = 1.0 / (self._sizes**2 + self._strength) - 1.0 / self._strength
+    return target / self._strength + self._directions.T @ (
       more[:, None] * (self._directions @ target)
     )
 
@@ -231,32 +236,49 @@ def _relevant(
   return vectors[:, keep] / np.sqrt(values[keep])
 
 
-def _most_likely(
+def _likely(
   sizes: types.FloatArray,
   directions: types.FloatArray,
   told: types.FloatArray,
+  lines: types.FloatArray,
   total: ridge.Sums,
 ) -> tuple[float, float]:
-  """Returns the penalty k of the greatest marginal likelihood, and sigma^2.
+  """Returns the likely penalty, sigma^2 / tau^2, and tau.
+
+  tau^2 is its posterior mean, by the likelihood of what lines leave of `told`.
 
   Args:
     sizes: singular values of Q'D, [K].
     directions: of D that they belong to, [K, D].
-    told: Q'y along them, [K]; normal of variance sigma^2 (sizes^2 / k + 1).
+    told: Q'y along them, [K]; of variance sigma^2 (sizes^2 / k + 1) each.
+    lines: Q'L along them, [K, L].
     total: sums of D and y.
   """
-  best = (-np.inf, 0.0, 0.0)
+  left, scales, _ = np.linalg.svd(lines)
+  rank = int(np.sum(scales > _SMALLEST * sizes[0]))
+  rest = left[:, rank:].T  # [K - rank, K]
+  values, vectors = np.linalg.eigh((rest * sizes**2) @ rest.T)
+  squares = np.square(vectors.T @ (rest @ told))
   moment = total.moment[:, 0]
+  likelihoods, variances = [], []
   for strength in _STRENGTHS:
     slopes = _slopes(sizes, directions, told, float(strength))
-    variance = float(
-      total.square[0] - 2.0 * slopes @ moment + slopes @ total.gram @ slopes
-    ) / float(total.count)
-    spread = variance * (sizes**2 / strength + 1.0)
-    likelihood = -0.5 * float(np.sum(np.log(spread) + told**2 / spread))
-    if likelihood > best[0]:
-      best = (likelihood, float(strength), variance)
-  return best[1], best[2]
+    variances.append(
+      float(
+        total.square[0] - 2.0 * slopes @ moment + slopes @ total.gram @ slopes
+      )
+      / float(total.count)
+    )
+    spread = variances[-1] * (np.maximum(values, 0.0) / strength + 1.0)
+    likelihoods.append(-0.5 * float(np.sum(np.log(spread) + squares / spread)))
+  noise = np.array(variances)
+  sizes_squared = noise / _STRENGTHS  # tau^2
+  likely = np.array(likelihoods) + 0.5 * np.log(sizes_squared)
+  likely[sizes_squared > _LARGEST**2] = -np.inf
+  share = np.exp(likely - likely.max())
+  share /= share.sum()
+  square = float(share @ sizes_squared)
+  return float(share @ noise) / square, float(np.sqrt(square))
 
 
 def _slopes(
@@ -265,5 +287,5 @@ def _slopes(
   told: types.FloatArray,
   strength: float,
 ) -> types.FloatArray:
-  """Returns u [D] of a penalty; arguments as in `_most_likely`."""
+  """Returns u [D] of a penalty; arguments as in `_likely`."""
   return directions.T @ (sizes * told / (sizes**2 + strength))
