@@ -86,7 +86,7 @@ CONFIGS = {
   ),
 }
 ENTRY = registry.Entry(
-  version=1,
+  version=2,
   configs=CONFIGS,
   quick=('checks=3', 'updates=600'),
   tiny={'updates': 4, 'checks': 2, 'batch_size': 32},

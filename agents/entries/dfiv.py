@@ -82,7 +82,7 @@ CONFIGS = {
 }
 _LSTD_ON_DFIV = 'LSTD-Q on DFIV features'
 ENTRY = registry.Entry(
-  version=2,
+  version=3,
   configs=CONFIGS,
   quick=('checks=3', 'updates=300'),
   tiny={'updates': 4, 'checks': 2, 'batch_size': 32},

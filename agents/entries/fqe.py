@@ -82,7 +82,7 @@ CONFIGS = {
   ),
 }
 ENTRY = registry.Entry(
-  version=1,
+  version=2,
   configs=CONFIGS,
   quick=('checks=4', 'updates=4000'),
   tiny={'updates': 4, 'checks': 2, 'batch_size': 32},

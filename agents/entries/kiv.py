@@ -41,7 +41,7 @@ CONFIGS = {
   ),
 }
 ENTRY = registry.Entry(
-  version=2,
+  version=3,
   configs=CONFIGS,
   tiny={'random_features': 10},
   style=methods.ENTRIES['kiv'].style,

@@ -1,10 +1,11 @@
 """What a state, or an action that is a vector, is to the methods: encoded.
 
 A column of numbers is standardised, in float64, because a Unix time in float32
-has steps of two minutes. A categorical column, whose values are names, is kept
-as the place of its category, so that a log of 20,000 categories takes no more
-memory than one of numbers; networks, features and distances expand it to one
-indicator for each category. Policies see raw columns.
+has steps of two minutes, and its tails, if they are long, are drawn in. A
+categorical column, whose values are names, is kept as the place of its
+category, so that a log of 20,000 categories takes no more memory than one of
+numbers; networks, features and distances expand it to one indicator for each
+category. Policies see raw columns.
 
     states = encoding.fit(observations, categorical=[0])
     states.compact(observation)        # float32 [B, N + C]
@@ -255,7 +256,7 @@ def fit(
   encoding = Encoding(
     numbers=numbers,
     dropped={column: float(np.median(first[:, column])) for column in dropped},
-    standardiser=scaling.fit_standardiser(first[:, list(numbers)]),
+    standardiser=scaling.fit_standardiser(first[:, list(numbers)], tails=True),
     categories={
       column: tuple(
         np.unique(

@@ -121,6 +121,18 @@ def minimum(value: Array, other: Array) -> Array:
   return (np.minimum if tf is None else tf.minimum)(value, other)
 
 
+def asinh(value: Array) -> Array:
+  """Returns the inverse of `sinh`: a line near zero, a logarithm far off."""
+  tf = library(value)
+  return np.arcsinh(value) if tf is None else tf.asinh(value)
+
+
+def sinh(value: Array) -> Array:
+  """Returns the hyperbolic sine."""
+  tf = library(value)
+  return np.sinh(value) if tf is None else tf.sinh(value)
+
+
 def total(value: Array, axis: int, keepdims: bool = False) -> Array:
   """Returns sums along an axis, of the type of what is summed."""
   tf = library(value)

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from dfiv_ope import testing, types
 from dfiv_ope.agents import base, fixed_features, lstd, memory
-from dfiv_ope.nn import encoding, scaling
+from dfiv_ope.nn import encoding, running_moments, scaling
 from dfiv_ope.ope import bellman
 from dfiv_ope.policies import cloning
 
@@ -212,3 +212,44 @@ def test_the_scale_of_values_is_that_of_rewards(scale):
     scale * problems[0].value_scale
   )
   assert problems[1].value_mean == pytest.approx(problems[0].value_mean)
+
+
+def test_long_tails_are_drawn_in_and_come_back():
+  generator = np.random.default_rng(4)
+  x = np.stack(
+    [
+      np.exp(1.5 * generator.normal(size=2_000)),  # amounts
+      generator.normal(size=2_000),
+      generator.exponential(size=2_000).clip(0.0, 4.0),
+      generator.uniform(size=2_000) < 0.01,  # a rare flag has two values
+    ],
+    axis=1,
+  )
+  states = encoding.fit(x)
+  assert states.standardiser.long.tolist() == [True, False, False, False]
+  plain = scaling.fit_standardiser(x).apply(x)
+  np.testing.assert_allclose(
+    states.compact(x),
+    np.column_stack([np.arcsinh(4.0 * plain[:, 0]), plain[:, 1:]]),
+    atol=1e-5,
+  )
+  np.testing.assert_allclose(
+    states.invert(states.compact(x)), x, rtol=3e-6, atol=3e-6
+  )
+  # Graphs see the same.
+  np.testing.assert_allclose(
+    states.compact(tf.constant(x)), states.compact(x), atol=1e-6
+  )
+
+
+@pytest.mark.parametrize('size', [1, 7, 400])
+def test_tails_of_rows_in_blocks_are_those_of_all(size):
+  x = np.random.default_rng(5).standard_t(3.0, size=(1_000, 3)) + 1e6
+  x[:, 1] = np.arange(1_000)
+  running = running_moments.Moments()
+  for start in range(0, len(x), size):
+    running.add(x[start : start + size])
+  found, whole = running.standardiser(), scaling.fit_standardiser(x, tails=True)
+  assert whole.long.tolist() == [True, False, True]
+  for one, other in zip(found, whole, strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-9)
