@@ -25,12 +25,13 @@ class Points:
 
   def __init__(self, rows: types.FloatArray, steps: np.ndarray):
     """Initialises them with rows [n, D] of the log's steps [n]."""
-    self.points, place = np.unique(rows, axis=0, return_inverse=True)
-    order = np.argsort(place.reshape(-1), kind='stable')
+    # By the first column, then the second and so on; equal rows as they come.
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    new = np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1))
+    self.points = ordered[new]
     self._steps = steps[order]
-    self._ends = np.cumsum(
-      np.bincount(place.reshape(-1), minlength=len(self.points))
-    )
+    self._ends = np.append(np.flatnonzero(new)[1:], len(rows))
 
   def query(
     self, rows: types.FloatArray, count: int

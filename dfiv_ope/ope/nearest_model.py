@@ -116,8 +116,10 @@ class Model:
     # Slopes are of steps that went on: where a terminal one led is not known.
     self._going_on = np.asarray(self._rows.discount) > 0.0
     self._changes = np.where(self._set, 0.0, self._next - self._observation)
-    self._points = np.zeros((len(log), rows.shape[1]))
-    self._points[steps] = rows
+    self._points = rows
+    if len(steps) < len(log):
+      self._points = np.zeros((len(log), rows.shape[1]), rows.dtype)
+      self._points[steps] = rows
     self._sloped = self._slopes_help(steps, group, seed)
 
   def near_share(self, steps: np.ndarray) -> float:
@@ -296,8 +298,8 @@ class Model:
   ) -> types.FloatArray:
     """Returns what slopes of near steps [B, K] add to those found, [B, D]."""
     return local_changes.added(
-      rows - self._points[found],
-      self._points[near],
+      rows - self._points[found].astype(np.float64),
+      self._points[near].astype(np.float64),
       self._changes[near],
       weights * self._going_on[near],
     )

@@ -26,7 +26,7 @@ from dfiv_ope.ope import (
   propensities,
   relevance,
 )
-from dfiv_ope.policies import cloning, foreign, resolve
+from dfiv_ope.policies import clone_config, cloning, foreign, resolve
 
 # Entries of a matrix of probabilities that are asked for at a time.
 _BLOCK = 1_000_000
@@ -190,6 +190,7 @@ class EvaluationTask:
       num_actions=log.num_actions,
       seed=0,
       categorical=log.categorical,
+      config=clone_config.for_overlap(len(log), log.num_actions),
     ).policy
     taken = np.asarray(log.transitions.action)
     return Propensities(

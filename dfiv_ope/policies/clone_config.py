@@ -9,6 +9,8 @@ _LOGITS = 600_000
 # How often steps see each row: 15,000 rows have 6,000 steps.
 _EPOCHS = 200
 _FEWEST_UPDATES = 300
+# Steps where a rough clone will do.
+_ROUGH = 2_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,21 @@ class Config:
         raise ValueError(
           f'{name} must lie in (0, 1), got {getattr(self, name)}.'
         )
+
+
+def for_overlap(rows: int, num_actions: int) -> Config:
+  """Returns that of a clone which only says how much of a log overlaps.
+
+  On mountain_car, catch and cartpole 2,000 steps reach a held-out loss of
+  0.489, 0.493 and 0.575, 6,000 steps 0.481, 0.495 and 0.553, frequencies 0.917,
+  1.092 and 0.990.
+
+  Args:
+    rows: of the log.
+    num_actions: A.
+  """
+  config = for_log(rows, num_actions)
+  return dataclasses.replace(config, updates=min(config.updates, _ROUGH))
 
 
 def for_log(rows: int, num_actions: int) -> Config:

@@ -1,22 +1,75 @@
-"""The behaviour policy of a log as a network, trained by `clone_training`."""
+"""The behaviour policy of a log as a network, trained in numpy.
+
+A classifier of encoded observations, with Adam on the log loss (Kingma and Ba,
+2015). Its steps are a few small products, which take numpy no longer than
+TensorFlow, and importing that takes longer than many a clone.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
+from scipy import special
 
 from dfiv_ope import types
-from dfiv_ope.nn import encoding, layers, networks
+from dfiv_ope.nn import encoding, tensors
 from dfiv_ope.policies import clone_config, clone_training
 
-# Probabilities that are made at a time of held-out rows.
-_AT_ONCE = 2_000_000
+# Rows that are asked at once, and held-out rows that are looked at.
+_BLOCK, _MOST_HELD_OUT = 8_192, 20_000
+# Of Adam: decay of both moments, and what is added to roots.
+_FIRST, _SECOND, _TINY = 0.9, 0.999, 1e-8
+# Weights start as a normal distribution within as many deviations.
+_WITHIN = (-2.0, 2.0)
 
 
-class ClonedPolicy(tf.Module):
-  """Probabilities of a network, with a floor of frequencies."""
+class _Layers(NamedTuple):
+  """Weights [I, O] and biases [O] of layers, parts of one vector.
+
+  Attributes:
+    flat: all of them, float32.
+    weights: of each layer.
+    biases: of each layer.
+  """
+
+  flat: types.FloatArray
+  weights: list[types.FloatArray]
+  biases: list[types.FloatArray]
+
+  @classmethod
+  def zeros(cls, sizes: list[int]) -> '_Layers':
+    """Returns layers of zeros between so many entries."""
+    pairs = list(zip(sizes, sizes[1:], strict=False))
+    flat = np.zeros(sum((low + 1) * high for low, high in pairs), np.float32)
+    found, start = cls(flat, [], []), 0
+    for low, high in pairs:
+      end = start + low * high
+      found.weights.append(flat[start:end].reshape(low, high))
+      found.biases.append(flat[end : end + high])
+      start = end + high
+    return found
+
+  def forward(self, inputs: types.FloatArray) -> list[types.FloatArray]:
+    """Returns the inputs of each layer, and the outputs of the last."""
+    values = [inputs]
+    for weights, biases in zip(self.weights, self.biases, strict=True):
+      outputs = values[-1] @ weights
+      outputs += biases
+      if weights is not self.weights[-1]:
+        np.maximum(outputs, 0.0, out=outputs)
+      values.append(outputs)
+    return values
+
+
+class ClonedPolicy:
+  """Probabilities of a network, with a floor of frequencies.
+
+  Attributes:
+    floor: share of the frequencies in the probabilities; 1 for nothing else.
+  """
 
   def __init__(
     self,
-    network: networks.Network,
+    network: _Layers,
     *,
     states: encoding.Encoding,
     frequencies: np.ndarray,
@@ -30,26 +83,42 @@ class ClonedPolicy(tf.Module):
       states: encodes observations.
       frequencies: of the actions, [A]; an action of frequency zero is never
         taken.
-      floor: share of the frequencies in the probabilities; 1 for nothing else.
+      floor: as the attribute.
     """
-    super().__init__('cloned')
-    self.network = network
-    self.floor = tf.Variable(floor, trainable=False, dtype=tf.float32)
-    self._encode = states.apply
-    self._frequencies = tf.constant(frequencies, tf.float32)
+    self.floor = floor
+    self._network = network
+    self._states = states
+    self._frequencies = np.asarray(frequencies, np.float32)
+    with np.errstate(divide='ignore'):
+      self._offsets = np.log(self._frequencies)
 
-  def logits(self, observation: tf.Tensor) -> tf.Tensor:
-    """Returns the network's logits before the floor, [B, A]."""
-    return self.encoded_logits(self._encode(observation))
-
-  def encoded_logits(self, encoded: tf.Tensor) -> tf.Tensor:
-    """Returns the logits of encoded observations, [B, A]."""
-    return self.network(encoded) + tf.math.log(self._frequencies)
-
-  def action_probabilities(self, observation: tf.Tensor) -> tf.Tensor:
+  def action_probabilities(self, observation: types.Array) -> types.Array:
     """Returns the estimate of b(.|s), [B, A]."""
-    probabilities = tf.nn.softmax(self.logits(observation))
-    return (1.0 - self.floor) * probabilities + self.floor * self._frequencies
+    return tensors.ask(
+      self._of_raw, observation, columns=len(self._frequencies)
+    )
+
+  def _of_raw(self, observation: types.FloatArray) -> types.FloatArray:
+    parts = [
+      self.encoded(self._states.apply(observation[start : start + _BLOCK]))
+      for start in range(0, max(1, len(observation)), _BLOCK)
+    ]
+    return np.concatenate(parts)
+
+  def encoded(self, inputs: types.FloatArray) -> types.FloatArray:
+    """Returns the estimate for encoded observations, float32 [B, A]."""
+    found = self.softmax(self._network.forward(inputs)[-1])
+    found *= 1.0 - self.floor
+    found += self.floor * self._frequencies
+    return found
+
+  def softmax(self, outputs: types.FloatArray) -> types.FloatArray:
+    """Returns probabilities before the floor, in place of outputs [B, A]."""
+    outputs += self._offsets
+    outputs -= np.max(outputs, axis=1, keepdims=True)
+    np.exp(outputs, out=outputs)
+    outputs /= np.sum(outputs, axis=1, keepdims=True)
+    return outputs
 
 
 def fit(
@@ -65,6 +134,8 @@ def fit(
 ) -> clone_training.Clone[ClonedPolicy]:
   """Trains a network to tell what the behaviour policy does.
 
+  It is kept where held-out rows are likeliest, and has to beat frequencies.
+
   Args:
     observations: of the log, raw, [N, D].
     actions: that were taken, int32 [N].
@@ -75,58 +146,71 @@ def fit(
     config: hyper-parameters.
     seed: same seed, same policy.
   """
+  generator = np.random.default_rng((seed, 3))
+  sizes = [states.size, *config.hidden, len(frequencies)]
+  network, slope = _Layers.zeros(sizes), _Layers.zeros(sizes)
+  for weights in network.weights:
+    drawn = generator.uniform(*special.ndtr(_WITHIN), weights.shape)
+    weights[:] = special.ndtri(drawn) / np.sqrt(len(weights))
   policy = ClonedPolicy(
-    networks.Network(
-      (
-        *(layers.Dense(size) for size in config.hidden),
-        layers.Dense(len(frequencies), None),
-      ),
-      input_size=states.size,
-      seed=seed,
-    ),
-    states=states,
-    frequencies=frequencies,
-    floor=config.floor,
+    network, states=states, frequencies=frequencies, floor=config.floor
   )
-  s = tf.constant(states.compact(observations))
-  a = tf.constant(actions)
-  held_s, held_a = observations[held_out], actions[held_out]
-  rows = max(1, _AT_ONCE // len(frequencies))
+  compact = states.compact(observations)
+  places, judges = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+  judges = judges[:: -(-len(judges) // _MOST_HELD_OUT)]
 
-  def batch_loss(rows: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_mean(
-      tf.nn.sparse_softmax_cross_entropy_with_logits(
-        tf.gather(a, rows),
-        policy.encoded_logits(states.expand(tf.gather(s, rows))),
-      )
+  def held_out_loss(rows: np.ndarray) -> float:
+    total = 0.0
+    for start in range(0, len(rows), _BLOCK):
+      some = rows[start : start + _BLOCK]
+      found = policy.encoded(states.expand(compact[some]))
+      taken = found[np.arange(len(some)), actions[some]]
+      total -= float(np.sum(np.log(taken), dtype=np.float64))
+    return total / len(rows)
+
+  first, second = np.zeros((2, len(network.flat)), np.float32)
+  checks = min(config.checks, config.updates)
+  marks = {config.updates * (each + 1) // checks for each in range(checks)}
+  best, kept = np.inf, network.flat.copy()
+  for step in range(1, config.updates + 1):
+    some = places[generator.integers(len(places), size=config.batch_size)]
+    _backward(
+      policy, network, slope, states.expand(compact[some]), actions[some]
     )
-
-  def held_out_loss() -> tf.Tensor:
-    return _log_loss(
-      tf.concat(
-        [
-          tf.gather(
-            policy.action_probabilities(held_s[start : start + rows]),
-            held_a[start : start + rows],
-            batch_dims=1,
-          )
-          for start in range(0, len(held_a), rows)
-        ],
-        axis=0,
-      )
-    )
-
-  return clone_training.fit(
-    policy,
-    loss=batch_loss,
-    held_out=held_out_loss,
-    constant_loss=constant_loss,
-    training=np.flatnonzero(~held_out),
-    config=config,
-    seed=seed,
+    for weights, change in zip(network.weights, slope.weights, strict=True):
+      change += config.decay * weights
+    share = (step - 1) / config.updates
+    rate = config.learning_rate * 0.5 * (1.0 + np.cos(np.pi * share))
+    first += (1.0 - _FIRST) * (slope.flat - first)
+    second += (1.0 - _SECOND) * (np.square(slope.flat) - second)
+    root = np.sqrt(second / (1.0 - _SECOND**step))
+    root += _TINY
+    network.flat[:] -= (rate / (1.0 - _FIRST**step)) * (first / root)
+    if step in marks and (loss := held_out_loss(judges)) < best:
+      best, kept = loss, network.flat.copy()
+  network.flat[:] = kept
+  if not best < constant_loss:
+    policy.floor, best = 1.0, constant_loss
+  return clone_training.Clone(
+    policy, held_out_loss=best, constant_loss=constant_loss
   )
 
 
-def _log_loss(taken: tf.Tensor) -> tf.Tensor:
-  """Returns the mean log loss of the taken actions' probabilities, [B]."""
-  return -tf.reduce_mean(tf.math.log(taken))
+def _backward(
+  policy: ClonedPolicy,
+  network: _Layers,
+  slope: _Layers,
+  inputs: types.FloatArray,
+  actions: np.ndarray,
+) -> None:
+  """Puts the gradient of the mean log loss of rows [B] into `slope`."""
+  values = network.forward(inputs)
+  change = policy.softmax(values[-1])
+  change[np.arange(len(actions)), actions] -= 1.0
+  change /= len(actions)
+  for place in reversed(range(len(network.weights))):
+    np.matmul(values[place].T, change, out=slope.weights[place])
+    np.sum(change, axis=0, out=slope.biases[place])
+    if place:
+      change = change @ network.weights[place].T
+      change *= values[place] > 0.0

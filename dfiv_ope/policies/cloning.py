@@ -16,7 +16,12 @@ import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.nn import encoding
-from dfiv_ope.policies import clone_config, clone_training, table_cloning
+from dfiv_ope.policies import (
+  clone_config,
+  clone_networks,
+  clone_training,
+  table_cloning,
+)
 
 Config = clone_config.Config  # Known before this module is loaded.
 
@@ -61,8 +66,6 @@ def clone(
     return clone_training.Clone(
       table, held_out_loss=loss, constant_loss=constant_loss
     )
-  from dfiv_ope.policies import clone_networks  # Imports TensorFlow.
-
   return clone_networks.fit(
     observations,
     actions,

@@ -53,7 +53,11 @@ def read(path: pathlib.Path, *, num_observations: int) -> Network | None:
 
 
 class _Network:
-  """The function of a SavedModel."""
+  """The function of a SavedModel as steps, which are made once.
+
+  Values have places: the observation the first, then variables, constants and
+  what follows from these alone, then what each step gives.
+  """
 
   def __init__(self, path: pathlib.Path):
     """Reads the model.
@@ -67,69 +71,93 @@ class _Network:
     self._functions = {each.message(1).text(1): each for each in library}
     operations = {
       node.text(2)
-      for nodes in (
-        meta.message(2).messages(1),
-        *(f.messages(3) for f in library),
-      )
-      for node in nodes
+      for holder in (meta.message(2).messages(1), *map(_nodes, library))
+      for node in holder
     }
     if not operations <= saved_models.KNOWN:
       raise _OtherwiseError('An operation may do more than compute.')
     objects = meta.message(7)
     nodes = objects.messages(1)
-    (self._name,) = nodes[_children(nodes[0])[_FUNCTION]].message(6).texts(1)
+    (name,) = nodes[_children(nodes[0])[_FUNCTION]].message(6).texts(1)
     variables = _variables(path / 'variables', nodes)
-    self._bound = [
-      variables[each] for each in objects.mapped(2)[self._name].numbers(2)
+    self._values: list[Any] = [None]
+    self._steps: list[tuple[Callable[..., Any], list[int], int]] = []
+    bound = [
+      self._put(variables[each]) for each in objects.mapped(2)[name].numbers(2)
     ]
-    arguments = self._functions[self._name].message(1).messages(2)
+    arguments = self._functions[name].message(1).messages(2)
     self._type = _TYPES[arguments[0].number(3)]
+    self._result = self._call(name, [0, *bound])
+    del self._functions
 
   def __call__(self, observation: types.FloatArray) -> types.FloatArray:
     """Returns probabilities, float32 [B, A]."""
     rows = np.asarray(observation)
-    parts = [
-      self._call(
-        self._name,
-        [rows[start : start + _BLOCK].astype(self._type), *self._bound],
-      )
-      for start in range(0, max(1, len(rows)), _BLOCK)
-    ]
-    return np.concatenate(parts)
+    return np.concatenate(
+      [
+        self._ask(rows[start : start + _BLOCK].astype(self._type))
+        for start in range(0, max(1, len(rows)), _BLOCK)
+      ]
+    )
 
-  def _call(self, name: str, arguments: list[np.ndarray]) -> Any:
-    """Returns what a function does with its arguments."""
+  def _ask(self, observation: types.FloatArray) -> Any:
+    values = [observation, *self._values[1:]]
+    for function, inputs, place in self._steps:
+      values[place] = function(*(values[each] for each in inputs))
+    return values[self._result]
+
+  def _put(self, value: Any) -> int:
+    """Returns the place of a new value."""
+    self._values.append(value)
+    return len(self._values) - 1
+
+  def _step(self, function: Callable[..., Any], inputs: list[int]) -> int:
+    """Returns the place of what a function makes of other values."""
+    if all(self._values[each] is not None for each in inputs):
+      return self._put(function(*(self._values[each] for each in inputs)))
+    place = self._put(None)
+    self._steps.append((function, inputs, place))
+    return place
+
+  def _call(self, name: str, arguments: list[int]) -> int:
+    """Returns the place of what a function of the model gives."""
     function = self._functions[name]
     names = [each.text(1) for each in function.message(1).messages(2)]
-    values: dict[str, Any] = dict(zip(names, arguments, strict=True))
-    nodes = {each.text(1): each for each in function.messages(3)}
+    places = dict(zip(names, arguments, strict=True))
+    nodes = {each.text(1): each for each in _nodes(function)}
 
-    def value(reference: str) -> Any:
+    def place(reference: str) -> int:
       known = reference.split(':')[0]
-      if known not in values:
-        values[known] = self._run(
+      if known not in places:
+        places[known] = self._run(
           nodes[known],
-          [value(each) for each in nodes[known].texts(3) if each[0] != '^'],
+          [place(each) for each in nodes[known].texts(3) if each[0] != '^'],
         )
-      return values[known]
+      return places[known]
 
     (result,) = function.messages(4)
-    return value(result.text(2))
+    return place(result.text(2))
 
-  def _run(self, node: wire_format.Message, inputs: list[Any]) -> Any:
-    """Returns what an operation does with its inputs."""
+  def _run(self, node: wire_format.Message, inputs: list[int]) -> int:
+    """Returns the place of what an operation gives."""
     operation, settings = node.text(2), node.mapped(5)
     if operation in ('StatefulPartitionedCall', 'PartitionedCall'):
       return self._call(settings['f'].message(10).text(1), inputs)
     if operation == 'Const':
-      return _constant(settings['value'].message(8))
+      return self._put(_constant(settings['value'].message(8)))
     if operation == 'Cast':
-      return inputs[0].astype(_TYPES[settings['DstT'].number(6)])
+      kind = _TYPES[settings['DstT'].number(6)]
+      return self._step(lambda value: value.astype(kind), inputs)
     if operation not in _OPERATIONS:
       raise _OtherwiseError(f'{operation} is not among the few.')
     if any(settings[each].number(5) for each in _FLAGS if each in settings):
       raise _OtherwiseError(f'{operation} transposes.')
-    return _OPERATIONS[operation](*inputs)
+    return self._step(_OPERATIONS[operation], inputs)
+
+
+def _nodes(function: wire_format.Message) -> list[wire_format.Message]:
+  """Returns the operations of a function."""
+  return function.messages(3)
 
 
 _FLAGS = ('transpose_a', 'transpose_b', 'grad_a', 'grad_b')
