@@ -217,7 +217,7 @@ class _Reader:
     held: list[tuple[types.Transition, np.ndarray, np.ndarray]] = []
     size = 0
     for start, stop in zip(marks[:-1], marks[1:], strict=True):
-      while position + size < stop:
+      while not held or position + size < stop:
         log = next(blocks)
         held.append(
           (
@@ -229,7 +229,7 @@ class _Reader:
         size += len(log)
         episode += log.num_episodes
       if len(held) != 1:
-        held = [_joined(held)] if held else []
+        held = [_joined(held)]
       yield _part(held[0], slice(start - position, stop - position))
       rest = slice(stop - position, None)
       transitions, episodes, first = held[0]

@@ -18,14 +18,17 @@ class Moments:
   def __init__(self) -> None:
     """Begins with no rows."""
     self.count = 0
+    # Of differences to the first row: far from zero, means are rough.
     self._mean = self._squares = np.zeros(0, np.longdouble)
-    self._low = self._high = np.zeros(0)
+    self._origin = self._low = self._high = np.zeros(0)
 
   def add(self, x: types.FloatArray) -> Self:
     """Takes in rows, [B, D]; returns itself."""
     if not len(x):
       return self
-    long = np.asarray(x, np.longdouble)
+    if not self.count:
+      self._origin = np.array(x[0], np.float64)
+    long = np.asarray(x, np.longdouble) - self._origin
     mean = np.mean(long, axis=0)
     squares = np.sum(np.square(long - mean), axis=0)
     low, high = np.min(x, axis=0), np.max(x, axis=0)
@@ -48,12 +51,13 @@ class Moments:
 
   def standardiser(self) -> scaling.Standardiser:
     """Returns what `scaling.fit_standardiser` does of all rows."""
-    mean = self._mean.astype(np.float64)
+    mean = (self._mean + self._origin).astype(np.float64)
+    remainder = self._mean - (mean.astype(np.longdouble) - self._origin)
     scale = np.sqrt(self._squares / self.count).astype(np.float64)
     constant = self._low == self._high
     flat = scale <= scaling.ROUNDING * np.abs(mean)
     return scaling.Standardiser(
       np.where(constant, self._low, mean),
       np.where(constant, 1.0, np.where(flat, np.abs(mean), scale)),
-      np.where(constant, 0.0, (self._mean - mean).astype(np.float64)),
+      np.where(constant, 0.0, remainder.astype(np.float64)),
     )
