@@ -13,6 +13,7 @@ from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import streams
 from dfiv_ope.datasets.formats import source
 from dfiv_ope.evaluation import (
+  cross_checks,
   estimates,
   inference,
   runs,
@@ -73,6 +74,12 @@ def stream(folder, monkeypatch):
   )
 
 
+@pytest.fixture
+def unchecked(monkeypatch):
+  """Unrelated estimators take seconds, and look at the sample alone."""
+  monkeypatch.setattr(cross_checks, 'measure', lambda *args, **kwargs: {})
+
+
 def _in_memory(stream, config, seeds):
   log = stream.in_memory()
   policy = task_lib.find_policy(_policy, log).policy
@@ -104,6 +111,7 @@ def _same(ours, theirs):
   assert ours.missing == theirs.missing == ''
 
 
+@pytest.mark.usefixtures('unchecked')
 def test_streamed_is_in_memory_whatever_the_batches(stream, monkeypatch):
   whole = _in_memory(stream, _CONFIG, 2)
   for batch in (1, 7, 1000):
@@ -116,6 +124,7 @@ def test_streamed_is_in_memory_whatever_the_batches(stream, monkeypatch):
   )
 
 
+@pytest.mark.usefixtures('unchecked')
 def test_features_of_state_and_action_are_streamed_alike(stream):
   config = lstd_entry.Config(features='together', joint_features=20)
   _same(
@@ -126,6 +135,8 @@ def test_features_of_state_and_action_are_streamed_alike(stream):
 
 def test_checks_on_a_sample_are_moved_to_the_value_of_all_rows(stream):
   whole = _in_memory(stream, _CONFIG, 1).runs[0].metrics
+  found = _streamed(stream, _CONFIG, 1).estimates['lstd'].runs[0].metrics
+  assert found == pytest.approx(whole, rel=1e-9, abs=1e-10)
   survey = stream.survey(sampled=250)
   assert 200 < len(survey.sample) <= 250 < survey.transitions
   found = _streamed(stream, _CONFIG, 1, survey)
@@ -183,18 +194,14 @@ def test_what_is_no_sum_is_refused(stream):
     stream_run.require(stream, [], {'lstd': None, 'fqe': None})
   with pytest.raises(ValueError, match='columns is made of the whole log'):
     stream_run.require(stream, ['columns'], {'lstd': None})
-  named = dataclasses.replace(
-    stream,
-    columns=columns_lib.parse(
-      {'actions': 2, 'observations': 'obs_0', 'categorical': 'obs_0'}
-    ),
+  survey = dataclasses.replace(
+    stream.survey(), categories={0: (0.0,), 1: (0.0,)}
   )
-  survey = named.survey()
   with pytest.raises(ValueError, match='features=table needs the whole log'):
     streamed_runs.run(
       survey,
       task_lib.EvaluationTask(survey.sample, None),
       _CONFIG,
       seeds=[0],
-      reduce=streamed_passes.here(named.parts(survey)),
+      reduce=streamed_passes.here(stream.parts(survey)),
     )

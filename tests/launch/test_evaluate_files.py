@@ -47,7 +47,6 @@ def test_a_folder_needs_no_import(command, folder, tmp_path):
   log = dfiv_ope.Log.from_frame(frame, discount=0.9, reward='earned')
   assert same.task.log.digest == log.digest
   assert same.survey is None
-  assert len(dfiv_ope.evaluate.__doc__) > 0
   rows = (tmp_path / 'runs' / 'rows.jsonl').read_text().splitlines()
   assert len(rows) == 2
 
@@ -118,3 +117,17 @@ def test_scale_says_cpu_memory_and_ratio(monkeypatch):
   assert (found.rows, found.cpu_seconds, found.gigabytes) == (10_000, 4.0, 0.5)
   assert found.ratio == pytest.approx(4.0 / found.bare_products)
   assert calls[0][0] == 'evaluate' and calls[0][1].endswith('10000.parquet')
+
+
+def test_python_asks_for_what_files_do_not_say(folder):
+  with pytest.raises(ValueError, match='does not say the discount'):
+    dfiv_ope.evaluate(folder, 'uniform')
+  with pytest.raises(ValueError, match='initial_observations go with a log'):
+    dfiv_ope.evaluate(
+      folder, 'uniform', discount=0.9, initial_observations=[[0.0]]
+    )
+  log = dfiv_ope.Log.from_arrays(
+    [[0.0], [1.0]], [0, 1], [0, 1], [0, 1], discount=0.9
+  )
+  with pytest.raises(ValueError, match='are of a log in Parquet files'):
+    dfiv_ope.evaluate(log, 'uniform', discount=0.9)
