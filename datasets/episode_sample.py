@@ -50,11 +50,10 @@ class EpisodeSample:
     ends = np.append(starts[1:], len(block.steps.is_first))
     numbers = np.arange(self._count, self._count + len(starts))
     self._count += len(starts)
+    hashed = keys(numbers, self._seed)
+    small = hashed <= np.uint64(self._below - 1)
     for key, number, start, end in zip(
-      keys(numbers, self._seed).tolist(),
-      numbers.tolist(),
-      starts.tolist(),
-      ends.tolist(),
+      *(each[small].tolist() for each in (hashed, numbers, starts, ends)),
       strict=True,
     ):
       if key >= self._below:

@@ -21,6 +21,11 @@ LISTED = 20
 Place = Callable[[int], tuple[str, int]]
 
 
+def _only(row: int) -> tuple[str, int]:
+  """Of a log in one file."""
+  return '', row
+
+
 class Finding(NamedTuple):
   """Something wrong, in one or more rows.
 
@@ -43,7 +48,7 @@ class Finding(NamedTuple):
     """What is wrong with the first row."""
     return self.example or self.sentence
 
-  def describe(self, file: str, place: Place = lambda row: ('', row)) -> str:
+  def describe(self, file: str, place: Place = _only) -> str:
     """Says what is wrong, where, and how often.
 
     Args:
@@ -95,7 +100,7 @@ def joined(found: Iterable[Finding]) -> list[Finding]:
 
 
 def refusal(
-  found: Iterable[Finding], *, file: str, advice: str, place: Place
+  found: Iterable[Finding], *, file: str, advice: str, place: Place = _only
 ) -> ValueError:
   """Returns the error of a log: its first finding, all of them as its notes.
 

@@ -56,10 +56,12 @@ class Survey(streamed.Survey):
   """What a pass over a log finds out, and how to find its rows again.
 
   Attributes:
+    counts: rows of each file.
     starts: of blocks of whole episodes.
     known: fields that `Log`s of some of its rows have.
   """
 
+  counts: tuple[int, ...]
   starts: Sequence[Start]
   known: dict[str, Any]
 
@@ -135,6 +137,7 @@ class Stream:
     return Survey(
       **sums.found(),
       digest=digest,
+      counts=parquet_folder.ParquetFolder(self.path).counts,
       starts=tuple(sums.starts),
       known=known,
       sample=self._sample(sample, sums, reader, known, digest),
@@ -188,7 +191,9 @@ class Stream:
       end: number of the row after the last.
     """
     known = survey.known
-    source = parquet_folder.ParquetFolder(self.path, between=(first, end))
+    source = parquet_folder.ParquetFolder(
+      self.path, between=(first, end), counts=survey.counts
+    )
     source.categories = known['labels']
     reader = logs.LogReader(
       source,
@@ -212,12 +217,14 @@ class _Reader:
     place = int(np.searchsorted(self._starts, marks[0], side='right')) - 1
     after = int(np.searchsorted(self._starts, marks[-1], side='left'))
     _, position, episode = starts[place]
-    end = starts[after].row if after < len(starts) else self._stream.rows + 1
+    end = (
+      starts[after].row if after < len(starts) else sum(self._survey.counts) + 1
+    )
     blocks = self._stream.blocks(self._survey, starts[place].row, end)
     held: list[tuple[types.Transition, np.ndarray, np.ndarray]] = []
     size = 0
     for start, stop in zip(marks[:-1], marks[1:], strict=True):
-      while position + size < stop:
+      while not held or position + size < stop:
         log = next(blocks)
         held.append(
           (
@@ -229,7 +236,7 @@ class _Reader:
         size += len(log)
         episode += log.num_episodes
       if len(held) != 1:
-        held = [_joined(held)] if held else []
+        held = [_joined(held)]
       yield _part(held[0], slice(start - position, stop - position))
       rest = slice(stop - position, None)
       transitions, episodes, first = held[0]

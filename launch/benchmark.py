@@ -92,3 +92,79 @@ def learners(
     from dfiv_ope.launch.reporting import cost_table
 
     cost_table.show(measured, batch_size)
+
+
+def scale(
+  most: Annotated[
+    int,
+    typer.Option(
+      help='Rows of the largest log; 10,000 and powers of ten up to it.',
+      min=10_000,
+      max=1_000_000_000,
+    ),
+  ] = 1_000_000,
+  as_json: options.Json = False,
+) -> None:
+  """Measures what `evaluate --method lstd` takes for larger and larger logs.
+
+  CPU seconds and the largest memory are those of a process for each: start-up,
+  interval, overlap and checks are among them. "bare products" are the matrix
+  products of one pass of LSTD-Q in numpy and nothing else, measured in the same
+  run. A log of more than 200,000 rows is read in parts.
+  """
+  from dfiv_ope.launch import command_costs
+
+  sizes = [10**power for power in range(4, 10) if 10**power <= most]
+  found = command_costs.scale(sizes, progress=console.progress)
+  if as_json:
+    console.say_json(
+      json.dumps(
+        [{**dataclasses.asdict(each), 'ratio': each.ratio} for each in found],
+        indent=2,
+      )
+    )
+    return
+  table = console.Table('`evaluate --method lstd`, one seed, one thread')
+  for column in ('rows', 'CPU s', 'GB', 'bare products, s', 'ratio'):
+    table.add_column(column, justify='right')
+  for each in found:
+    table.add_row(
+      f'{each.rows:,}',
+      f'{each.cpu_seconds:.1f}',
+      f'{each.gigabytes:.2f}',
+      f'{each.bare_products:.2f}',
+      f'{each.ratio:.1f}',
+    )
+  table.show()
+
+
+def evaluate(
+  rows: Annotated[
+    int,
+    typer.Option(
+      help='Rows of the made-up log, which is in memory.',
+      min=1_000,
+      max=10_000_000,
+    ),
+  ] = 60_000,
+  as_json: options.Json = False,
+) -> None:
+  """Measures where the time of `evaluate --method lstd` goes, in CPU seconds.
+
+  The log is made up, its behaviour is not recorded, the target is the uniform
+  policy. "bare products" are those of one pass of LSTD-Q in numpy.
+  """
+  from dfiv_ope.launch import command_costs
+
+  found = command_costs.phases(rows)
+  if as_json:
+    console.say_json(
+      json.dumps([dataclasses.asdict(each) for each in found], indent=2)
+    )
+    return
+  table = console.Table(f'`evaluate --method lstd` on {rows:,} rows, CPU s')
+  table.add_column('phase')
+  table.add_column('CPU s', justify='right')
+  for each in found:
+    table.add_row(each.name, f'{each.cpu_seconds:.2f}')
+  table.show()

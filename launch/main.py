@@ -124,11 +124,13 @@ _add_group(
 )
 _add_group(
   'benchmark',
-  'What the learners cost, and whether intervals hold.',
+  'What learners and commands cost, and whether intervals hold.',
   {
     'coverage': coverage.coverage,
     'invariance': benchmark.invariance,
     'learners': benchmark.learners,
+    'scale': benchmark.scale,
+    'evaluate': benchmark.evaluate,
   },
 )
 once.require(app)

@@ -29,10 +29,17 @@ class ParquetFolder(source.Source):
   """Parquet files as one log; their rows are numbered from 1, through all.
 
   One file is a folder of one. Files are opened one after the other.
+
+  Attributes:
+    counts: rows of each file.
   """
 
   def __init__(
-    self, path: pathlib.Path, *, between: tuple[int, int] | None = None
+    self,
+    path: pathlib.Path,
+    *,
+    between: tuple[int, int] | None = None,
+    counts: Sequence[int] | None = None,
   ):
     """Reads the schema of the first file, and how many rows all of them have.
 
@@ -40,6 +47,7 @@ class ParquetFolder(source.Source):
       path: a folder, or one file.
       between: numbers of the first row to be read and of the one after the
         last; None for all.
+      counts: rows of each file, if they are known; None to look.
     """
     self._paths = files(path) if path.is_dir() else [path]
     self._between = between
@@ -47,10 +55,14 @@ class ParquetFolder(source.Source):
     self.columns, self.actions = first.columns, first.actions
     self.categories, self.continuous = first.categories, first.continuous
     self._kinds = first.kinds
-    counts = [first.rows]
-    for each in self._paths[1:]:
-      counts.append(parquet_file.ParquetFile(each).rows)
-    self._marks = [0, *itertools.accumulate(counts)]
+    self.counts = tuple(
+      counts
+      or (
+        first.rows,
+        *(parquet_file.ParquetFile(each).rows for each in self._paths[1:]),
+      )
+    )
+    self._marks = [0, *itertools.accumulate(self.counts)]
 
   @property
   def rows(self) -> int:

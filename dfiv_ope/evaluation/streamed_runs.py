@@ -213,7 +213,7 @@ def _finish(
   """Returns the run of a seed, from sums over all rows."""
   metrics = {'estimate': float(np.mean(values)), **solved}
   curves = {
-    'updates': [0.0],
+    'updates': [0],
     **{name: [value] for name, value in metrics.items()},
   }
   failure = base.divergence(task.problem, metrics)

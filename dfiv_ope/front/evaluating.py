@@ -141,11 +141,6 @@ def _of_files(
   """
   from dfiv_ope.launch.experiments import stream_run
 
-  if discount is None:
-    raise ValueError(
-      f'{path} does not say the discount of the value that is asked for. Say '
-      'discount=0.99, or 1 if all episodes terminate.'
-    )
   if initial_observations is not None:
     raise ValueError(
       'initial_observations go with a log in memory: read it with '

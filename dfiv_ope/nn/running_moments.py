@@ -19,15 +19,18 @@ class Moments:
   def __init__(self) -> None:
     """Begins with no rows."""
     self.count = 0
+    # Of differences to the first row: far from zero, means are rough.
     self._mean = self._squares = np.zeros(0, np.longdouble)
     self._cubes = self._fourths = np.zeros(0, np.longdouble)
-    self._low = self._high = np.zeros(0)
+    self._origin = self._low = self._high = np.zeros(0)
 
   def add(self, x: types.FloatArray) -> Self:
     """Takes in rows, [B, D]; returns itself."""
     if not len(x):
       return self
-    long = np.asarray(x, np.longdouble)
+    if not self.count:
+      self._origin = np.array(x[0], np.float64)
+    long = np.asarray(x, np.longdouble) - self._origin
     mean = np.mean(long, axis=0)
     deviation = long - mean
     squares, cubes, fourths = (
@@ -65,19 +68,20 @@ class Moments:
 
   def standardiser(self) -> scaling.Standardiser:
     """Returns what `scaling.fit_standardiser` does of all rows, with tails."""
-    mean = self._mean.astype(np.float64)
+    mean = (self._mean + self._origin).astype(np.float64)
+    remainder = self._mean - (mean.astype(np.longdouble) - self._origin)
     scale = np.sqrt(self._squares / self.count).astype(np.float64)
     constant = self._low == self._high
     flat = scale <= scaling.ROUNDING * np.abs(mean)
     return scaling.Standardiser(
       np.where(constant, self._low, mean),
       np.where(constant, 1.0, np.where(flat, np.abs(mean), scale)),
-      np.where(constant, 0.0, (self._mean - mean).astype(np.float64)),
+      np.where(constant, 0.0, remainder.astype(np.float64)),
       scaling.long_tails(
         self._squares / self.count,
         self._fourths / self.count,
-        below=self._mean - self._low,
-        above=self._high - self._mean,
+        below=self._mean + self._origin - self._low,
+        above=self._high - self._origin - self._mean,
       )
       & ~flat,
     )

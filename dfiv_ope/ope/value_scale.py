@@ -112,10 +112,9 @@ def values(
 ) -> types.FloatArray:
   """Returns the values of rows, float64 [B, 1].
 
-  Their mean in float32 would depend on how the log is cut into parts.
+  Products and means in float32 would depend on how the log is cut into parts.
   """
-  found = tensors.array(columns(rows.instrument)) @ fitted.astype(np.float32)
-  return found.astype(np.float64)
+  return np.asarray(columns(rows.instrument), np.float64) @ fitted
 
 
 def settled(mean: float, scale: float) -> tuple[float, float]:

@@ -59,9 +59,14 @@ def columns_of(data: Mapping[str, Any]) -> columns_lib.Columns:
 
 
 def open_stream(
-  path: pathlib.Path, columns: columns_lib.Columns, *, discount: float
+  path: pathlib.Path, columns: columns_lib.Columns, *, discount: float | None
 ) -> streams.Stream:
   """Returns a log in Parquet files.
+
+  Args:
+    path: a folder, or one file.
+    columns: what the columns mean.
+    discount: of the value that is asked for.
 
   Raises:
     FileNotFoundError: there is nothing.
@@ -70,8 +75,12 @@ def open_stream(
   if not streams.is_stream(path):
     finding.require(path)  # Says what it is instead.
     raise ValueError(
-      f'{path} is a dataset, so the meaning of its columns and its discount '
-      'are known. Leave them out.'
+      f'{path} is a dataset. Open it with dfiv_ope.Log.open, and evaluate that.'
+    )
+  if discount is None:
+    raise ValueError(
+      f'{path} does not say the discount of the value that is asked for. Say '
+      'discount=0.99, or 1 if all episodes terminate.'
     )
   return streams.Stream(path=path.resolve(), columns=columns, discount=discount)
 

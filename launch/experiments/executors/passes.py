@@ -140,14 +140,20 @@ class Cluster:
     room = 2 * max(1, int(self._ray.cluster_resources().get('CPU', 1)))
     running: list[Any] = []
     for group in groups:
-      while len(running) >= room:
-        ended, running = self._ray.wait(running)
-        for _ in ended:
-          self._done()
+      running = self._waited(running, room - 1)
       running.append(
         self._work.remote(self._recipe, work, problem, group, args)
       )
       yield running[-1]
+    self._waited(running, 0)
+
+  def _waited(self, running: list[Any], most: int) -> list[Any]:
+    """Waits until no more than so many are running; returns these."""
+    while len(running) > most:
+      ended, running = self._ray.wait(running)
+      for _ in ended:
+        self._done()
+    return running
 
 
 @functools.lru_cache(maxsize=1)

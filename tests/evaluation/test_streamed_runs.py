@@ -1,0 +1,207 @@
+"""LSTD-Q on a log that is read in parts is that of the log in memory."""
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+import pytest
+
+from dfiv_ope.agents import memory
+from dfiv_ope.agents.entries import lstd as lstd_entry
+from dfiv_ope.datasets import columns as columns_lib
+from dfiv_ope.datasets import streams
+from dfiv_ope.datasets.formats import source
+from dfiv_ope.evaluation import (
+  cross_checks,
+  estimates,
+  inference,
+  runs,
+  streamed_passes,
+  streamed_runs,
+)
+from dfiv_ope.launch.experiments import stream_run
+from dfiv_ope.ope import task as task_lib
+
+_CONFIG = lstd_entry.Config(random_features=10)
+
+
+def _policy(observations):
+  return 0.1 + 0.8 * np.eye(2)[(observations[:, 0] > 0.0).astype(int)]
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+  """60 episodes of 2 to 14 steps, in three files that cut episodes."""
+  generator = np.random.default_rng(0)
+  lengths = generator.integers(2, 15, size=60)
+  count = int(lengths.sum())
+  ends = np.cumsum(lengths) - 1
+  terminated = np.zeros(count, bool)
+  terminated[ends] = True
+  observation = generator.normal(size=(count, 2))
+  action = generator.integers(2, size=count)
+  table = pa.table(
+    {
+      'episode': np.repeat(np.arange(60), lengths),
+      'obs_0': observation[:, 0],
+      'obs_1': 1e3 + 10.0 * observation[:, 1],
+      'action': action,
+      'reward': observation[:, 0] * (2 * action - 1)
+      + 0.2 * generator.normal(size=count),
+      'terminated': terminated,
+    }
+  )
+  path = tmp_path_factory.mktemp('streamed') / 'log.parquet'
+  path.mkdir()
+  marks = (0, count // 3 + 3, count // 2 + 3, count)
+  assert not set(np.array(marks[1:3]) - 1) & set(ends)
+  for place, start in enumerate(marks[:-1]):
+    parquet.write_table(
+      table.slice(start, marks[place + 1] - start),
+      path / f'{place}.parquet',
+      row_group_size=50,
+    )
+  return path
+
+
+@pytest.fixture
+def stream(folder, monkeypatch):
+  """Parts of some 60 rows, so that a short log has eight of them."""
+  monkeypatch.setattr(memory, '_PART_ROWS', 64)
+  return streams.Stream(
+    path=folder, columns=columns_lib.parse({'actions': 2}), discount=0.9
+  )
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+  """Unrelated estimators take seconds, and look at the sample alone."""
+  monkeypatch.setattr(cross_checks, 'measure', lambda *args, **kwargs: {})
+
+
+def _in_memory(stream, config, seeds):
+  log = stream.in_memory()
+  policy = task_lib.find_policy(_policy, log).policy
+  evaluator = runs.Evaluator(task_lib.EvaluationTask(log, policy))
+  return estimates.estimate(evaluator, 'lstd', config, seeds=seeds)
+
+
+def _streamed(stream, config, seeds, survey=None, group=2):
+  survey = survey or stream.survey()
+  return stream_run.evaluate(
+    stream, _policy, {'lstd': config}, seeds=seeds, survey=survey, group=group
+  )
+
+
+def _same(ours, theirs):
+  """Asserts that all numbers of two estimates are the same to 1e-10."""
+  assert len(ours.runs) == len(theirs.runs)
+  for one, other in zip(ours.runs, theirs.runs, strict=True):
+    assert list(one.metrics) == list(other.metrics)
+    for name, value in one.metrics.items():
+      assert value == pytest.approx(
+        other.metrics[name], rel=1e-10, abs=1e-10
+      ), name
+    np.testing.assert_allclose(one.resamples, other.resamples, atol=1e-10)
+    assert set(one.curves) == set(other.curves)
+  np.testing.assert_allclose(
+    ours.interval(0.95)[:6], theirs.interval(0.95)[:6], atol=1e-10
+  )
+  assert ours.missing == theirs.missing == ''
+
+
+@pytest.mark.usefixtures('unchecked')
+def test_streamed_is_in_memory_whatever_the_batches(stream, monkeypatch):
+  whole = _in_memory(stream, _CONFIG, 2)
+  for batch in (1, 7, 1000):
+    monkeypatch.setattr(source, 'CHUNK_ROWS', batch)
+    found = _streamed(stream, _CONFIG, 2)
+    _same(found.estimates['lstd'], whole)
+  assert found.survey.complete
+  assert found.log_average.value == pytest.approx(
+    found.task.log.average_return.mean, rel=1e-12
+  )
+
+
+@pytest.mark.usefixtures('unchecked')
+def test_features_of_state_and_action_are_streamed_alike(stream):
+  config = lstd_entry.Config(features='together', joint_features=20)
+  _same(
+    _streamed(stream, config, 2).estimates['lstd'],
+    _in_memory(stream, config, 2),
+  )
+
+
+def test_checks_on_a_sample_are_moved_to_the_value_of_all_rows(stream):
+  whole = _in_memory(stream, _CONFIG, 1).runs[0].metrics
+  found = _streamed(stream, _CONFIG, 1).estimates['lstd'].runs[0].metrics
+  assert found == pytest.approx(whole, rel=1e-9, abs=1e-10)
+  survey = stream.survey(sampled=250)
+  assert 200 < len(survey.sample) <= 250 < survey.transitions
+  found = _streamed(stream, _CONFIG, 1, survey)
+  metrics = found.estimates['lstd'].runs[0].metrics
+  for name in (
+    'estimate',
+    'correction',
+    'data_error',
+    'degrees',
+    'effective_share',
+    'heavy_share',
+    'first_stage_r2',
+    'return_spread',
+    'highest_return',
+  ):
+    assert metrics[name] == pytest.approx(whole[name], rel=1e-10, abs=1e-10)
+  task = task_lib.EvaluationTask(survey.sample, found.target.policy)
+  task.problem = found.task.problem
+  sampled = runs.Evaluator(task).run('lstd', _CONFIG, seed=0).metrics
+  shift = whole['estimate'] - sampled['estimate']
+  assert abs(shift) > 0.01
+  for name, value in inference.checks(sampled).items():
+    assert metrics[inference.CHECK + name] == pytest.approx(value + shift)
+  row = stream_run.rows(
+    found, name='', truth=None, preset='default', all_columns=False, command=''
+  )[0]
+  assert row.problem.transitions == survey.transitions
+  assert row.problem.log_return == found.log_average.value
+  assert f'sample of {survey.sample.num_episodes} of 60 whole' in (
+    found.task.notes[-1].sentence
+  )
+
+
+def test_trees_merge_neighbours_in_the_order_of_the_log():
+  for count in range(1, 20):
+    found = streamed_passes.merged(
+      (str(each) for each in range(count)), lambda a, b: f'({a} {b})'
+    )
+    assert found.replace('(', '').replace(')', '').split() == [
+      str(each) for each in range(count)
+    ]
+    assert (
+      max(
+        found[:end].count('(') - found[:end].count(')')
+        for end in range(len(found))
+      )
+      <= np.ceil(np.log2(count))
+      if count > 1
+      else True
+    )
+
+
+def test_what_is_no_sum_is_refused(stream):
+  with pytest.raises(ValueError, match='FQE needs the log in memory, but'):
+    stream_run.require(stream, [], {'lstd': None, 'fqe': None})
+  with pytest.raises(ValueError, match='columns is made of the whole log'):
+    stream_run.require(stream, ['columns'], {'lstd': None})
+  survey = dataclasses.replace(
+    stream.survey(), categories={0: (0.0,), 1: (0.0,)}
+  )
+  with pytest.raises(ValueError, match='features=table needs the whole log'):
+    streamed_runs.run(
+      survey,
+      task_lib.EvaluationTask(survey.sample, None),
+      _CONFIG,
+      seeds=[0],
+      reduce=streamed_passes.here(stream.parts(survey)),
+    )
