@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv import ridge, two_stage
+from dfiv_ope.iv import ridge, ridge_path, two_stage
 
 # Rows whose features are in memory at the same time.
 _BLOCK = 4096
@@ -169,16 +169,21 @@ class _Stage1(NamedTuple):
 def _stage1(folds: Sequence[ridge.Sums], penalties: Sequence[float]) -> _Stage1:
   treatments = [ridge.targets(fold, _PSI) for fold in folds]
   whole = ridge.merge(*treatments)
-  grids, losses = [], np.zeros(len(penalties))
-  for fold, others in zip(treatments, _others(treatments), strict=True):
-    grid, found = two_stage.held_out_losses(
-      ridge.merge(*others), fold, penalties
-    )
-    grids.append(grid)
-    losses += np.multiply(found, fold.count / whole.count)
+  # There are as many targets as features, so weights are made of one penalty.
+  paths = [
+    ridge_path.Path(ridge.merge(*others), penalties)
+    for others in _others(treatments)
+  ]
+  losses = np.sum(
+    [
+      path.errors(fold) * (fold.count / whole.count)
+      for path, fold in zip(paths, treatments, strict=True)
+    ],
+    axis=0,
+  )
   chosen = int(np.argmin(losses))
   return _Stage1(
-    weights=[grid[chosen] for grid in grids],
+    weights=[path.weights(chosen) for path in paths],
     whole=ridge.solve_sums(whole, penalties[chosen], intercept=True),
     penalty=penalties[chosen],
     losses=tuple(losses.tolist()),
