@@ -171,6 +171,7 @@ def _one(rows: list[rows_lib.Row], level: float) -> Summary:
       support=support,
       level=level,
       notes=[note.sentence for note in notes],
+      distrusted=trust.distrusted(judged),
     ),
   )
 

@@ -76,6 +76,7 @@ def test_names_are_escaped_in_tables(sales_table):
       {'shift': 3.0},
       [
         'The instruments contradict each other (Hansen J ',
+        ', p < 0.001): at least one moves the outcome',
         'Drop instruments that may',
       ],
     ),
