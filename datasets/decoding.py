@@ -143,6 +143,8 @@ class Decoder:
         chunk,
         otherwise=np.nan,
         unread=unread[:, decoded_rows.STEP],
+        hint='; steps are counted: leave step out where the rows of an episode '
+        'stand in their order, or number them',
       ),
       observation=self._observation(chunk),
       action=self._action(chunk),

@@ -283,7 +283,8 @@ def _missing(
     hint = ' Its columns must be separated by commas.'
   return ValueError(
     f'{file} has no column {wanted!r} for {name}.{hint} '
-    f'{_listing(available)} Name another with --map {name}=COLUMN.'
+    f'{_listing(available)} Name another with --map {name}=COLUMN '
+    f'(in Python {name}=...).'
   )
 
 

@@ -5,7 +5,7 @@ import pathlib
 from typing import Any
 
 from dfiv_ope import stages
-from dfiv_ope.datasets import checks, findings, logs, reading, summary
+from dfiv_ope.datasets import findings, logs, reading, summary
 
 # Rows of a finding that are listed for programs.
 _ROWS = 10
@@ -135,6 +135,9 @@ def check_dataset(
   Raises:
     ValueError: it cannot be opened.
   """
+  # Loads Reverb and TensorFlow, which the check of a log does without.
+  from dfiv_ope.datasets import checks
+
   with progress('Reading', None):
     dataset = reading.open_dataset(path)
     wrong = checks.problems(dataset)

@@ -44,7 +44,8 @@ def check(
     raise ValueError(
       f'{path} is a dataset, whose columns are known. The options are for logs.'
     )
-  runtime.start()
+  if not path.is_file():
+    runtime.start()  # Which files such as CSV do without.
   from dfiv_ope.datasets import log_check, logs
   from dfiv_ope.launch.reporting import check_answer
 

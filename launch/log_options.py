@@ -18,7 +18,7 @@ class OfLog:
     str | None,
     typer.Option(
       '--format',
-      help='csv, parquet, npz, minari, rlds or rl_unplugged; '
+      help=f'{", ".join(formats.NAMES[:-1])} or {formats.NAMES[-1]}; '
       'without it, told by name and content.',
       autocompletion=completion.among(formats.NAMES),
     ),

@@ -108,6 +108,11 @@ def sentences(judged: Mapping[str, Trust]) -> list[str]:
   return [_sentence(names, found) for found, names in same.items()]
 
 
+def distrusted(judged: Mapping[str, Trust]) -> list[str]:
+  """Returns the methods that are not to be trusted."""
+  return [name for name, found in judged.items() if found.grade == DO_NOT]
+
+
 def _sentence(names: Sequence[str], found: Trust) -> str:
   words = {
     TRUST: 'trust: nothing that was measured speaks against the interval.',

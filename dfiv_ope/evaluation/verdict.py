@@ -4,7 +4,7 @@ The command line, the report and the library say the same: they hand in what
 each method found and get sentences back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import math
 from typing import NamedTuple
 
@@ -62,14 +62,18 @@ def collect(
   support: Support | None,
   level: float,
   notes: Sequence[str] = (),
+  distrusted: Collection[str] = (),
 ) -> list[str]:
   """Returns what a person should know of the answers on a log.
+
+  What speaks against an interval is said with its verdict (`trust`).
 
   Args:
     answers: of each method, by what it is called.
     support: None if the log was simulated with the policy.
     level: of the intervals.
     notes: on the columns of the log.
+    distrusted: methods of which nothing is concluded.
   """
   few = dict.fromkeys(
     answer.missing for answer in answers.values() if answer.missing
@@ -78,22 +82,9 @@ def collect(
     *few,
     *filter(None, map(beyond, answers, answers.values())),
     *filter(
-      None,
-      (
-        few_effective(name, answer.metrics)
-        for name, answer in answers.items()
-        if not answer.missing
-      ),
+      None, (far(name, answer.metrics) for name, answer in answers.items())
     ),
-    *filter(
-      None,
-      (
-        words(name, answer.metrics)
-        for words in (mean_weight, far)
-        for name, answer in answers.items()
-      ),
-    ),
-    *_differences(answers, support, level),
+    *_differences(answers, support, level, distrusted),
     *_overlap(answers, support),
     *filter(
       None,
@@ -236,7 +227,10 @@ def grade(metrics: Mapping[str, float], support: Support | None) -> str:
 
 
 def _differences(
-  answers: Mapping[str, Answer], support: Support | None, level: float
+  answers: Mapping[str, Answer],
+  support: Support | None,
+  level: float,
+  distrusted: Collection[str],
 ) -> list[str]:
   """Returns the value of each method less the average return of the log."""
   if support is None:
@@ -248,7 +242,7 @@ def _differences(
     'episodes).'
     + (
       f' {comparison(found)}'
-      if grade(answer.metrics, support) != 'poor'
+      if name not in distrusted and grade(answer.metrics, support) != 'poor'
       else ''
     )
     for name, answer in answers.items()

@@ -138,16 +138,14 @@ class Result:
       for run in each.runs
       if run.failure
     ]
-    judged = trust_lib.sentences(
-      {
-        name: self.trust(method=name)
-        for name, each in self.estimates.items()
-        if each.sound
-      }
-    )
+    judged = {
+      name: self.trust(method=name)
+      for name, each in self.estimates.items()
+      if each.sound
+    }
     return (
       failed
-      + judged
+      + trust_lib.sentences(judged)
       + verdict.collect(
         {
           name: self._answer(each)
@@ -157,6 +155,7 @@ class Result:
         support=verdict.support(self.overlap, self.task.log.action_labels),
         level=0.95,
         notes=[note.sentence for note in self.task.notes],
+        distrusted=trust_lib.distrusted(judged),
       )
     )
 

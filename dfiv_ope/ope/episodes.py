@@ -92,12 +92,12 @@ class Episodes:
 
   @property
   def num_observations(self) -> int:
-    """D, columns of an observation."""
+    """Number of columns of an observation, D."""
     return self.transitions.observation.shape[1]
 
   @property
   def num_episodes(self) -> int:
-    """E."""
+    """Number of episodes, E."""
     return len(self.initial_observations)
 
   @property

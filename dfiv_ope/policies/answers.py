@@ -28,7 +28,11 @@ def call(function: Callable[..., Any], name: str, *inputs: Any) -> Any:
     )
   except BaseException as error:
     user_code.let_interrupts_pass(error)
-    raise ValueError(f'{name} failed: {user_code.line(error)}.') from error
+    shapes = [list(x.shape) for x in inputs[:1] if isinstance(x, np.ndarray)]
+    got = (
+      f' It was given an array {shapes[0]}, a state a row.' if shapes else ''
+    )
+    raise ValueError(f'{name} failed: {user_code.line(error)}.{got}') from error
 
 
 def as_probabilities(
@@ -52,8 +56,9 @@ def as_probabilities(
     array = array.astype(str)
   kind, shape = array.dtype.kind, array.shape
   wanted = (
-    f'probabilities [{rows}, {num_actions}] or actions [{rows}] are '
-    'wanted, whole numbers from 0 or labels.'
+    f'probabilities [{rows}, {num_actions}]'
+    f'{" of " + ", ".join(names[:20]) if labels else ""} or actions [{rows}] '
+    'are wanted, whole numbers from 0 or labels.'
   )
   if shape == (rows,) and kind == 'f':
     raise ValueError(

@@ -43,7 +43,7 @@ def section(
     lead=True,
     numbers=numbers(case),
     text=advice.headline(case),
-    charts=[forest.chart(f'estimates{mark}', case)],
+    charts=[forest.chart(f'estimates{mark}', case, verdict=advice.trust(case))],
   )
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from dfiv_ope.datasets import log_check
-from dfiv_ope.evaluation import policy_overlap
 from dfiv_ope.launch import console
 
 
@@ -24,6 +23,8 @@ def show(report: log_check.Report) -> None:
 
 def show_overlap(found: dict[str, Any]) -> None:
   """Prints how far a log tells what a policy would do."""
+  from dfiv_ope.evaluation import policy_overlap
+
   console.card('Overlap', policy_overlap.card(found))
   for words in found['sentences']:
     console.say(words)

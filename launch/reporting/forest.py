@@ -22,7 +22,11 @@ LOG_LABEL = 'Log (average return)'
 
 
 def chart(
-  name: str, found: log_results.LogResults, title: str = ''
+  name: str,
+  found: log_results.LogResults,
+  title: str = '',
+  *,
+  verdict: str = '',
 ) -> charts.Chart:
   """Returns estimates with their intervals, the answer first, the log last.
 
@@ -32,6 +36,8 @@ def chart(
     name: of the chart and its files.
     found: what was run on one log.
     title: of the chart, if it stands with others.
+    verdict: on the answer, where the page gives one; it weighs more than what
+      is known of its method alone.
   """
   styles = figures.styles(
     [each.variant for each in found.methods],
@@ -47,7 +53,7 @@ def chart(
     limits=_limits(found),
     references=references(found),
     lanes=[
-      *(_lane(each, found, styles[each.variant]) for each in ordered),
+      *(_lane(each, found, styles[each.variant], verdict) for each in ordered),
       charts.Lane(label=LOG_LABEL, tracks=(_track(*found.log),)),
     ],
   )
@@ -126,15 +132,18 @@ def _lane(
   method: log_results.MethodResult,
   found: log_results.LogResults,
   style: figures.Style,
+  verdict: str,
 ) -> charts.Lane:
-  known = math.isfinite(method.estimate)
+  grade = verdict if method is found.preferred else ''
   return charts.Lane(
     label=method.variant,
     color=style.color,
     hollow=style.dash != '-',
     strong=method is found.preferred,
     tracks=(_track(method.estimate, *method.ends),),
-    note=found.trust(method).grade if known else '',
+    note=(grade or found.trust(method).grade)
+    if math.isfinite(method.estimate)
+    else '',
   )
 
 

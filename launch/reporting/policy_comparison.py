@@ -13,6 +13,7 @@ from dfiv_ope.evaluation import (
   row_intervals,
 )
 from dfiv_ope.launch import console
+from dfiv_ope.launch.reporting import summary
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -40,7 +41,7 @@ def answer(
   level: float,
   as_json: bool,
 ) -> None:
-  """Prints how policies compare, and draws it.
+  """Prints how policies compare and how far to trust it, and draws it.
 
   Args:
     rows: of runs.
@@ -51,6 +52,7 @@ def answer(
   from dfiv_ope.launch.reporting import policy_figure
 
   rows = list(rows)
+  answers = summary.summarise(rows, level=level)
   paths = [
     path
     for found in data(rows, level=level)
@@ -60,6 +62,7 @@ def answer(
     console.say_json(
       json.dumps(
         {
+          'answers': [each.data() for each in answers],
           'comparisons': data(rows, level=level),
           'pictures': list(map(str, paths)),
         },
@@ -68,6 +71,10 @@ def answer(
     )
     return
   show(rows, level=level)
+  for each in answers:
+    assert isinstance(each.problem, problems.UserLog)
+    for sentence in each.verdicts:
+      console.say(f'{each.problem.policy} by {sentence}')
   for row in rows:
     if row.failed:
       problem = row.problem

@@ -57,7 +57,8 @@ class Summary:
     level: of the intervals.
     lines: of the log and of the methods.
     failures: which runs have no result, and why.
-    warnings: what to beware of.
+    verdicts: how far to trust each method, a sentence each.
+    warnings: these, and what else to beware of.
   """
 
   problem: problems.OnDataset
@@ -65,6 +66,7 @@ class Summary:
   level: float
   lines: list[Line]
   failures: list[str]
+  verdicts: list[str]
   warnings: list[str]
 
   @property
@@ -140,6 +142,7 @@ def _one(rows: list[rows_lib.Row], level: float) -> Summary:
     name: trust.judge(answer, support) for name, answer in answers.items()
   }
   names = {id(group): name for name, group in named.items()}
+  verdicts = trust.sentences(judged)
   return Summary(
     problem=problem,
     policy=_target(problem),
@@ -161,12 +164,14 @@ def _one(rows: list[rows_lib.Row], level: float) -> Summary:
       for row in rows
       if row.failed
     ],
-    warnings=trust.sentences(judged)
+    verdicts=verdicts,
+    warnings=verdicts
     + verdict.collect(
       answers,
       support=support,
       level=level,
       notes=[note.sentence for note in notes],
+      distrusted=trust.distrusted(judged),
     ),
   )
 

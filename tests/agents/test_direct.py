@@ -8,7 +8,7 @@ import pytest
 from dfiv_ope import agents, testing
 from dfiv_ope.agents import cross_fitting, direct, doubly_robust
 from dfiv_ope.datasets import log as log_lib
-from dfiv_ope.evaluation import estimates, inference, result_rows, runs, verdict
+from dfiv_ope.evaluation import estimates, inference, result_rows, runs
 from dfiv_ope.ope import propensities
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import continuous
@@ -313,31 +313,6 @@ def test_weights_on_one_episode_give_no_interval():
     assert found.missing.startswith(
       'No interval: the weights of 30 episodes are worth 1.0.'
     )
-
-
-def test_a_policy_that_leaves_the_log_is_told():
-  said = verdict.far('nearest', {'beyond_share': 0.514})
-  assert said.startswith('51 % of the states and actions')
-  assert not verdict.far('nearest', {'beyond_share': 0.28})
-  assert not verdict.far('lstd', {})
-  answers = {'nearest': verdict.Answer({'beyond_share': 0.514})}
-  assert said in verdict.collect(answers, support=None, level=0.95)
-
-
-def test_few_effective_episodes_are_said():
-  said = verdict.few_effective('tis', {'effective_episodes': 7.31})
-  assert said.startswith('tis rests on the equivalent of 7.3 episodes')
-  assert not verdict.few_effective('tis', {'effective_episodes': 20.0})
-  assert not verdict.few_effective('lstd', {})
-  missing = verdict.mean_weight('tis', {'mean_weight': 0.62})
-  assert missing.startswith('The weights of episodes in tis average 0.62 inst')
-  assert not verdict.mean_weight('tis', {'mean_weight': 0.9})
-  assert not verdict.mean_weight('lstd', {})
-  answers = {'tis': verdict.Answer({'effective_episodes': 7.31})}
-  assert said in verdict.collect(answers, support=None, level=0.95)
-  assert inference.too_few(100, 1_000, 0, 1.9) and not inference.too_few(
-    100, 1_000, 0, 2.0
-  )
 
 
 @pytest.mark.parametrize('name', SAMPLING)

@@ -49,6 +49,21 @@ def test_a_cell_that_cannot_be_read_is_one_finding(tmp_path, line, words):
   assert found[0][2].startswith(words)
 
 
+def test_dates_in_the_place_of_steps_get_an_offer(tmp_path):
+  found = _found(
+    tmp_path, 'a,2024-01-01,1,0,1,0,.5,.5,.5', 'a,2024-02-01,1,1,1,1,.5,.5,.5'
+  )
+  assert found == [
+    (
+      2,
+      2,
+      "step is '2024-01-01', which is not a number; steps are counted: leave "
+      'step out where the rows of an episode stand in their order, or number '
+      'them',
+    )
+  ]
+
+
 def test_other_faults_of_the_same_row_are_found(tmp_path):
   found = _found(tmp_path, 'a,0,x,0,y,maybe,2,-1,x', 'a,0,1,1,1,1,.5,.5,.4')
   assert [words.split(',')[0] for *_, words in found] == [

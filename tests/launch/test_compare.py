@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dfiv_ope.evaluation import trust
 from dfiv_ope.results import files
 
 _ROWS, _LENGTH = 1_500, 10
@@ -85,6 +86,17 @@ def test_policies_are_ranked_and_scored(answer):
   assert found['regret'] == {'1': 0.0}
 
 
+def test_every_policy_has_a_verdict(answer):
+  verdicts = {
+    each['policy']: [line['trust'] for line in each['estimates']]
+    for each in answer['answers']
+  }
+  assert len(verdicts) == 3
+  assert all(grades[-1] in trust.GRADES for grades in verdicts.values()), (
+    verdicts
+  )
+
+
 def test_the_picture_is_beside_the_rows(answer, log):
   assert answer['pictures'] == [
     'runs/policies-lstd.png',
@@ -155,6 +167,8 @@ def test_people_read_a_table(answer, command, log):
   assert result.returncode == 0, result.stderr
   assert 'Regret@1 0.' in result.stdout and 'P(best)' in result.stdout
   assert 'runs/policies-lstd.png' in result.stdout
+  for name in ('good', 'bad'):
+    assert f'{name} by lstd: ' in result.stdout
 
 
 def test_start_states_of_a_file_ask_another_question(answer, command, log):

@@ -235,3 +235,25 @@ def test_what_needs_no_work_loads_nothing_heavy(tmp_path):
     )
     assert shown.stdout == 'HEAVY []\n', arguments
     assert shown.stderr.startswith('Error: There is no ')
+
+
+def test_the_check_of_a_csv_log_does_not_load_tensorflow(tmp_path):
+  (tmp_path / 'log.csv').write_text(
+    'episode,obs,action,reward,terminated\n0,1,0,1,0\n0,2,1,1,1\n'
+  )
+  code = (
+    'import sys\n'
+    'from dfiv_ope.launch import main\n'
+    'try: main.main()\n'
+    'except SystemExit: pass\n'
+    'heavy = {"tensorflow", "reverb", "acme", "sonnet"}\n'
+    'print("HEAVY", sorted(heavy & set(sys.modules)))\n'
+  )
+  shown = subprocess.run(
+    [sys.executable, '-c', code, 'dataset', 'check', 'log.csv'],
+    capture_output=True,
+    text=True,
+    check=True,
+    cwd=tmp_path,
+  ).stdout
+  assert 'log.csv is sound: 2 transitions can be imported.\nHEAVY []' in shown

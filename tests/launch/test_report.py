@@ -15,7 +15,7 @@ from typer import testing
 from dfiv_ope import atomic_output
 from dfiv_ope.evaluation import row_intervals
 from dfiv_ope.launch import report as report_command
-from dfiv_ope.launch.reporting import build, svg, tables
+from dfiv_ope.launch.reporting import build
 from dfiv_ope.results import files as row_files
 from dfiv_ope.results import rows as rows_lib
 
@@ -332,75 +332,6 @@ def test_a_report_replaces_its_own_files_and_nothing_else(
   assert not (out / 'tables/best.md').exists()
 
 
-def test_one_run_each_is_shown_as_such(demo):
-  files = build.files(demo, 'runs')
-  page = files['index.html'].decode()
-  assert (
-    'One run: the intervals of DFIV (quick), DeepIV (quick) and FQE '
-    '(quick) leave out the training.</figcaption>'
-  ) in page
-  for name, value in (
-    ('log', 'catch-noise-0.2-epsilon-0p2-20000-seed-0'),
-    ('discount', '0.99'),
-    ('budget', 'quick for DFIV, FQE, DeepIV'),
-  ):
-    assert f'<dt>{name}</dt><dd>{value}</dd>' in page.split('<main')[0]
-  for words in (
-    'interquartile',
-    'IQM',
-    'bootstrap',
-    'beats',
-    'P(',
-    'Summary',
-    'Probability of improvement',
-    'standard deviation',
-    'Smallest relative error',
-    'median over seeds',
-  ):
-    assert words not in page.split('<script')[0], words
-  for name in ('best', 'methods', 'improvement', 'error-catch'):
-    assert f'tables/{name}.md' not in files
-
-
-def test_the_estimates_come_first_with_intervals_and_the_truth(demo):
-  files = build.files(demo, 'runs')
-  page = files['index.html'].decode()
-  assert page.split('<section id="')[1].startswith('answer"')
-  numbers = re.findall(
-    r'<dt>([^<]*)</dt><dd class="large">([^<]*)</dd>(?:<dd>([^<]*)<)?', page
-  )
-  assert numbers == [
-    ('Estimate, LSTD-Q', '0.505', '95 % interval 0.41 to 0.6'),
-    ('Difference to the log’s average', '–', 'no paired interval'),
-    ('Log’s average', '0.6', '95 % interval 0.58 to 0.62'),
-    ('True value (simulated)', '0.5', 'inside the interval'),
-    (
-      'Verdict',
-      'Do not rely on it',
-      'Families of estimators differ by 0.25, '
-      'more than the widest interval, 0.19.',
-    ),
-  ]
-  drawing = files['figures/estimates.svg'].decode()
-  for words in (
-    'true value 0.5',
-    'log’s average 0.6',
-    'LSTD-Q',
-    'DFIV (quick)',
-    'FQE (quick)',
-    'DeepIV (quick)',
-  ):
-    assert f'>{words}<' in drawing
-  text = files['tables/estimates.md'].decode()
-  assert text.startswith(
-    'Estimates over seeds with 95 % confidence intervals (low, high) and '
-    'errors against the true value 0.5 ± 0.0005.'
-  )
-  assert '| LSTD-Q | 1 | **0.505** | 0.41 | 0.6 | 0.005 | 1 % | trust |' in text
-  assert '| FQE (quick) | 1 | 0.48 | 0.385 | 0.575 |' in text
-  assert '| Log (average return) | – | 0.6 | 0.58 | 0.62 | 0.1 | 20 % |' in text
-
-
 def test_of_many_problems_estimates_are_shown_at_a_middle_noise(report):
   page = (report / 'index.html').read_text()
   assert page.split('<section id="')[1].startswith('answer"')
@@ -410,15 +341,6 @@ def test_of_many_problems_estimates_are_shown_at_a_middle_noise(report):
     assert (report / f'tables/estimates-{task}-noise-0-2.md').is_file()
   drawing = (report / 'figures/estimates.svg').read_text()
   assert '>catch, noise 0.2<' in drawing and '>true value 100<' in drawing
-
-
-def test_measured_coverage_stands_beside_the_estimates(demo, coverage_row):
-  study = [coverage_row(demo[1], log, covered=log < 9) for log in range(10)]
-  files = build.files([*demo, *study], 'runs')
-  assert (
-    'On 10 simulated logs of catch (noise 0.2, number of seeds 3), the '
-    '95 % interval of LSTD-Q held the truth in 90 %.'
-  ) in files['tables/estimates.md'].decode()
 
 
 def test_one_discount_has_no_label(report):
@@ -518,38 +440,3 @@ def test_a_record_removes_nothing_outside_its_directory(ope_row, tmp_path):
   run(tmp_path / 'runs', '--out', out)
   assert (tmp_path / 'precious.txt').read_text() == 'mine'
   assert not (out / 'old.md').exists()
-
-
-@pytest.mark.parametrize(
-  'value, text',
-  [
-    (0.0, '0'),
-    (0.5, '0.5'),
-    (0.012345, '0.0123'),
-    (98.76, '98.8'),
-    (12345.6, '12,346'),
-    (-72.13, '-72.1'),
-    (1e9, '1.00e+09'),
-    (2e-6, '2.00e-06'),
-    (math.inf, '∞'),
-    (math.nan, '–'),
-  ],
-)
-def test_numbers_have_three_digits(value, text):
-  assert tables.digits(value) == text
-
-
-def test_svgs_keep_their_labels_and_lose_their_colours():
-  drawing = svg.inline(
-    '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" '
-    'width="9pt" viewBox="0 0 9 9"><g id="a"><path d="M 1.23456 7.00001" '
-    'style="stroke: #000000; opacity: 0.25"/></g><text>0.0001</text>'
-    '<use xlink:href="#a"/></svg>',
-    'p',
-    'a "line"',
-  )
-  assert drawing == (
-    '<svg viewBox="0 0 9 9" role="img" aria-label="a &quot;line&quot;">'
-    '<g id="p-a"><path d="M 1.2 7" style="stroke: currentColor; '
-    'opacity: 0.25"/></g><text>0.0001</text><use href="#p-a"/></svg>'
-  )

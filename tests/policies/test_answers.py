@@ -73,6 +73,11 @@ def test_a_series_of_actions_is_taken(answer):
     (_ROWS.astype(complex), _LABELS, 'with entries of type complex128'),
     (np.ma.masked_array(_ROWS, mask=_ROWS > 0.6), _LABELS, 'a masked array'),
     ([[0.5, 0.5, 0.0], [1.0]], _LABELS, 'list, which makes no array'),
+    (
+      _ROWS[:, :2],
+      _LABELS,
+      r'\[2, 2\], but probabilities \[2, 3\] of left, right, stay or actions',
+    ),
     (None, _LABELS, r'NoneType of shape \[\] with entries of type object'),
   ],
 )

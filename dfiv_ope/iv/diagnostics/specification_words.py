@@ -49,7 +49,7 @@ def _over_identification(found: results.LinearFit) -> str:
   if test.p_value < _LEVEL:
     return (
       f'The instruments contradict each other ({test.name} '
-      f'{test.statistic:.3g}, p {test.p_value:.3f}): at least one moves '
+      f'{test.statistic:.3g}, {_small(test.p_value)}): at least one moves '
       'the outcome by another way, or effects differ between rows. Drop '
       'instruments that may, and compare the estimates.'
     )
@@ -70,7 +70,7 @@ def _endogeneity(found: results.LinearFit) -> str:
   if test.p_value < _LEVEL:
     return (
       f'IV differs from ordinary regression ({test.name} '
-      f'{test.statistic:.3g}, p {test.p_value:.3f}): the treatment is '
+      f'{test.statistic:.3g}, {_small(test.p_value)}): the treatment is '
       'confounded, or the instruments are invalid. Report IV.'
     )
   return (
@@ -78,6 +78,11 @@ def _endogeneity(found: results.LinearFit) -> str:
     f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}). If that '
     'is plausible, ordinary regression is more precise; report both.'
   )
+
+
+def _small(p_value: float) -> str:
+  """Returns a p value that is small enough to count."""
+  return 'p < 0.001' if p_value < 0.001 else f'p {p_value:.3f}'
 
 
 def _chosen(

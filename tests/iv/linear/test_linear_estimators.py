@@ -2,7 +2,6 @@
 
 import warnings
 
-from linearmodels.datasets import card
 from linearmodels.iv import IV2SLS
 import numpy as np
 import pandas as pd
@@ -10,14 +9,7 @@ import pytest
 import statsmodels.api as sm
 
 from dfiv_ope.iv import estimators
-from dfiv_ope.iv.linear import (
-  absorption,
-  fitting,
-  inputs,
-  jackknife,
-  k_class,
-  system,
-)
+from dfiv_ope.iv.linear import absorption, fitting, jackknife, k_class, system
 
 _LINEAR = (
   estimators.TwoSLS,
@@ -28,45 +20,12 @@ _LINEAR = (
 )
 
 
-def _table(rows=300, seed=0):
-  """Sales move by 2 a price; price has the instruments cost and tax."""
-  generator = np.random.default_rng(seed)
-  cost, tax, age, noise, rest = generator.normal(size=(5, rows))
-  firm = generator.integers(0, 20, rows)
-  year = generator.integers(0, 6, rows)
-  price = cost + 0.5 * tax + noise + 0.3 * age + 0.2 * firm + rest
-  sales = 2.0 * price - age + 0.5 * firm - year + (2.0 + tax) * noise
-  return pd.DataFrame(
-    {
-      'sales': sales,
-      'price': price,
-      'cost': cost,
-      'tax': tax,
-      'age': age,
-      'firm': firm,
-      'year': year,
-      'size': generator.uniform(0.5, 2.0, rows),
-    }
-  )
-
-
-def _fit(kind=estimators.TwoSLS, table=None, parameters=None, **arguments):
-  table = _table() if table is None else table
-  with warnings.catch_warnings():
-    warnings.simplefilter('ignore', UserWarning)
-    return kind(**(parameters or {})).fit(
-      table['sales'],
-      table['price'],
-      Z=table[['cost', 'tax']],
-      X=table[['age']],
-      **arguments,
-    )
-
-
 @pytest.mark.parametrize('kind', ['HC0', 'HC1', 'HC2', 'HC3'])
-def test_robust_errors_of_kappa_0_are_those_of_least_squares(kind):
-  table = _table()
-  ours = _fit(estimators.KClass, table, {'kappa': 0.0, 'covariance': kind})
+def test_robust_errors_of_kappa_0_are_those_of_least_squares(
+  sales_table, fit_sales, kind
+):
+  table = sales_table()
+  ours = fit_sales(estimators.KClass, table, {'kappa': 0.0, 'covariance': kind})
   reference = sm.OLS(
     table['sales'], sm.add_constant(table[['price', 'age']])
   ).fit(cov_type=kind, use_t=True)
@@ -85,9 +44,11 @@ def test_robust_errors_of_kappa_0_are_those_of_least_squares(kind):
 
 
 @pytest.mark.parametrize('kind, power', [('HC2', 1.0), ('HC3', 2.0)])
-def test_leverages_of_the_second_stage_divide_residuals(kind, power):
-  table = _table(rows=60)
-  ours = _fit(table=table, parameters={'covariance': kind})
+def test_leverages_of_the_second_stage_divide_residuals(
+  sales_table, fit_sales, kind, power
+):
+  table = sales_table(rows=60)
+  ours = fit_sales(table=table, parameters={'covariance': kind})
   design = np.stack([table['price'], table['age'], np.ones(60)], axis=1)
   z = np.stack([table['cost'], table['tax'], table['age'], np.ones(60)], axis=1)
   fitted = z @ np.linalg.lstsq(z, design, rcond=None)[0]
@@ -103,8 +64,8 @@ def test_leverages_of_the_second_stage_divide_residuals(kind, power):
   )
 
 
-def test_the_jackknife_predicts_each_row_by_the_others():
-  table = _table(rows=40)
+def test_the_jackknife_predicts_each_row_by_the_others(sales_table):
+  table = sales_table(rows=40)
   y, t = table['sales'].to_numpy(), table['price'].to_numpy()
   x = np.stack([table['age'], np.ones(40)], axis=1)
   z = np.concatenate([x, table[['cost', 'tax']].to_numpy()], axis=1)
@@ -156,8 +117,10 @@ def test_the_jackknife_has_no_bias_of_many_instruments():
 
 @pytest.mark.parametrize('ways', [['firm'], ['firm', 'year']])
 @pytest.mark.parametrize('weighted', [False, True])
-def test_absorbed_effects_are_those_of_dummies(ways, weighted):
-  table = _table()
+def test_absorbed_effects_are_those_of_dummies(
+  sales_table, fit_sales, ways, weighted
+):
+  table = sales_table()
   weights = table['size'] if weighted else None
   dummies = pd.get_dummies(
     table[ways], columns=ways, drop_first=True, dtype=float
@@ -174,7 +137,7 @@ def test_absorbed_effects_are_those_of_dummies(ways, weighted):
     ('HC1', {'cov_type': 'robust'}),
   ):
     wanted = reference.fit(debiased=True, **options)
-    ours = _fit(
+    ours = fit_sales(
       table=table,
       parameters={'covariance': covariance},
       absorb=table[ways],
@@ -216,16 +179,11 @@ def test_groups_that_are_apart_have_effects_of_their_own():
   assert np.linalg.matrix_rank(dummies) == 6
 
 
-def test_effects_that_hardly_connect_are_refused(monkeypatch):
-  monkeypatch.setattr(absorption, '_MOST_ROUNDS', 2)
-  table = _table()
-  with pytest.raises(ValueError, match='do not settle in 2 rounds'):
-    _fit(absorb=table[['firm', 'year']])
-
-
-def test_a_formula_has_the_numbers_of_its_columns():
-  table = _table()
-  one = _fit(table=table, groups=table['firm'], sample_weight=table['size'])
+def test_a_formula_has_the_numbers_of_its_columns(sales_table, fit_sales):
+  table = sales_table()
+  one = fit_sales(
+    table=table, groups=table['firm'], sample_weight=table['size']
+  )
   other = estimators.TwoSLS().fit_formula(
     'sales ~ age + [price ~ cost + tax]',
     table,
@@ -259,194 +217,27 @@ def test_a_formula_has_the_numbers_of_its_columns():
   assert two.inference_.clusters == 6
 
 
-@pytest.mark.parametrize(
-  'formula, message',
-  [
-    (
-      'sales ~ age + [price ~ costs]',
-      "no column of data for the formula, 'costs': did you mean cost?",
-    ),
-    ('sale ~ age + [price ~ cost]', "'sale': did you mean sales?"),
-    ('sales ~ age', 'is no formula of an IV model. Write it as'),
-    ('sales ~ [price ~ cost] + [age ~ tax]', 'is no formula of an IV model'),
-    ('sales ~ age + [ ~ cost]', 'lacks a part'),
-    ('sales ~ age + [1 ~ cost]', "no treatment in '1'"),
-    ('sales + tax ~ age + [price ~ cost]', 'has 2 columns; it must be one'),
-    ('sales ~ 0 + age + [price ~ cost]', 'leaves out the constant, which is'),
-    ('sales ~ log(age + [price ~ cost]', 'cannot be read as a part of a form'),
-    ('sales ~ gap + [price ~ cost]', "'gap' has missing values"),
-  ],
-)
-def test_formulas_that_cannot_be_read_are_refused(formula, message):
-  table = _table().assign(gap=np.nan)
-  with pytest.raises(ValueError, match=message):
-    estimators.TwoSLS().fit_formula(formula, table)
-  with pytest.raises(ValueError, match="data for groups, 'firms': did you"):
-    estimators.TwoSLS().fit_formula(
-      'sales ~ [price ~ cost]', table, groups='firms'
-    )
-
-
-def test_collinear_columns_are_left_out_with_a_sentence():
-  table = _table()
-  table['toll'] = table['cost'] - 2.0 * table['tax']
-  table['months'] = 12.0 * table['age'] + 1.0
-  with pytest.warns(system.CollinearWarning) as caught:
-    model = estimators.TwoSLS().fit(
-      table['sales'],
-      table['price'],
-      Z=table[['cost', 'tax', 'toll']],
-      X=table[['age', 'months']],
-    )
-  assert {str(each.message) for each in caught} == {
-    'Z is collinear: toll is a linear combination of other columns of Z and '
-    'of X and was left out of the fit.',
-    'X is collinear: months is a linear combination of other columns and was '
-    'left out of the fit.',
-  }
-  found = model.coef_table()
-  assert found.loc['months', 'coefficient'] == 0.0
-  assert np.isnan(found.loc['months', 'std_error'])
-  pd.testing.assert_frame_equal(
-    found.drop('months'), _fit(table=table).coef_table()
-  )
-  assert 'months        left out' in ' '.join(model.summary().split('\n'))
-
-
-@pytest.mark.parametrize(
-  'arguments, message',
-  [
-    (
-      {'sample_weight': np.append(np.ones(299), 0.0)},
-      'must be positive, but 1 of 300 are not, the first in row 299: 0. Leave',
-    ),
-    ({'sample_weight': -np.ones(300)}, '300 of 300 are not, the first in row'),
-    ({'sample_weight': np.append(np.ones(299), np.nan)}, 'row 299: nan'),
-    ({'sample_weight': np.ones(20)}, 'one number for each of the 300 rows'),
-    ({'sample_weight': ['a'] * 300}, 'sample_weight must be numbers'),
-    ({'groups': np.zeros(300)}, 'groups has one cluster only'),
-    ({'groups': np.arange(10)}, 'a label for each of the 300 rows, got shape'),
-    ({'groups': np.zeros((300, 3))}, 'may have one column or two, got 3'),
-    ({'groups': [None, *'ab' * 149, 'a']}, 'no label in 1 rows, the first in'),
-    (
-      {'absorb': np.arange(300)},
-      'combination of the columns of X and of the absorbed effects',
-    ),
-  ],
-)
-def test_rows_that_cannot_be_used_are_refused(arguments, message):
-  with pytest.raises(ValueError, match=message):
-    _fit(**arguments)
-
-
-def test_clusters_that_tell_little_are_warned_of():
-  table = _table()
-  arguments = {'Z': table[['cost', 'tax']], 'X': table[['age']]}
-  with pytest.warns(inputs.ClusterWarning, match='Every row is a cluster of'):
-    model = estimators.TwoSLS(debiased=False).fit(
-      table['sales'], table['price'], groups=np.arange(300), **arguments
-    )
-  robust = estimators.TwoSLS(covariance='HC0', debiased=False).fit(
-    table['sales'], table['price'], **arguments
-  )
-  np.testing.assert_allclose(
-    model.inference_.covariance, robust.inference_.covariance
-  )
-  with pytest.warns(
-    inputs.ClusterWarning,
-    match='3 clusters are too few for 3'
-    ' coefficients: their covariance is singular, so joint',
-  ):
-    estimators.TwoSLS().fit(
-      table['sales'], table['price'], groups=np.arange(300) % 3, **arguments
-    )
-
-
-@pytest.mark.parametrize(
-  'parameters, message',
-  [
-    ({'covariance': 'HC4'}, 'covariance must be one of unadjusted, HC0'),
-    ({'covariance': 'clustered'}, 'needs the clusters: pass groups to fit'),
-    ({'covariance': 'HAC', 'kernel': 'flat'}, 'kernel must be one of bartl'),
-    ({'covariance': 'HAC', 'bandwidth': -1}, 'bandwidth must be a number of'),
-    ({'bandwidth': 3}, "go with covariance='HAC', got 'HC1'. Leave them out"),
-    ({'kernel': 'parzen'}, "kernel and bandwidth go with covariance='HAC'"),
-  ],
-)
-def test_covariances_that_do_not_exist_are_refused(parameters, message):
-  with pytest.raises(ValueError, match=message):
-    _fit(parameters=parameters)
-
-
-def test_groups_are_not_ignored():
+def test_groups_are_not_ignored(fit_sales):
   with pytest.raises(ValueError, match="groups go with covariance='clustered'"):
-    _fit(parameters={'covariance': 'HC1'}, groups=np.arange(300) % 30)
+    fit_sales(parameters={'covariance': 'HC1'}, groups=np.arange(300) % 30)
 
 
-def test_fewer_clusters_than_instruments_have_sets_of_equal_variances():
-  model = _fit(groups=np.arange(300) % 2)
+def test_fewer_clusters_than_instruments_have_sets_of_equal_variances(
+  fit_sales,
+):
+  model = fit_sales(groups=np.arange(300) % 2)
   assert not model.inference_.weak.robust
   assert 'Anderson-Rubin, equal variances' in model.summary()
-  equal = _fit(parameters={'covariance': 'unadjusted'})
+  equal = fit_sales(parameters={'covariance': 'unadjusted'})
   assert model.weak_instrument_set('clr') == equal.weak_instrument_set('clr')
-
-
-@pytest.mark.parametrize(
-  'kind, parameters, message',
-  [
-    (estimators.KClass, {'kappa': np.inf}, 'kappa must be a number, got inf'),
-    (estimators.KClass, {'kappa': 50.0}, 'kappa=50 is too large for these row'),
-    (estimators.LIML, {'fuller': -1.0}, 'fuller must be at least 0'),
-    (estimators.GMM, {'steps': 1}, 'steps must be at least 2'),
-  ],
-)
-def test_estimates_that_do_not_exist_are_refused(kind, parameters, message):
-  with pytest.raises(ValueError, match=message):
-    _fit(kind, parameters=parameters)
-
-
-def test_gmm_needs_more_clusters_than_moments():
-  with pytest.raises(ValueError, match='covariance of the moments is singular'):
-    _fit(estimators.GMM, groups=np.arange(300) % 2)
-
-
-def test_a_row_that_decides_a_coefficient_cannot_be_left_out():
-  table = _table().assign(one=np.eye(300)[:, 0])
-  with pytest.raises(ValueError, match='Row 0 decides a coefficient of the fi'):
-    estimators.CrossFitTwoSLS().fit(
-      table['sales'], table['price'], Z=table[['cost', 'tax']], X=table[['one']]
-    )
-  with pytest.raises(ValueError, match='Cluster 0 decides a coefficient of'):
-    estimators.CrossFitTwoSLS().fit(
-      table['sales'],
-      table['price'],
-      Z=table[['cost', 'tax']],
-      X=table[['one']],
-      groups=np.arange(300) // 10,
-    )
-
-
-def test_a_penalised_fit_has_no_standard_errors():
-  model = _fit(parameters={'stage2_penalty': 0.1})
-  assert model.inference_ is None
-  for call in (
-    model.coef_table,
-    model.tests,
-    model.to_latex,
-    model.weak_instrument_set,
-  ):
-    with pytest.raises(ValueError, match='This fit has no standard errors'):
-      call()
-  with pytest.raises(ValueError, match='go with the default penalties'):
-    _fit(parameters={'stage2_penalty': 0.1}, groups=np.arange(300) % 30)
 
 
 @pytest.mark.parametrize('kind', _LINEAR)
 def test_every_linear_estimator_predicts_by_its_coefficients_and_is_saved(
-  kind, tmp_path
+  sales_table, fit_sales, kind, tmp_path
 ):
-  table = _table()
-  model = _fit(kind, table, groups=table['firm'])
+  table = sales_table()
+  model = fit_sales(kind, table, groups=table['firm'])
   slope, age, constant = model.coef_table()['coefficient']
   np.testing.assert_allclose(
     model.predict(table['price'], table[['age']]),
@@ -463,59 +254,8 @@ def test_every_linear_estimator_predicts_by_its_coefficients_and_is_saved(
   pd.testing.assert_frame_equal(again.tests(), model.tests())
 
 
-def test_summaries_print_the_table_of_card():
-  table = card.load()
-  with warnings.catch_warnings():
-    warnings.simplefilter('ignore')
-    model = estimators.TwoSLS().fit(
-      table['lwage'],
-      table['educ'],
-      Z=table[['nearc4', 'nearc2']],
-      X=table[['exper', 'expersq', 'black', 'smsa', 'south']],
-    )
-  lines = model.summary().splitlines()
-  assert lines[:2] == [
-    'TwoSLS fitted to 3010 rows',
-    'standard errors     robust (HC1)',
-  ]
-  (educ,) = (
-    line.split()
-    for line in lines
-    if line.startswith('educ')
-    and len(line.split()) == 7
-    and '.' in line.split()[1]
-    and line.split()[3].count('.') == 1
-    and lines.index(line) < 12
-  )
-  found = model.coef_table().loc['educ']
-  assert educ[1:] == [
-    f'{found.coefficient:.5g}',
-    f'{found.std_error:.5g}',
-    f'{found.t:.2f}',
-    f'{found.p_value:.4f}',
-    f'{found.low:.5g}',
-    f'{found.high:.5g}',
-  ]
-  latex = model.to_latex()
-  assert latex.count(r'\begin{tabular}') == 4
-  assert f'educ & {found.coefficient:.5g} & ' in latex
-  assert r'95 \% low' in latex
-  web = model.to_html()
-  assert web.count('<table>') == 4
-  assert f'<td>educ</td><td>{found.coefficient:.5g}</td>' in web
-
-
-def test_names_are_escaped_in_tables():
-  table = _table().rename(columns={'price': 'a_b & <c>'})
-  model = estimators.TwoSLS().fit(
-    table['sales'], table[['a_b & <c>']], Z=table['cost']
-  )
-  assert r'a\_b \& <c> & ' in model.to_latex()
-  assert '<td>a_b &amp; &lt;c&gt;</td>' in model.to_html()
-
-
-def test_a_treatment_that_is_its_own_instrument_is_least_squares():
-  table = _table()
+def test_a_treatment_that_is_its_own_instrument_is_least_squares(sales_table):
+  table = sales_table()
   model = estimators.TwoSLS().fit(
     table['sales'], table['price'], Z=table['price'], X=table['age']
   )
@@ -538,25 +278,27 @@ def test_a_treatment_that_is_its_own_instrument_is_least_squares():
   )
 
 
-def test_large_tables_have_no_held_out_diagnostics(monkeypatch):
+def test_large_tables_have_no_held_out_diagnostics(
+  sales_table, fit_sales, monkeypatch
+):
   from dfiv_ope.iv import linear_estimator
 
-  whole = _fit()
+  whole = fit_sales()
   monkeypatch.setattr(linear_estimator, '_HELD_OUT_ROWS', 100)
   monkeypatch.setattr(linear_estimator, '_IDENTIFIED_ROWS', 50)
-  model = _fit()
+  model = fit_sales()
   assert np.isnan(model.first_stage_.held_out_index_f).all()
   assert 'held out' in whole.summary() and 'held out' not in model.summary()
   pd.testing.assert_frame_equal(model.coef_table(), whole.coef_table())
   with pytest.raises(ValueError, match='order condition'):
-    table = _table()
+    table = sales_table()
     estimators.TwoSLS().fit(
       table['sales'], table[['price', 'age']], Z=table['cost']
     )
 
 
-def test_an_exact_model_is_fitted_without_noise():
-  table = _table()
+def test_an_exact_model_is_fitted_without_noise(sales_table):
+  table = sales_table()
   model = estimators.LIML().fit(
     3.0 * table['price'] - table['age'],
     table['price'],
@@ -567,8 +309,8 @@ def test_an_exact_model_is_fitted_without_noise():
   assert model.inference_.kappa == pytest.approx(1.0)
 
 
-def test_parts_of_the_rows_add_up():
-  table = _table()
+def test_parts_of_the_rows_add_up(sales_table):
+  table = sales_table()
   rows = system.build(
     table['sales'].to_numpy(),
     table[['price']].to_numpy(),
@@ -583,8 +325,10 @@ def test_parts_of_the_rows_add_up():
   assert fitting.fit(rows, fitting.Settings()).weak.parts.left.shape == (2, 2)
 
 
-def test_intervals_of_effects_are_those_of_their_coefficients():
-  model = _fit()
+def test_intervals_of_effects_are_those_of_their_coefficients(
+  sales_table, fit_sales
+):
+  model = fit_sales()
   low, high = model.conf_int().loc['price']
   slope = model.coef_[0]
   for found, factor in (
@@ -599,9 +343,9 @@ def test_intervals_of_effects_are_those_of_their_coefficients():
   with pytest.raises(ValueError, match='no treatment 1; the fit had 1'):
     model.average_derivative(1)
   # The level at a covariate's mean is the constant of a centred fit.
-  table = _table()
+  table = sales_table()
   table['age'] -= table['age'].mean()
-  centred = _fit(table=table).coef_table().loc['intercept']
+  centred = fit_sales(table=table).coef_table().loc['intercept']
   found = model.dose_response_interval([0.0, 1.0, 2.0])
   assert [found.low[0], found.high[0]] == pytest.approx(
     [centred.low, centred.high]
@@ -610,7 +354,7 @@ def test_intervals_of_effects_are_those_of_their_coefficients():
     found.estimate, model.dose_response([0.0, 1.0, 2.0])
   )
   with pytest.raises(ValueError, match='Levels have no interval where effects'):
-    _fit(absorb=table['firm']).dose_response_interval([0.0])
+    fit_sales(absorb=table['firm']).dose_response_interval([0.0])
 
 
 def test_a_uniform_band_is_wider_and_holds_all_points_together():
@@ -632,50 +376,3 @@ def test_a_uniform_band_is_wider_and_holds_all_points_together():
   # Four standard errors of a share are 5 %.
   assert held[1] / samples == pytest.approx(0.95, abs=0.05)
   assert held[0] < held[1]
-
-
-@pytest.mark.parametrize(
-  'changes, words',
-  [
-    (
-      {},
-      [
-        'The instruments are strong enough for price: effective F ',
-        'The instruments agree (Hansen J ',
-        'IV differs from ordinary regression (Wooldridge regression ',
-      ],
-    ),
-    ({'Z': 'cost'}, ['strong enough', 'as many instruments as treatments']),
-    ({'Z': 'price'}, ['own instruments: this is ordinary regression.']),
-    (
-      {'shift': 3.0},
-      [
-        'The instruments contradict each other (Hansen J ',
-        'Drop instruments that may',
-      ],
-    ),
-    (
-      {'Z': 'size'},
-      [
-        'The instruments are weak for price: effective F ',
-        'Read the Anderson-Rubin set',
-        'IV does not differ from ordinary regression by more',
-      ],
-    ),
-  ],
-)
-def test_checks_say_what_the_tests_mean_and_what_to_do(changes, words):
-  table = _table(rows=2000)
-  table['sales'] += changes.get('shift', 0.0) * table['tax']
-  with warnings.catch_warnings():
-    warnings.simplefilter('ignore')
-    model = estimators.TwoSLS().fit(
-      table['sales'],
-      table['price'],
-      X=table[['age', 'firm', 'year']],
-      Z=table[changes.get('Z', ['cost', 'tax'])],
-    )
-  text = '\n'.join(model.checks())
-  for each in words:
-    assert each in text
-  assert text in model.summary()
