@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, memory
+from dfiv_ope.nn import tensors
 
 
 class _Changing(Protocol):
@@ -24,10 +24,26 @@ class _Changing(Protocol):
     """Takes it back."""
 
 
+class _Learning(Protocol):
+  """What makes one update."""
+
+  def update(
+    self, first: types.IVBatch, second: types.IVBatch
+  ) -> Mapping[str, types.Array]:
+    """Makes it from two independent batches; returns losses, []."""
+
+
+class _Drawing(Protocol):
+  """What batches come from."""
+
+  def sample(self) -> types.IVBatch:
+    """Returns rows drawn uniformly."""
+
+
 class Updates:
   """Makes updates of an agent on batches that are drawn from data."""
 
-  def __init__(self, agent: base.Agent, data: base.Data):
+  def __init__(self, agent: _Learning, data: _Drawing):
     """Remembers both."""
     self._agent = agent
     self._data = data
@@ -104,4 +120,4 @@ def variables(root: tf.Module) -> list[tf.Variable]:
 
 def tensors_of(rows: types.Nest) -> Any:
   """Returns rows of arrays as rows of tensors."""
-  return memory.map_rows(tf.convert_to_tensor, rows)
+  return tensors.map_rows(tf.convert_to_tensor, rows)
