@@ -82,7 +82,7 @@ def run(
   )
   agents = {
     seed: lstd.LSTD(
-      METHOD, config, fixed_features.make(problem, config.settings, seed=seed)
+      config, fixed_features.make(problem, config.settings, seed=seed)
     )
     for seed in seeds
   }
