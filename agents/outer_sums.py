@@ -25,9 +25,7 @@ from dfiv_ope.ope import bellman, choices, decisions
 
 
 def states(
-  function: decisions.Outer,
-  step: bellman.Step,
-  order: np.ndarray | None = None,
+  function: decisions.Outer, step: bellman.Step, order: np.ndarray | None = None
 ) -> tuple[types.FloatArray, np.ndarray]:
   """Returns h of states, [S, H], and which of them rows lead to, [B].
 

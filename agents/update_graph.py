@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, memory
+from dfiv_ope.agents import row_nests
 
 
 class _Changing(Protocol):
@@ -27,8 +27,8 @@ class _Changing(Protocol):
 class Updates:
   """Makes updates of an agent on batches that are drawn from data."""
 
-  def __init__(self, agent: base.Agent, data: base.Data):
-    """Remembers both."""
+  def __init__(self, agent: Any, data: Any):
+    """Remembers the `base.Agent` and its `base.Data`."""
     self._agent = agent
     self._data = data
 
@@ -104,4 +104,4 @@ def variables(root: tf.Module) -> list[tf.Variable]:
 
 def tensors_of(rows: types.Nest) -> Any:
   """Returns rows of arrays as rows of tensors."""
-  return memory.map_rows(tf.convert_to_tensor, rows)
+  return row_nests.map_rows(tf.convert_to_tensor, rows)
