@@ -229,7 +229,7 @@ def test_what_others_wait_for_comes_first_then_what_is_open(swept):
 
 def test_closed_forms_do_not_wait_for_tensorflow(swept, designs):
   assert not worker.needs_tensorflow(designs[0])
-  jobs = swept(methods='lstd, fqe')
+  jobs = swept()
   needed = {each.method: worker.needs_tensorflow(each) for each in jobs}
-  assert needed == {'log': False, 'lstd': False, 'fqe': True}
+  assert needed == {'log': False, 'lstd': False, 'dfiv': True}
   assert worker.needs_tensorflow(jobs[0].parents[0])
