@@ -305,10 +305,15 @@ class OPELearner(acme.Learner):
     """What a checkpoint of TensorFlow's must hold to go on as before."""
     from dfiv_ope.agents import update_graph  # Imports TensorFlow.
 
+    sampler = (
+      getattr(self._data, 'sampler', None)
+      if self.agent.config.updates
+      else None
+    )
     return {
       'progress': update_graph.Checkpointed(self._progress),
       'agent': update_graph.trackable(self.agent),
-      **({'data': self._data.sampler} if self.agent.config.updates else {}),
+      **({'data': sampler} if sampler is not None else {}),
     }
 
 

@@ -10,6 +10,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from dfiv_ope import types
+from dfiv_ope.agents import row_nests
 from dfiv_ope.nn import tensors
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Parts:
     """Initialises them with a nest of arrays or tensors [N, ...]."""
     self._rows = rows
     self._kept: dict[int, types.Nest] = {}
-    flat = list(tensors.leaves(rows))
+    flat = list(row_nests.leaves(rows))
     self._marks = marks(len(flat[0]))
     self._keep = sum(tensors.array(each).nbytes for each in flat) <= _KEPT
 
@@ -51,7 +52,7 @@ class Parts:
   def _part(self, place: int) -> types.Nest:
     if place in self._kept:
       return self._kept[place]
-    part = tensors.map_rows(
+    part = row_nests.map_rows(
       operator.itemgetter(slice(self._marks[place], self._marks[place + 1])),
       self._rows,
     )
@@ -113,4 +114,4 @@ def marks(size: int) -> list[int]:
 
 def take(rows: types.Nest, index: Any) -> Any:
   """Returns some of the rows, by their numbers."""
-  return tensors.map_rows(lambda x: tensors.gather(x, index), rows)
+  return row_nests.map_rows(lambda x: tensors.gather(x, index), rows)

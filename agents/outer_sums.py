@@ -25,7 +25,7 @@ from dfiv_ope.ope import bellman, choices, decisions
 
 
 def states(
-  function: decisions.Outer, step: bellman.Step
+  function: decisions.Outer, step: bellman.Step, order: np.ndarray | None = None
 ) -> tuple[types.FloatArray, np.ndarray]:
   """Returns h of states, [S, H], and which of them rows lead to, [B].
 
@@ -35,6 +35,7 @@ def states(
   Args:
     function: psi, made of h.
     step: the rows.
+    order: in which the first B are; None for that of the rows.
   """
   now, later = map(
     tensors.array, (step.now.observation, step.later.observation)
@@ -49,6 +50,12 @@ def states(
     (len(now) + len(others), function.output_size // function.num_actions)
   )
   found[:, -1] = 1.0
+  if order is not None:
+    # Few columns are moved, rather than all of h afterwards.
+    now, moved = now[order], np.empty_like(order)
+    moved[order] = np.arange(len(order))
+    own = np.flatnonzero(place < len(now))
+    place[own] = moved[place[own]]
   function.fill(now, found[: len(now), :-1])
   if len(others):
     function.fill(later[others], found[len(now) :, :-1])
@@ -117,7 +124,6 @@ class OuterSums:
     action = tensors.array(step.now.actions)[:, 0]
     outcome = tensors.array(rows.outcome).astype(np.float64)
     continuation = tensors.array(step.continuation)[:, 0].astype(np.float64)
-    found, place = states(self._function, step)
     chosen = choices.Choices.of(
       tensors.array(decisions.weights(step.later, self._function.num_actions))
     )
@@ -125,7 +131,8 @@ class OuterSums:
     code = 0 if chosen.codes is None else chosen.codes
     key = action.astype(np.int64) * kinds + code
     order = np.argsort(key, kind='stable')
-    now = np.take(found, order, axis=0)
+    found, place = states(self._function, step, order)
+    now = found[: len(order)]
     self._own.add_sorted(now, action[order], outcome[order])
     self._outcome_square += float(np.sum(np.square(outcome)))
     if not np.any(continuation):

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.nn import tensors
+from dfiv_ope.agents import row_nests
 
 
 class _Changing(Protocol):
@@ -120,4 +120,4 @@ def variables(root: tf.Module) -> list[tf.Variable]:
 
 def tensors_of(rows: types.Nest) -> Any:
   """Returns rows of arrays as rows of tensors."""
-  return tensors.map_rows(tf.convert_to_tensor, rows)
+  return row_nests.map_rows(tf.convert_to_tensor, rows)

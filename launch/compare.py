@@ -39,7 +39,10 @@ def compare(
   wanted = [
     configured.configure(each.method, config, each.settings) for each in methods
   ]
-  runtime.start(runtime.CORES)
+  runtime.start(
+    runtime.CORES,
+    tensorflow=any(agents.ENTRIES[each.method].trained for each in methods),
+  )
   from dfiv_ope.datasets import spec as spec_lib
   from dfiv_ope.evaluation import comparison, interval_settings
   from dfiv_ope.launch.experiments import command_line, inputs, jobs, ope_run

@@ -12,7 +12,7 @@ import functools
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents import base, fixed_features, row_nests
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import ridge
 from dfiv_ope.iv.diagnostics import spectrum, strength
@@ -147,7 +147,7 @@ class LogFirstStage:
 
     # Not a graph either.
     def sums(batch: types.IVBatch) -> ridge.Sums:
-      batch = tensors.map_rows(lambda x: x[::stride], batch)
+      batch = row_nests.map_rows(lambda x: x[::stride], batch)
       treatment = bellman.difference(psi, batch.treatment)
       columns = np.concatenate(
         [psi(batch.instrument), treatment, batch.outcome], axis=1

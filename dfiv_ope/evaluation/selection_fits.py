@@ -83,12 +83,10 @@ def values_and_errors(
   if learner.divergence:
     nothing = np.full(len(judged.outcome), np.nan)
     return nothing, nothing
-  return tuple(
-    np.asarray(each, np.float64)
-    for each in (
-      tensors.array(learner.agent.predict(judged.instrument))[:, 0],
-      learner.agent.errors(judged),
-    )
+  values = tensors.array(learner.agent.predict(judged.instrument))
+  return (
+    values[:, 0].astype(np.float64),
+    learner.agent.errors(judged).astype(np.float64),
   )
 
 

@@ -8,7 +8,7 @@ tensor among the arguments gives tensors.
     tensors.concat([states, tensors.one_hot(actions, 3)], axis=1)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 import sys
 from typing import Any
 
@@ -239,19 +239,3 @@ def ask(
     return tf.constant(function(np.asarray(value)))
   found = tf.numpy_function(function, [value], tf.float32)
   return tf.ensure_shape(found, [None, columns])
-
-
-def map_rows(function: Callable[[Array], Array], rows: types.Nest) -> Any:
-  """Applies a function to every member of named tuples; some are missing."""
-  if isinstance(rows, tuple):
-    return type(rows)(*(map_rows(function, each) for each in rows))
-  return None if rows is None else function(rows)
-
-
-def leaves(rows: types.Nest) -> Iterator[Array]:
-  """Yields every array of nested named tuples."""
-  if isinstance(rows, tuple):
-    for each in rows:
-      yield from leaves(each)
-  elif rows is not None:
-    yield rows

@@ -149,8 +149,9 @@ def fit(
   generator = np.random.default_rng((seed, 3))
   sizes = [states.size, *config.hidden, len(frequencies)]
   network, slope = _Layers.zeros(sizes), _Layers.zeros(sizes)
+  low, high = map(float, special.ndtr(_WITHIN))
   for weights in network.weights:
-    drawn = generator.uniform(*special.ndtr(_WITHIN), weights.shape)
+    drawn = generator.uniform(low, high, weights.shape)
     weights[:] = special.ndtri(drawn) / np.sqrt(len(weights))
   policy = ClonedPolicy(
     network, states=states, frequencies=frequencies, floor=config.floor

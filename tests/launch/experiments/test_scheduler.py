@@ -227,6 +227,9 @@ def test_what_others_wait_for_comes_first_then_what_is_open(swept):
   assert order.choose([first, other], None, [other]) == first
 
 
-def test_closed_forms_on_designs_do_not_wait_for_tensorflow(swept, designs):
+def test_closed_forms_do_not_wait_for_tensorflow(swept, designs):
   assert not worker.needs_tensorflow(designs[0])
-  assert worker.needs_tensorflow(swept()[0])
+  jobs = swept()
+  needed = {each.method: worker.needs_tensorflow(each) for each in jobs}
+  assert needed == {'log': False, 'lstd': False, 'dfiv': True}
+  assert worker.needs_tensorflow(jobs[0].parents[0])
