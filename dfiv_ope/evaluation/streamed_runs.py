@@ -212,7 +212,7 @@ def _finish(
 ) -> run_results.Run:
   """Returns the run of a seed, from sums over all rows."""
   metrics = {'estimate': float(np.mean(values)), **solved}
-  curves = {
+  curves: dict[str, list[float]] = {
     'updates': [0],
     **{name: [value] for name, value in metrics.items()},
   }
@@ -284,7 +284,7 @@ class _Streamed(influence.Influence):
     return self._found.weights**2 / (self._rows * self._found.squares)
 
   @property
-  def heavy_share(self) -> float:  # type: ignore[override]
+  def heavy_share(self) -> float:
     """Share of all |w r| that the largest thousandth of rows has."""
     most = inference.heavy_rows(self._found.counted)
     size = self._found.size
