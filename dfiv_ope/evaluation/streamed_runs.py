@@ -105,6 +105,7 @@ def run(
     inference.heavy_rows(survey.rewarded),
   )
   own = _Streamed(problem, config, agents[0].features, sums, found, survey)
+  del sums  # As large as what the checks take.
   values = found.initial
   seconds = (time.process_time() - started) / len(agents)
   checks = _checks(survey, task, config, float(np.mean(values[0])))

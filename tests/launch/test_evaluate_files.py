@@ -32,7 +32,7 @@ def test_a_folder_needs_no_import(command, folder, tmp_path):
   )
   assert result.returncode == 0, result.stderr
   (answer,) = json.loads(result.stdout)['answers']
-  (line,) = [each for each in answer['lines'] if each['method'] == 'lstd']
+  (line,) = [each for each in answer['estimates'] if each['method'] == 'lstd']
   same = dfiv_ope.evaluate(
     folder,
     'uniform',
