@@ -85,7 +85,8 @@ class ParquetFile(source.Source):
 
   def _groups(self, start: int, end: int) -> tuple[list[int], int]:
     """Returns groups of rows that have some, and the first one's number."""
-    metadata, before, found, first = self._file.metadata, 0, [], 1
+    metadata, before, first = self._file.metadata, 0, 1
+    found: list[int] = []
     for group in range(metadata.num_row_groups):
       after = before + metadata.row_group(group).num_rows
       if after >= start and before + 1 < end:

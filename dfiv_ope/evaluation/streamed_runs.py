@@ -105,6 +105,7 @@ def run(
     inference.heavy_rows(survey.rewarded),
   )
   own = _Streamed(problem, config, agents[0].features, sums, found, survey)
+  del sums  # As large as what the checks take.
   values = found.initial
   seconds = (time.process_time() - started) / len(agents)
   checks = _checks(survey, task, config, float(np.mean(values[0])))
@@ -212,7 +213,7 @@ def _finish(
 ) -> run_results.Run:
   """Returns the run of a seed, from sums over all rows."""
   metrics = {'estimate': float(np.mean(values)), **solved}
-  curves = {
+  curves: dict[str, list[float]] = {
     'updates': [0],
     **{name: [value] for name, value in metrics.items()},
   }
@@ -284,7 +285,7 @@ class _Streamed(influence.Influence):
     return self._found.weights**2 / (self._rows * self._found.squares)
 
   @property
-  def heavy_share(self) -> float:  # type: ignore[override]
+  def heavy_share(self) -> float:
     """Share of all |w r| that the largest thousandth of rows has."""
     most = inference.heavy_rows(self._found.counted)
     size = self._found.size

@@ -62,9 +62,9 @@ def merge_scales(first: Scales, second: Scales) -> Scales:
 
 
 class Spread(NamedTuple):
-  """Count, mean, and squares about the mean."""
+  """Number of rows, mean, and squares about the mean."""
 
-  count: float
+  rows: float
   mean: float
   squares: float
 
@@ -102,15 +102,15 @@ def spread(
 
 def merge_spread(first: Spread, second: Spread) -> Spread:
   """Returns that of both (Chan et al., 1983)."""
-  count = first.count + second.count
+  count = first.rows + second.rows
   if not count:
     return first
   change = second.mean - first.mean
-  share = second.count / count
+  share = second.rows / count
   return Spread(
     count,
     first.mean + change * share,
-    first.squares + second.squares + change**2 * first.count * share,
+    first.squares + second.squares + change**2 * first.rows * share,
   )
 
 
@@ -190,7 +190,7 @@ def pose(
   fitted = value_scale.fit(found.sums)
   values = reduce(spread, merge_spread, raw, groups, fitted)
   mean, scale = value_scale.settled(
-    values.mean, float(np.sqrt(values.squares / values.count))
+    values.mean, float(np.sqrt(values.squares / values.rows))
   )
   return dataclasses.replace(
     raw,

@@ -15,8 +15,11 @@ from dfiv_ope.datasets.formats import source
 from dfiv_ope.evaluation import (
   cross_checks,
   estimates,
+  first_stage,
   inference,
+  interval_settings,
   runs,
+  shared_pass,
   streamed_passes,
   streamed_runs,
 )
@@ -122,6 +125,18 @@ def test_streamed_is_in_memory_whatever_the_batches(stream, monkeypatch):
   assert found.log_average.value == pytest.approx(
     found.task.log.average_return.mean, rel=1e-12
   )
+
+
+@pytest.mark.usefixtures('unchecked')
+def test_a_long_log_is_thinned_to_the_same_parts(stream, monkeypatch):
+  # Weights are made of every other pair of parts, the first stage of one.
+  monkeypatch.setattr(interval_settings, 'DUAL_ROWS', 200)
+  monkeypatch.setattr(first_stage, 'MOST_ROWS', 100)
+  found = _streamed(stream, _CONFIG, 2, group=4)
+  marks = memory.marks(found.survey.transitions)
+  used, looked_at = shared_pass.thinned(np.diff(marks).tolist())
+  assert (used, looked_at) == ([0, 1, 4, 5], [0, 1])
+  _same(found.estimates['lstd'], _in_memory(stream, _CONFIG, 2))
 
 
 @pytest.mark.usefixtures('unchecked')

@@ -116,7 +116,8 @@ class Cluster:
   ) -> Any:
     """Returns what all groups come to, as `streamed_passes.Reduce` says."""
     # Policies may hold what cannot be sent: workers make their own.
-    sent = self._ray.put(dataclasses.replace(problem, policy=None))
+    nobody: Any = None
+    sent = self._ray.put(dataclasses.replace(problem, policy=nobody))
     shared = self._ray.put(args)
     try:
       return self._ray.get(
