@@ -97,6 +97,9 @@ def fit(
   columns.check_rows(numbers, labels or {}, method=method, linear=linear)
   weights = None if columns.weights is None else numbers[columns.weights]
   groups = pd.DataFrame(labels) if labels else None
+  more: dict[str, Any] = {}
+  if linear:
+    more = {'sample_weight': weights, 'groups': groups}
   frame = pd.DataFrame({name: numbers[name] for name in columns.names})
   outcome, treatment = frame[columns.outcome], frame[[*columns.treatment]]
   covariate = frame[[*columns.covariate]] if columns.covariate else None
@@ -115,7 +118,7 @@ def fit(
       Z=frame[[*columns.instrument]],
       X=covariate,
       progress=lambda done, total, losses: progress(_FIT * done / total),
-      **({'sample_weight': weights, 'groups': groups} if linear else {}),
+      **more,
     )
   Y, T = outcome.to_numpy(), treatment.to_numpy()
   X = None if covariate is None else covariate.to_numpy()

@@ -28,7 +28,7 @@ from dfiv_ope.iv.functionals import intervals
 GRID = np.linspace(-1.5, 1.5, 7)
 # Of confounding: standard deviation of what treatment and outcome share.
 STRENGTHS = (0.5, 1.0)
-DEVELOPMENT = ('sin', 'abs', 'cubic', 'tanh-x', 'abs-x')
+# These serve for looks; all others are for development.
 CHECK = ('bump', 'logistic', 'slopes', 'square-x')
 _CURVES = {
   'sin': np.sin,
@@ -36,6 +36,10 @@ _CURVES = {
   'cubic': lambda t: t**3 / 12.0 - t / 2.0,
   'tanh-x': np.tanh,
   'abs-x': lambda t: np.abs(t - 0.5),
+  'line': lambda t: 0.7 * t,
+  'hump': lambda t: 2.0 * np.exp(-((t + 0.6) ** 2) / 1.6),
+  'wave': lambda t: 1.5 * (t - 0.5) * np.exp(-((t - 0.5) ** 2) / 2.2),
+  'dip': lambda t: 1.5 * (t + 0.7) * np.exp(-np.abs(t + 0.7) / 1.2),
   'bump': lambda t: t * np.exp(-(t**2) / 4.0),
   'logistic': lambda t: 3.0 / (1.0 + np.exp(-2.0 * t + 1.0)),
   'slopes': lambda t: np.where(t < 0.4, 0.3 * t, 1.5 * t - 0.48),
