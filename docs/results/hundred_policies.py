@@ -62,6 +62,7 @@ def main() -> None:
       for number in range(options.policies)
     },
     seeds=options.seeds,
+    verbose=True,
   )
   seconds = time.process_time() - read
   peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
