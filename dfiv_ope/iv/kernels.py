@@ -17,8 +17,9 @@ from dfiv_ope.iv import (
 from dfiv_ope.iv.methods.entries import kernel_rules
 
 # What a search of bandwidths looks at: rows, landmarks, rows that these are
-# picked from, what they leave of the kernel, and folds.
-_SEARCH_ROWS, _SEARCH_LANDMARKS, _PICKED_ROWS = 5000, 200, 2000
+# picked from, what they leave of the kernel, and folds. Of fewer rows than the
+# fit has, its choice would stay as uncertain however many there are.
+_SEARCH_ROWS, _SEARCH_LANDMARKS, _PICKED_ROWS = 20_000, 200, 2000
 _SEARCH_TOLERANCE, _SEARCH_FOLDS = 1e-6, 2
 # The limit of landmarks holds up to so many rows and then grows with their
 # root, up to so many times: what fewer leave out is soon more than noise.

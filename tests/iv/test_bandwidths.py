@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from dfiv_ope import types
-from dfiv_ope.iv import bandwidths, estimators, heavy_tails, many_columns
+from dfiv_ope.iv import (
+  bandwidths,
+  estimators,
+  heavy_tails,
+  kernels,
+  many_columns,
+)
+from dfiv_ope.iv.methods.entries import kernel_rules
 
 
 def rows(n=400, covariates=0):
@@ -55,6 +62,20 @@ def test_the_search_goes_on_from_what_it_found():
     found['covariate'], medians['covariate'] * 4.0 * np.sqrt(2.0)
   )
   assert found['treatment'][0] == 3.0 * medians['treatment'][0]
+
+
+def test_all_of_20000_rows_choose_bandwidths(monkeypatch):
+  looked_at = []
+
+  def searched(config, rows):
+    looked_at.append(len(rows.outcome))
+    return {'treatment': np.ones(1), 'instrument': np.ones(1)}
+
+  monkeypatch.setattr(kernels, '_searched', searched)
+  monkeypatch.setattr(kernels, '_FOUND', {})
+  for n in (300, 20_000, 20_010):
+    kernels.chosen_bandwidths(kernel_rules.Kernels(), rows(n=n))
+  assert looked_at == [300, 20_000, 20_000]
 
 
 def test_few_covariates_may_differ_and_indicators_go_together():
