@@ -9,9 +9,10 @@ from dfiv_ope import types
 def map_rows(
   function: Callable[[types.Array], types.Array], rows: types.Nest
 ) -> Any:
-  """Applies a function to every member of named tuples; some are missing."""
+  """Applies a function to every member of tuples; some are missing."""
   if isinstance(rows, tuple):
-    return type(rows)(*(map_rows(function, each) for each in rows))
+    members = tuple(map_rows(function, each) for each in rows)
+    return type(rows)(*members) if hasattr(rows, '_fields') else members
   return None if rows is None else function(rows)
 
 

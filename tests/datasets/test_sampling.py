@@ -59,10 +59,12 @@ def test_a_saved_sampler_goes_on_with_the_same_draws(written, tmp_path):
   transitions = reading.open_dataset(written).transitions
   sampler = memory.InMemory(transitions, batch_size=8, seed=0)
   sampler.sample()
-  path = tf.train.Checkpoint(sampler=sampler).write(str(tmp_path / 'state'))
+  path = tf.train.Checkpoint(sampler=sampler.sampler).write(
+    str(tmp_path / 'state')
+  )
   expected = sampler.sample().observation
   other = memory.InMemory(transitions, batch_size=8, seed=99)
-  tf.train.Checkpoint(sampler=other).read(path)
+  tf.train.Checkpoint(sampler=other.sampler).read(path)
   np.testing.assert_array_equal(other.sample().observation, expected)
 
 
