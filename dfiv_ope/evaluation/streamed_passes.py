@@ -231,11 +231,12 @@ class _Total:
     )
 
   def add(self, rows: types.IVBatch) -> None:
+    from dfiv_ope.agents import fixed_features, wave_features
+
     if self._outer is not None:
       self._outer.add(rows)
       return
-    from dfiv_ope.agents import fixed_features
-
+    assert isinstance(self._psi, wave_features.Together)
     found = ridge.arrays(fixed_features.joint_sums(self._psi, rows))
     self._parts = [ridge.merge(*self._parts, found)]
 
