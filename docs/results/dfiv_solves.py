@@ -80,7 +80,7 @@ def losses(agent, parts, configs, judge):
       [
         stage2,
         *selection.judge(
-          known @ weights, errors, judge(rows.instrument).numpy()
+          known @ weights, errors, judge(rows.instrument)
         ),
       ]
     )
