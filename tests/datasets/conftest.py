@@ -70,7 +70,7 @@ def refused(monkeypatch):
   """Imports with the command's own function; returns its sentence."""
 
   def run(path, out, mapping, format_name=None):
-    monkeypatch.setattr(runtime, 'start', lambda: None)
+    monkeypatch.setattr(runtime, 'start', lambda **_: None)
     file = path.parent / 'mapping.yaml'
     file.write_text(json.dumps(mapping))  # JSON is YAML.
     with pytest.raises((ValueError, OSError)) as error:

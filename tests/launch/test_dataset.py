@@ -255,7 +255,7 @@ def evil(copy, tmp_path):
 
 def test_only_a_trusted_policy_of_a_dataset_is_run(evil, tmp_path, monkeypatch):
   path, trace = evil
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   dataset_lib.show(path)
   checking.check(path)
   checking.check(path, policy='uniform')

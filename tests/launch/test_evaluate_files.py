@@ -95,7 +95,7 @@ def test_a_bad_cell_is_named_by_its_file_and_row(command, folder, tmp_path):
 
 
 def test_phases_of_a_command_are_told(monkeypatch):
-  monkeypatch.setattr(runtime, 'start', lambda: None)  # TensorFlow runs.
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)  # TensorFlow runs.
   found = {each.name: each.cpu_seconds for each in command_costs.phases(1_000)}
   assert {'imports', 'fit', 'cross-checks', 'overlap'} <= set(found)
   assert min(found.values()) >= 0.0

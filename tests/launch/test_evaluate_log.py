@@ -503,7 +503,7 @@ def test_a_run_does_not_go_on_from_one_at_another_discount(log, half, tmp_path):
 @pytest.fixture
 def choose(tmp_path, monkeypatch):
   """Chooses between configs in this process; returns what came of it."""
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
 
   def run(path, wanted):
     have = store.Store(store.Places(tmp_path))

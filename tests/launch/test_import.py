@@ -70,7 +70,7 @@ def test_the_commands_of_the_page_do_what_it_says(outputs, folder):
 
 def test_the_amounts_of_the_page_are_imported(tmp_path, monkeypatch, capsys):
   monkeypatch.chdir(tmp_path)
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   text = next(
     text for kind, text in _BLOCKS if kind == 'csv' and 'glucose' in text
   )
@@ -249,7 +249,7 @@ def faulty(tmp_path_factory):
 def test_check_goes_on_after_cells_that_cannot_be_read(
   faulty, monkeypatch, capsys
 ):
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   with pytest.raises(
     ValueError,
     match=('is not sound: 5 things are wrong with it, in 5 episodes'),
@@ -272,7 +272,7 @@ def test_check_goes_on_after_cells_that_cannot_be_read(
 
 
 def test_check_tells_programs_the_same(faulty, monkeypatch, capsys):
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   with pytest.raises(typer.Exit) as ended:
     checking.check(faulty, as_json=True)
   assert ended.value.exit_code == 2
@@ -343,7 +343,7 @@ def test_import_names_everything_that_is_wrong(command, faulty, tmp_path):
 def test_what_stops_the_reading_is_said_after_what_was_found(
   tmp_path, monkeypatch, capsys
 ):
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   monkeypatch.setattr(source, 'CHUNK_ROWS', 4)
   log = tmp_path / 'log.csv'
   log.write_text(
@@ -365,7 +365,7 @@ def test_what_stops_the_reading_is_said_after_what_was_found(
 
 @pytest.mark.slow
 def test_a_dataset_takes_no_options_of_logs(imported, monkeypatch):
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   with pytest.raises(ValueError, match='The options are for logs'):
     checking.check(imported, columns=log_options.OfLog(ends='truncated'))
 
@@ -388,7 +388,7 @@ def test_a_dataset_takes_no_options_of_logs(imported, monkeypatch):
   ],
 )
 def test_wrong_options_are_refused(folder, tmp_path, monkeypatch, given, words):
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   given = {'mapping': folder / 'mapping.yaml', **given}
   discount = given.pop('discount', 0.99)
   with pytest.raises((ValueError, OSError), match=words):
@@ -405,7 +405,7 @@ def test_wrong_options_are_refused(folder, tmp_path, monkeypatch, given, words):
 def test_an_export_whose_name_tells_nothing_is_refused(
   imported, tmp_path, monkeypatch
 ):
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   with pytest.raises(ValueError, match='tells no format'):
     importing.export_log(imported, tmp_path / 'log')
 
@@ -436,7 +436,7 @@ def test_a_killed_import_does_not_open_and_goes_on(command, tmp_path):
 def test_import_takes_categorical_columns_and_says_what_looks_so(
   tmp_path, monkeypatch, capsys
 ):
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   generator = np.random.default_rng(0)
   often = generator.exponential(size=64)
   state = generator.choice(64, size=2_000, p=often / often.sum())
@@ -467,7 +467,7 @@ def test_import_takes_categorical_columns_and_says_what_looks_so(
 def test_check_tells_programs_of_overlap_and_of_damage(
   tmp_path, monkeypatch, capsys
 ):
-  monkeypatch.setattr(runtime, 'start', lambda: None)
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
   generator = np.random.default_rng(0)
   (tmp_path / 'log.csv').write_text(
     'episode,obs,action,reward,terminated\n'
