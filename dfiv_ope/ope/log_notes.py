@@ -69,8 +69,8 @@ def _outliers(column: str, numbers: Mapping[str, float]) -> str:
   return (
     f'{about}{numbers["far"]:,.0f} of {numbers["rows"]:,.0f} values of '
     f'observation {column} lie more than {numbers["ranges"]:g} times its '
-    'interquartile range from its median: standardising by them flattens the '
-    'rest. Correct them, or take logarithms.'
+    'interquartile range from its median. Long tails are drawn in, but errors '
+    'of measurement are not told from them: correct them, or take logarithms.'
   )
 
 

@@ -79,9 +79,7 @@ def losses(agent, parts, configs, judge):
     scores.append(
       [
         stage2,
-        *selection.judge(
-          known @ weights, errors, judge(rows.instrument)
-        ),
+        *selection.judge(known @ weights, errors, judge(rows.instrument)),
       ]
     )
   return np.mean(scores, axis=0)

@@ -37,8 +37,8 @@ SENTENCES = [
       numbers={'far': 3, 'rows': 5000, 'ranges': 100.0, 'sampled': 0.0},
     ),
     '3 of 5,000 values of observation x lie more than 100 times its '
-    'interquartile range from its median: standardising by them flattens the '
-    'rest. Correct them, or take logarithms.',
+    'interquartile range from its median. Long tails are drawn in, but errors '
+    'of measurement are not told from them: correct them, or take logarithms.',
     True,
   ),
   (
@@ -76,6 +76,22 @@ SENTENCES = [
     'one trajectory depend on each other. The average return of the log is '
     'that of pieces, not of a policy.',
     True,
+  ),
+  (
+    log_notes.Note(
+      kind=log_notes.SAMPLED,
+      numbers={
+        'episodes': 2_000,
+        'of_episodes': 40_000,
+        'rows': 49_990,
+        'of_rows': 1_000_000,
+      },
+    ),
+    'The log was read in parts: estimates, intervals and the effective sample '
+    'size are of all 1,000,000 rows; overlap, columns that are left out and '
+    'what unrelated estimators say are of a seeded sample of 2,000 of 40,000 '
+    'whole episodes (49,990 rows).',
+    False,
   ),
 ]
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from dfiv_ope import actions, types
 from dfiv_ope.ope import episodes, importance, neighbours, overlap
 from dfiv_ope.ope import task as task_lib
-from dfiv_ope.policies import continuous
+from dfiv_ope.policies import continuous, density_cloning
 
 _N = 6_000
 _SPACE = actions.Continuous(low=(None,), high=(None,))
@@ -76,7 +76,7 @@ def test_a_deterministic_policy_has_no_weights_and_needs_no_densities(
   monkeypatch,
 ):
   monkeypatch.setattr(
-    task_lib.density_cloning, 'clone', lambda *_, **__: pytest.fail('cloned')
+    density_cloning, 'clone', lambda *_, **__: pytest.fail('cloned')
   )
   task = task_lib.EvaluationTask(_log(recorded=False), _shifted(6.0, 0.0))
   assert task.overlap.weights is None
