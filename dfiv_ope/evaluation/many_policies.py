@@ -225,13 +225,8 @@ class _Batch:
     curves = {name: [value] for name, value in metrics.items()}
     failure = base.divergence(problem, metrics)
     if failure:
-      return run_results.Run(
-        seed=seed,
-        metrics={},
-        curves=curves,
-        resamples=np.zeros(0),
-        failure=failure,
-        cpu_seconds=cpu_seconds,
+      return run_results.diverged(
+        failure, seed=seed, curves=curves, cpu_seconds=cpu_seconds
       )
     weighted = problem.value_scale * weighted
     return run_results.summarise(

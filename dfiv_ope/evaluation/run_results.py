@@ -36,6 +36,31 @@ class Run:
   refused: bool = False
 
 
+def diverged(
+  failure: str,
+  *,
+  seed: int,
+  curves: Mapping[str, list[float]],
+  cpu_seconds: float,
+) -> Run:
+  """Returns the run of a method that has no estimate.
+
+  Args:
+    failure: why not.
+    seed: of the run.
+    curves: the estimate and losses at each evaluation point.
+    cpu_seconds: that it took.
+  """
+  return Run(
+    seed=seed,
+    metrics={},
+    curves=curves,
+    resamples=np.zeros(0),
+    failure=failure,
+    cpu_seconds=cpu_seconds,
+  )
+
+
 def summarise(
   task: task_lib.EvaluationTask,
   agent: base.Agent,

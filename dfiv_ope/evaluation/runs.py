@@ -274,13 +274,8 @@ class Evaluator:
     curves = learner.history
     failure = learner.divergence
     if failure:
-      return run_results.Run(
-        seed=seed,
-        metrics={},
-        curves=curves,
-        resamples=np.zeros(0),
-        failure=failure,
-        cpu_seconds=cpu_seconds,
+      return run_results.diverged(
+        failure, seed=seed, curves=curves, cpu_seconds=cpu_seconds
       )
     found = self.influence(learner.agent.config, learner.agent)
     return run_results.summarise(

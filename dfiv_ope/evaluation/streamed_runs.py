@@ -219,13 +219,8 @@ def _finish(
   }
   failure = base.divergence(task.problem, metrics)
   if failure:
-    return run_results.Run(
-      seed=seed,
-      metrics={},
-      curves=curves,
-      resamples=np.zeros(0),
-      failure=failure,
-      cpu_seconds=known['cpu_seconds'],
+    return run_results.diverged(
+      failure, seed=seed, curves=curves, cpu_seconds=known['cpu_seconds']
     )
   effect = influence.Effect(
     inference.contributions(values, errors, np.arange(survey.episodes)),

@@ -1,7 +1,5 @@
 """Sweeps that are refused before anything runs."""
 
-import time
-
 import pytest
 
 
@@ -32,9 +30,7 @@ def test_a_file_that_is_no_grid_is_refused(command, tmp_path, text, words):
   ],
 )
 def test_what_cannot_be_run_is_said(command, tmp_path, arguments, words):
-  started = time.monotonic()
   assert words in command.refuses(
     'sweep', *arguments, '--out', tmp_path / 'runs'
   )
-  assert time.monotonic() - started < 30.0
   assert not (tmp_path / 'runs').exists()
