@@ -146,7 +146,9 @@ def scale(
           rows=rows,
           cpu_seconds=used.ru_utime + used.ru_stime,
           gigabytes=used.ru_maxrss / 1e6,
-          bare_products=bare_products(rows, lstd.Config().random_features + 1),
+          bare_products=bare_products(
+            rows, lstd.Config().settings.random_features + 1
+          ),
         )
       )
   return found
@@ -207,7 +209,7 @@ def phases(rows: int) -> list[Phase]:
   _steps(runs.Evaluator(task), phase)
   from dfiv_ope.agents.entries import lstd
 
-  size = lstd.Config().random_features + 1
+  size = lstd.Config().settings.random_features + 1
   return [
     *found,
     Phase(

@@ -170,7 +170,9 @@ def measure(
       lasting = (
         {}
         if weigh is None
-        else trait_check.measure(task, weigh(), rows, config.settings)
+        else trait_check.measure(
+          task, weigh(), rows, config.settings_of(task.problem)
+        )
       )
       extra |= lasting
       value, error = (

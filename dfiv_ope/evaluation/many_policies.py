@@ -71,7 +71,8 @@ def run(
     progress: told how far it is.
   """
   log = shared_log.SharedLog(evaluators[0].task)
-  columns = (config.random_features + 1) * log.num_actions
+  settings = config.settings_of(evaluators[0].task.problem)
+  columns = (settings.random_features + 1) * log.num_actions
   each = (
     8.0 * columns**2
     + len(log.actions) * (8.0 + 4.0 * log.num_actions)
@@ -153,8 +154,11 @@ class _Batch:
     self, policy: int, solved: policy_sums.Solved, weights: types.FloatArray
   ) -> influence.Influence:
     """Returns the influence of the episodes on the value of one policy."""
-    log, settings = self._log, self._config.settings
-    problem, sizes = self._problems[policy], np.diff(log.marks).tolist()
+    log, problem = self._log, self._problems[policy]
+    settings, sizes = (
+      self._config.settings_of(problem),
+      np.diff(log.marks).tolist(),
+    )
     _, looked_at = shared_pass.thinned(sizes)
     parts = functools.partial(self._parts, policy)
     assert solved.halves is not None

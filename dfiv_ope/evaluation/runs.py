@@ -108,9 +108,7 @@ class Evaluator:
       agent: a method of this config that has learned from the whole log.
     """
     task = self.task
-    features = interval_settings.settings(
-      config, task.log.num_actions, rows=len(task.log)
-    )
+    features = interval_settings.settings(config, task.problem)
     if features not in self._influences:
       self._influences[features] = influence.Influence(
         task.problem,

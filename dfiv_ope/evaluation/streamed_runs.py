@@ -82,7 +82,8 @@ def run(
   )
   agents = {
     seed: lstd.LSTD(
-      config, fixed_features.make(problem, config.settings, seed=seed)
+      config,
+      fixed_features.make(problem, config.settings_of(problem), seed=seed),
     )
     for seed in seeds
   }
@@ -250,7 +251,7 @@ class _Streamed(influence.Influence):
     found: streamed_effects.Effects,
     survey: streamed.Survey,
   ):
-    self.features = config.settings
+    self.features = config.settings_of(problem)
     self.cells, self.extrapolation = 0, 0.0
     self.kind = (
       random_features.PER_ACTION
@@ -270,7 +271,7 @@ class _Streamed(influence.Influence):
         sums.totals[0, stage]
         for stage in (shared_pass.FIRST, shared_pass.SECOND)
       ),
-      features=config.settings,
+      features=self.features,
       episodes=np.concatenate([part.episodes for part in looked_at]),
     )
 

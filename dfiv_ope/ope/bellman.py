@@ -78,6 +78,7 @@ class Problem:
     policy: the target policy.
     discount: gamma.
     num_actions: A; 0 if actions are vectors.
+    num_rows: transitions of the log.
     observations: encodes observations: standardised numbers, indicators of
       categories.
     distance: median distance between expanded observations.
@@ -96,6 +97,7 @@ class Problem:
   policy: types.Policy | types.ContinuousPolicy
   discount: float
   num_actions: int
+  num_rows: int
   observations: encoding.Encoding
   distance: float
   typical_distance: float
@@ -301,6 +303,7 @@ def pose(
       policy=policy,
       discount=discount,
       num_actions=num_actions,
+      num_rows=len(transitions.action),
       observations=states,
       distance=features.median_distance(seen),
       typical_distance=features.typical_distance(seen),
