@@ -270,7 +270,7 @@ def _intervals() -> Numbers:
     'heavy_share': measured.heavy_share,
     'default_features': [
       interval_settings.settings(
-        None, types.SimpleNamespace(num_actions=count, num_rows=10**6)
+        None, random_features.Size(count, 10**6)
       ).random_features
       for count in (2, 50)
     ],

@@ -48,6 +48,7 @@ class Size(NamedTuple):
 
   num_actions: int
   num_rows: int
+  bandwidth_scale: float | None = None
 
 
 class Asked(Protocol):
@@ -60,6 +61,10 @@ class Asked(Protocol):
   @property
   def num_rows(self) -> int:
     """Of the log."""
+
+  @property
+  def bandwidth_scale(self) -> float | None:
+    """That was chosen from the log; None if none was."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -169,14 +174,15 @@ class Config(base.Config):
       for 300, or as many as leave eight rows of the log for each column.
     joint_features: random Fourier features of state and action, in all; None
       for 1,000, likewise.
-    bandwidth_scale: multiplies the median distance between observations.
+    bandwidth_scale: multiplies the median distance between observations; None
+      to choose it from the log (`agents.bandwidth_choice`).
     matrices: square matrices of all columns that the method holds at once.
   """
 
   features: str = AUTO
   random_features: int | None = None
   joint_features: int | None = None
-  bandwidth_scale: float = BANDWIDTH_SCALE
+  bandwidth_scale: float | None = None
   matrices: ClassVar[int] = LSTD_MATRICES
 
   def __post_init__(self) -> None:
@@ -190,32 +196,34 @@ class Config(base.Config):
       if size < 2 or size % 2:
         raise ValueError(f'{name} must be even and at least 2, got {size}.')
       require(1, size)
-    if not self.bandwidth_scale > 0:
+    if self.bandwidth_scale is not None and not self.bandwidth_scale > 0:
       raise ValueError(
         f'bandwidth_scale must be positive, got {self.bandwidth_scale}.'
       )
 
   @property
   def settings(self) -> Settings:
-    """The features alone, on a log that is long enough for all of them."""
+    """The features alone, on a long log of which nothing else is known."""
     return Settings(
       features=self.features,
       random_features=self.random_features or MOST_FEATURES,
       joint_features=self.joint_features or MOST_JOINT,
-      bandwidth_scale=self.bandwidth_scale,
+      bandwidth_scale=self.bandwidth_scale or BANDWIDTH_SCALE,
       penalty=getattr(self, 'penalty', PENALTY),
       prior_rows=getattr(self, 'prior_rows', PRIOR_ROWS),
     )
 
   def settings_of(self, asked: Asked) -> Settings:
-    """Returns the features on a log: as many as its rows allow.
+    """Returns the features on a log: as many as its rows allow, as wide.
 
     What was set stays as it is.
 
     Args:
-      asked: says how many rows there are.
+      asked: says how many rows there are, and which bandwidth was chosen.
     """
     whole = self.settings
+    if self.bandwidth_scale is None and asked.bandwidth_scale is not None:
+      whole = dataclasses.replace(whole, bandwidth_scale=asked.bandwidth_scale)
     columns = asked.num_rows // ROWS_EACH
     kind = whole.kind(num_actions=asked.num_actions, tabular=False)
     if kind == PER_ACTION and asked.num_actions:

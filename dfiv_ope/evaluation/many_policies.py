@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, lstd
+from dfiv_ope.agents import bandwidth_choice, base, lstd
 from dfiv_ope.agents.entries import base as entry_base
 from dfiv_ope.evaluation import (
   first_stage,
@@ -70,6 +70,7 @@ def run(
     seeds: of the features.
     progress: told how far it is.
   """
+  bandwidth_choice.settle([each.task for each in evaluators])
   log = shared_log.SharedLog(evaluators[0].task)
   settings = config.settings_of(evaluators[0].task.problem)
   columns = (settings.random_features + 1) * log.num_actions

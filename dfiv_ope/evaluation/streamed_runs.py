@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features, lstd, memory
+from dfiv_ope.agents import bandwidth_choice, base, fixed_features, lstd, memory
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import (
@@ -64,8 +64,9 @@ def run(
   _require(survey, task, config)
   marks = memory.marks(survey.transitions)
   groups = streamed_passes.groups(marks, group)
-  problem = streamed_scales.pose(survey, task, groups, reduce)
-  task.problem = problem
+  task.problem = streamed_scales.pose(survey, task, groups, reduce)
+  bandwidth_choice.settle([task])
+  problem = task.problem
   stages = {
     number: label.stage
     for number, label in enumerate(shared_pass.labels(survey.transitions, 0))

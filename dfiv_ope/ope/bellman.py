@@ -92,6 +92,8 @@ class Problem:
     vectors: encodes actions that are vectors; None if they are not.
     action_distance: median distance between expanded action vectors.
     one_step: whether every step of the log ends its episode.
+    bandwidth_scale: of random features, as a multiple of `distance`; None
+      until one was chosen (`agents.bandwidth_choice`).
   """
 
   policy: types.Policy | types.ContinuousPolicy
@@ -109,6 +111,7 @@ class Problem:
   vectors: encoding.Encoding | None = None
   action_distance: float = 1.0
   one_step: bool = False
+  bandwidth_scale: float | None = None
 
   @property
   def num_observations(self) -> int:
@@ -277,7 +280,11 @@ def pose(
   if like is not None:
     return _scaled(
       dataclasses.replace(
-        like, policy=policy, value_scale=unit, value_mean=0.0
+        like,
+        policy=policy,
+        value_scale=unit,
+        value_mean=0.0,
+        bandwidth_scale=None,
       ),
       transitions,
     )

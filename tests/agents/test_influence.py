@@ -1,7 +1,6 @@
 """The influence of episodes, against fits on other episodes."""
 
 import dataclasses
-import types
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import tensorflow as tf
 
 from dfiv_ope import agents
 from dfiv_ope.agents import memory
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import inference, influence, interval_settings
 
 _EPISODES = 500
@@ -16,7 +16,7 @@ _EPISODES = 500
 
 def _settings(config, num_actions, rows):
   return interval_settings.settings(
-    config, types.SimpleNamespace(num_actions=num_actions, num_rows=rows)
+    config, random_features.Size(num_actions, rows)
   )
 
 
