@@ -224,6 +224,7 @@ def _steps(
   phase: Callable[[str], contextlib.AbstractContextManager[None]],
 ) -> None:
   """Evaluates a task, step by step."""
+  from dfiv_ope.agents import bandwidth_choice
   from dfiv_ope.agents.entries import lstd
 
   task, config = evaluator.task, lstd.Config()
@@ -232,6 +233,8 @@ def _steps(
   with phase('scales and rows'):
     task.problem  # noqa: B018
     task.rows  # noqa: B018
+  with phase('choice of the bandwidth'):
+    bandwidth_choice.settle([task])
   with phase('fit'):
     learner = evaluator.learner('lstd', config, seed=0)
     learner.run()
