@@ -41,10 +41,32 @@ class Linear(base.ClosedForm):
     """Returns Bellman errors as `base.Agent` does, [B]."""
     if not isinstance(self._features, decisions.Outer):
       return super().errors(rows)
-    fitted, _ = outer_sums.difference(
-      self._features, self.weights, rows.treatment
-    )
+    fitted, _ = difference(self._features, self.weights, rows.treatment)
     return tensors.array(rows.outcome)[:, 0] - fitted
+
+
+def difference(
+  function: Features,
+  weights: types.FloatArray,
+  step: bellman.Step,
+  also: types.FloatArray | None = None,
+) -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns `bellman.difference` of u'psi and w'psi(s, a), both [B].
+
+  Args:
+    function: psi.
+    weights: u, [D, 1].
+    step: the rows.
+    also: w, [D, 1]; u if None.
+  """
+  if isinstance(function, decisions.Outer):
+    return outer_sums.difference(function, weights, step, also)
+  now = tensors.array(function(step.now))
+  later = tensors.array(bellman.change(function, step))
+  return (
+    ((now + later) @ weights)[:, 0],
+    (now @ (weights if also is None else also))[:, 0],
+  )
 
 
 def make(

@@ -45,4 +45,6 @@ class KIV(fixed_features.Linear):
 def make(config: Config, problem: bellman.Problem, *, seed: types.Seed) -> KIV:
   """Returns the agent of a problem; refuses one that does not fit memory."""
   config.require(problem.num_actions)
-  return KIV(config, fixed_features.make(problem, config.settings, seed=seed))
+  return KIV(
+    config, fixed_features.make(problem, config.settings_of(problem), seed=seed)
+  )

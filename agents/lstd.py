@@ -72,4 +72,6 @@ def make(
   if one_step_lstd.fits(problem, config.settings):
     return one_step_lstd.OneStepLSTD(config, problem, seed=seed)
   config.require(problem.num_actions)
-  return LSTD(config, fixed_features.make(problem, config.settings, seed=seed))
+  return LSTD(
+    config, fixed_features.make(problem, config.settings_of(problem), seed=seed)
+  )

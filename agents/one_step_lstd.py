@@ -38,7 +38,7 @@ class OneStepLSTD(base.ClosedForm):
     self.fitted: one_step_fit.Fit | None = None
     self._problem = problem
     self._columns = one_step_columns.Columns(
-      problem, config.settings, seed=seed
+      problem, config.settings_of(problem), seed=seed
     )
     self._initial_observations: types.Array | None = None
     groups = self._columns.groups

@@ -130,7 +130,9 @@ class _Dense:
   ):
     config.require(task.log.num_actions)
     self._task, self._held_out = task, held_out
-    self._psi = fixed_features.make(task.problem, config.settings, seed=seed)
+    self._psi = fixed_features.make(
+      task.problem, config.settings_of(task.problem), seed=seed
+    )
     self._halves = [
       fixed_features.half_sums(self._psi, cross_fitting.parts(task, each.rows))
       for each in held_out

@@ -146,7 +146,9 @@ def scale(
           rows=rows,
           cpu_seconds=used.ru_utime + used.ru_stime,
           gigabytes=used.ru_maxrss / 1e6,
-          bare_products=bare_products(rows, lstd.Config().random_features + 1),
+          bare_products=bare_products(
+            rows, lstd.Config().settings.random_features + 1
+          ),
         )
       )
   return found
@@ -207,7 +209,7 @@ def phases(rows: int) -> list[Phase]:
   _steps(runs.Evaluator(task), phase)
   from dfiv_ope.agents.entries import lstd
 
-  size = lstd.Config().random_features + 1
+  size = lstd.Config().settings.random_features + 1
   return [
     *found,
     Phase(
@@ -222,6 +224,7 @@ def _steps(
   phase: Callable[[str], contextlib.AbstractContextManager[None]],
 ) -> None:
   """Evaluates a task, step by step."""
+  from dfiv_ope.agents import bandwidth_choice
   from dfiv_ope.agents.entries import lstd
 
   task, config = evaluator.task, lstd.Config()
@@ -230,6 +233,8 @@ def _steps(
   with phase('scales and rows'):
     task.problem  # noqa: B018
     task.rows  # noqa: B018
+  with phase('choice of the bandwidth'):
+    bandwidth_choice.settle([task])
   with phase('fit'):
     learner = evaluator.learner('lstd', config, seed=0)
     learner.run()

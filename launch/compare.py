@@ -52,9 +52,7 @@ def compare(
 
   metadata = spec_lib.read_metadata(dataset)
   interval_settings.require(
-    [each.config for each in wanted],
-    metadata.num_actions,
-    rows=metadata.transitions,
+    [each.config for each in wanted], metadata.num_actions
   )
   asked = dict(
     zip(

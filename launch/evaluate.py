@@ -240,9 +240,7 @@ def _problems(
 
   metadata = spec_lib.read_metadata(dataset)
   interval_settings.require(
-    [each.config for each in wanted],
-    metadata.num_actions,
-    rows=metadata.transitions,
+    [each.config for each in wanted], metadata.num_actions
   )
   if policies:
     return list(

@@ -269,7 +269,9 @@ def _intervals() -> Numbers:
     'effective_share': measured.effective_share,
     'heavy_share': measured.heavy_share,
     'default_features': [
-      interval_settings.settings(None, count, rows=10**6).random_features
+      interval_settings.settings(
+        None, random_features.Size(count, 10**6)
+      ).random_features
       for count in (2, 50)
     ],
     'ends': [each for one in ends for each in (one.low, one.high)],

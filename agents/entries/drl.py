@@ -44,7 +44,7 @@ class Config(lstd.Config):
 
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-  version=4,
+  version=5,
   configs=CONFIGS,
   cost={'fixed': 20.0},
   direct=True,

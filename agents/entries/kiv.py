@@ -41,7 +41,7 @@ CONFIGS = {
   ),
 }
 ENTRY = registry.Entry(
-  version=3,
+  version=4,
   configs=CONFIGS,
   tiny={'random_features': 10},
   style=methods.ENTRIES['kiv'].style,

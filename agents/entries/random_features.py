@@ -6,7 +6,7 @@ intervals and diagnostics of every method.
 
 import dataclasses
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol
 
 from dfiv_ope import hints
 from dfiv_ope.agents.entries import base
@@ -34,6 +34,37 @@ AUTO, PER_ACTION, TOGETHER, TABLE, ONE_STEP = KINDS = (
 _FEW_ACTIONS = 5
 # Columns of a table that are no longer solved for all at once.
 _TABLE_COLUMNS = 1_500
+# Of the state for each action, and of state and action together, where the log
+# is long enough; and the bandwidth where nothing is known of the log.
+MOST_FEATURES, MOST_JOINT, BANDWIDTH_SCALE = 300, 1_000, 0.5
+# Rows that each column takes: docs/intervals.md has what fewer and more do.
+ROWS_EACH = 8
+# Fewer waves say nothing of a state.
+_FEWEST_FEATURES = 4
+
+
+class Size(NamedTuple):
+  """How much there is to learn from; a `bellman.Problem` is such a thing."""
+
+  num_actions: int
+  num_rows: int
+  bandwidth_scale: float | None = None
+
+
+class Asked(Protocol):
+  """What features follow from: `bellman.Problem`."""
+
+  @property
+  def num_actions(self) -> int:
+    """A; 0 for vectors."""
+
+  @property
+  def num_rows(self) -> int:
+    """Of the log."""
+
+  @property
+  def bandwidth_scale(self) -> float | None:
+    """That was chosen from the log; None if none was."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,16 +170,19 @@ class Config(base.Config):
       a common one, on logs whose episodes have one step; 'auto' takes a table
       where all observations are categorical, features for each of up to five
       actions, 'one_step' for more on such logs, and 'together' elsewhere.
-    random_features: random Fourier features of the state for each action.
-    joint_features: random Fourier features of state and action, in all.
-    bandwidth_scale: multiplies the median distance between observations.
+    random_features: random Fourier features of the state for each action; None
+      for 300, or as many as leave eight rows of the log for each column.
+    joint_features: random Fourier features of state and action, in all; None
+      for 1,000, likewise.
+    bandwidth_scale: multiplies the median distance between observations; None
+      to choose it from the log (`agents.bandwidth_choice`).
     matrices: square matrices of all columns that the method holds at once.
   """
 
   features: str = AUTO
-  random_features: int = 300
-  joint_features: int = 1_000
-  bandwidth_scale: float = 0.5
+  random_features: int | None = None
+  joint_features: int | None = None
+  bandwidth_scale: float | None = None
   matrices: ClassVar[int] = LSTD_MATRICES
 
   def __post_init__(self) -> None:
@@ -157,24 +191,52 @@ class Config(base.Config):
       raise ValueError(hints.unknown('features', self.features, KINDS))
     for name in ('random_features', 'joint_features'):
       size = getattr(self, name)
+      if size is None:
+        continue
       if size < 2 or size % 2:
         raise ValueError(f'{name} must be even and at least 2, got {size}.')
       require(1, size)
-    if not self.bandwidth_scale > 0:
+    if self.bandwidth_scale is not None and not self.bandwidth_scale > 0:
       raise ValueError(
         f'bandwidth_scale must be positive, got {self.bandwidth_scale}.'
       )
 
   @property
   def settings(self) -> Settings:
-    """The features alone."""
+    """The features alone, on a long log of which nothing else is known."""
     return Settings(
       features=self.features,
-      random_features=self.random_features,
-      joint_features=self.joint_features,
-      bandwidth_scale=self.bandwidth_scale,
+      random_features=self.random_features or MOST_FEATURES,
+      joint_features=self.joint_features or MOST_JOINT,
+      bandwidth_scale=self.bandwidth_scale or BANDWIDTH_SCALE,
       penalty=getattr(self, 'penalty', PENALTY),
       prior_rows=getattr(self, 'prior_rows', PRIOR_ROWS),
+    )
+
+  def settings_of(self, asked: Asked) -> Settings:
+    """Returns the features on a log: as many as its rows allow, as wide.
+
+    What was set stays as it is.
+
+    Args:
+      asked: says how many rows there are, and which bandwidth was chosen.
+    """
+    whole = self.settings
+    if self.bandwidth_scale is None and asked.bandwidth_scale is not None:
+      whole = dataclasses.replace(whole, bandwidth_scale=asked.bandwidth_scale)
+    columns = asked.num_rows // ROWS_EACH
+    kind = whole.kind(num_actions=asked.num_actions, tabular=False)
+    if kind == PER_ACTION and asked.num_actions:
+      size = self.random_features or _even(
+        columns // asked.num_actions - 1, MOST_FEATURES
+      )
+      return dataclasses.replace(
+        whole, random_features=size, reduced=size < whole.random_features
+      )
+    # Regressions of one-step logs have penalties of their own.
+    size = self.joint_features or _even(columns, MOST_JOINT)
+    return dataclasses.replace(
+      whole, joint_features=size, reduced=size < whole.joint_features
     )
 
   def require(self, num_actions: int) -> None:
@@ -193,6 +255,13 @@ class Config(base.Config):
           'Actions are vectors, so there are no features for each. Say '
           f'features={TOGETHER} or leave it {AUTO}.'
         )
-      require(num_actions, self.random_features, matrices=self.matrices)
+      require(
+        num_actions, self.settings.random_features, matrices=self.matrices
+      )
     else:
-      require(1, self.joint_features, matrices=self.matrices)
+      require(1, self.settings.joint_features, matrices=self.matrices)
+
+
+def _even(size: int, most: int) -> int:
+  """Returns the even number of features below a size, within limits."""
+  return min(most, max(_FEWEST_FEATURES, size // 2 * 2))

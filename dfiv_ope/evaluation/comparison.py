@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
-from dfiv_ope.agents import configured, lstd
+from dfiv_ope.agents import bandwidth_choice, configured, lstd
 from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import estimates, many_policies, result_rows, runs
 from dfiv_ope.ope import episodes, relevance
@@ -53,6 +53,8 @@ def estimate(
     name: runs.Evaluator(task, checked=len(asked) <= _MOST_CHECKED)
     for name, task in asked.items()
   }
+  # Policies share features, and so their bandwidth.
+  bandwidth_choice.settle(list(asked.values()))
   found: dict[str, dict[str, estimates.Estimate]] = {name: {} for name in asked}
   first = next(iter(asked.values()))
   done = 0

@@ -170,7 +170,9 @@ def measure(
       lasting = (
         {}
         if weigh is None
-        else trait_check.measure(task, weigh(), rows, config.settings)
+        else trait_check.measure(
+          task, weigh(), rows, config.settings_of(task.problem)
+        )
       )
       extra |= lasting
       value, error = (
@@ -294,10 +296,9 @@ def _others(
     }
   if _kind(task) == random_features.ONE_STEP:
     return {}
+  scale = config.settings_of(task.problem).bandwidth_scale
   return {
-    name: dataclasses.replace(
-      config, bandwidth_scale=factor * config.bandwidth_scale
-    )
+    name: dataclasses.replace(config, bandwidth_scale=factor * scale)
     for name, factor in _BANDWIDTHS.items()
   }
 

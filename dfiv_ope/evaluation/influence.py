@@ -146,7 +146,7 @@ class Influence:
         features, joint_features=min(features.joint_features, _TABLE_JOINT)
       )
     psi = fixed_features.make(problem, features, seed=0)
-    kept = shared_pass.kept_sums(agent, features)
+    kept = shared_pass.kept_sums(agent, problem, features)
     halves = (
       fixed_features.half_sums(psi, shared_pass.only(parts, looked_at))
       if kept is None

@@ -4,7 +4,6 @@ They are part of the key of a result row, so they are known without TensorFlow.
 """
 
 from collections.abc import Iterable
-import dataclasses
 from typing import Any
 
 from dfiv_ope import agents, configs
@@ -12,7 +11,7 @@ from dfiv_ope.agents.entries import base, random_features
 
 # Of the numbers of intervals, in `influence` and `inference`: raised when they
 # change, see `registry.Entry`.
-VERSION = 8
+VERSION = 9
 # A longer log is thinned to about as many rows to solve for the weights.
 DUAL_ROWS = 200_000
 # Draws of the episodes.
@@ -36,48 +35,30 @@ def constants() -> dict[str, Any]:
 
 
 def settings(
-  config: base.Config | None, num_actions: int, *, rows: int
+  config: base.Config | None, asked: random_features.Asked
 ) -> random_features.Settings:
   """Returns the features that a method's intervals are made of.
 
   Args:
     config: of the method; None for the default features.
-    num_actions: A; 0 for vectors.
-    rows: of the log; with few, the default features become as many columns.
+    asked: of the log: with few rows there are fewer default features.
 
   Raises:
     ValueError: the features of the method do not fit the memory.
   """
   if isinstance(config, random_features.Config):
-    config.require(num_actions)
-    return config.settings
-  default = default_features().settings
-  few = dataclasses.replace(
-    default,
-    random_features=min(
-      default.random_features,
-      max(2, (rows // max(num_actions, 1) - 1) // 2 * 2),
-    ),
-    joint_features=min(default.joint_features, max(2, rows // 2 * 2)),
-  )
-  used = (
-    'random_features'
-    if default.kind(num_actions=num_actions, tabular=False)
-    == random_features.PER_ACTION
-    else 'joint_features'
-  )
-  return dataclasses.replace(
-    few, reduced=getattr(few, used) < getattr(default, used)
-  )
+    config.require(asked.num_actions)
+    return config.settings_of(asked)
+  found: random_features.Settings = default_features().settings_of(asked)
+  return found
 
 
-def require(
-  configs_: Iterable[base.MethodConfig], num_actions: int, *, rows: int
-) -> None:
-  """Refuses configs whose features do not fit the memory; as `settings`.
+def require(configs_: Iterable[base.MethodConfig], num_actions: int) -> None:
+  """Refuses configs whose features do not fit the memory.
 
   Raises:
     ValueError: there is one.
   """
   for config in configs_:
-    settings(config, num_actions, rows=rows)  # type: ignore[arg-type]
+    if isinstance(config, random_features.Config):
+      config.require(num_actions)

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, lstd
+from dfiv_ope.agents import bandwidth_choice, base, lstd
 from dfiv_ope.agents.entries import base as entry_base
 from dfiv_ope.evaluation import (
   first_stage,
@@ -70,8 +70,10 @@ def run(
     seeds: of the features.
     progress: told how far it is.
   """
+  bandwidth_choice.settle([each.task for each in evaluators])
   log = shared_log.SharedLog(evaluators[0].task)
-  columns = (config.random_features + 1) * log.num_actions
+  settings = config.settings_of(evaluators[0].task.problem)
+  columns = (settings.random_features + 1) * log.num_actions
   each = (
     8.0 * columns**2
     + len(log.actions) * (8.0 + 4.0 * log.num_actions)
@@ -153,8 +155,11 @@ class _Batch:
     self, policy: int, solved: policy_sums.Solved, weights: types.FloatArray
   ) -> influence.Influence:
     """Returns the influence of the episodes on the value of one policy."""
-    log, settings = self._log, self._config.settings
-    problem, sizes = self._problems[policy], np.diff(log.marks).tolist()
+    log, problem = self._log, self._problems[policy]
+    settings, sizes = (
+      self._config.settings_of(problem),
+      np.diff(log.marks).tolist(),
+    )
     _, looked_at = shared_pass.thinned(sizes)
     parts = functools.partial(self._parts, policy)
     assert solved.halves is not None

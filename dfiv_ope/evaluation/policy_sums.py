@@ -74,6 +74,7 @@ class Policies:
     self._log = log
     self._problems = problems
     self._config = config
+    self._settings = config.settings_of(problems[0])
     self._progress = progress
     self.following = [
       _ask(problem, log.transitions.next_observation, log)
@@ -114,11 +115,11 @@ class Policies:
         sorted(set(used) - set(looked_at)),
         sorted(set(parts) - set(used)),
       ]
-    size = config.random_features + 1
+    size = self._settings.random_features + 1
     cross = shared_sums.CrossSums(
       self.following, rows=len(log.actions), size=size
     )
-    here, there = _buffers(min(len(log.actions), shared_sums.CHUNK), config)
+    here, there = _buffers(min(len(log.actions), shared_sums.CHUNK), size)
     own: list[shared_sums.OwnSums] = []
     for number, stage in enumerate(stages):
       own.append(
@@ -152,7 +153,7 @@ class Policies:
     """Returns the weights of features that make those of rows, [K, A, H]."""
     log = self._log
     value = np.zeros(
-      (len(self._problems), log.num_actions, self._config.random_features + 1)
+      (len(self._problems), log.num_actions, self._settings.random_features + 1)
     )
     for rows in shared_log.slices(log.num_starts, shared_sums.CHUNK):
       start = shared_log.features(function, log.initial, rows)
@@ -167,9 +168,7 @@ class Policies:
       found.append(
         shared_sums.blocks(
           share
-          * just_identified.dual(
-            total, column, self._config.settings.penalty
-          ).weights,
+          * just_identified.dual(total, column, self._settings.penalty).weights,
           log.num_actions,
         )
       )
@@ -188,7 +187,9 @@ class Policies:
     weighted = [np.zeros((log.num_episodes, policies)) for _ in solved]
     coefficients = [each.blocks(log.num_actions) for each in solved]
     most = max(1, _VALUES // (policies * log.num_actions))
-    here, there = _buffers(min(most, len(log.actions)), self._config)
+    here, there = _buffers(
+      min(most, len(log.actions)), self._settings.random_features + 1
+    )
     for rows in shared_log.slices(len(log.actions), most):
       self._progress(0.6 + 0.2 * rows[0] / len(log.actions), 'weights')
       outcome = self._outcome(rows)
@@ -247,11 +248,9 @@ def _agent(
   return agent
 
 
-def _buffers(
-  rows: int, config: lstd.Config
-) -> tuple[types.FloatArray, types.FloatArray]:
+def _buffers(rows: int, size: int) -> tuple[types.FloatArray, types.FloatArray]:
   """Returns memory for h(s) and h(s') of some rows."""
-  shape = rows, config.random_features + 1
+  shape = rows, size
   return np.empty(shape), np.empty(shape)
 
 

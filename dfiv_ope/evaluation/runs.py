@@ -18,7 +18,14 @@ from acme.utils import loggers
 import numpy as np
 
 from dfiv_ope import agents, types
-from dfiv_ope.agents import base, checkpoints, direct, lstd, memory
+from dfiv_ope.agents import (
+  bandwidth_choice,
+  base,
+  checkpoints,
+  direct,
+  lstd,
+  memory,
+)
 from dfiv_ope.agents.entries import base as entry_base
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import (
@@ -56,6 +63,12 @@ class Evaluator:
     self._checks: dict[str, float] | None = None
     self._influences: dict[random_features.Settings, influence.Influence] = {}
 
+  @property
+  def _settled(self) -> task_lib.EvaluationTask:
+    """The task, once the bandwidth of its features has been chosen."""
+    bandwidth_choice.settle([self.task])
+    return self.task
+
   @functools.cached_property
   def _parts(self) -> memory.Parts:
     """The rows of the task, in parts."""
@@ -79,7 +92,7 @@ class Evaluator:
       progress: told at each evaluation point.
       rows: some of the task's; None for all.
     """
-    task = self.task
+    task = self._settled
     agent = agents.load(method).make(config, task.problem, seed=seed)
     if seed == 0 and rows is None and isinstance(agent, lstd.LSTD):
       agent.keep(
@@ -107,10 +120,8 @@ class Evaluator:
       config: of the method whose features it has; None for the default ones.
       agent: a method of this config that has learned from the whole log.
     """
-    task = self.task
-    features = interval_settings.settings(
-      config, task.log.num_actions, rows=len(task.log)
-    )
+    task = self._settled
+    features = interval_settings.settings(config, task.problem)
     if features not in self._influences:
       self._influences[features] = influence.Influence(
         task.problem,
@@ -135,7 +146,7 @@ class Evaluator:
       agent = None if learner is None else learner.agent
       self._checks = (
         cross_checks.measure(
-          self.task,
+          self._settled,
           weigh=lambda: self.influence(_LSTD, agent).weights,
           learner=learner,
         )
@@ -185,7 +196,7 @@ class Evaluator:
     try:
       _require_episodes(method, self.task)
       found: direct.Direct = agents.load(method).estimate(
-        config, self.task, seed=seed
+        config, self._settled, seed=seed
       )
     except direct.UnanswerableError as error:
       return run_results.Run(

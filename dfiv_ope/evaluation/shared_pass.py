@@ -17,7 +17,7 @@ from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import first_stage, interval_settings
 from dfiv_ope.iv import ridge
 from dfiv_ope.nn import tensors
-from dfiv_ope.ope import decisions
+from dfiv_ope.ope import bellman, decisions
 
 # Uses of a part: one half of the first stage or the other, weights, nothing.
 FIRST, SECOND, WEIGHTS, NOTHING = range(4)
@@ -81,12 +81,15 @@ def _pairs(parts: Sequence[int], rows: int, most: int) -> list[int]:
 
 
 def kept_sums(
-  agent: base.Agent | None, features: random_features.Settings
+  agent: base.Agent | None,
+  problem: bellman.Problem,
+  features: random_features.Settings,
 ) -> outer_sums.PartSums | None:
   """Returns the sums that LSTD-Q of seed 0 kept of the same features."""
   return (
     agent.kept
-    if isinstance(agent, lstd.LSTD) and agent.config.settings == features
+    if isinstance(agent, lstd.LSTD)
+    and agent.config.settings_of(problem) == features
     else None
   )
 

@@ -66,7 +66,7 @@ def effects(
 
   problem = context.problem
   made = {
-    seed: fixed_features.make(problem, config.settings, seed=seed)
+    seed: fixed_features.make(problem, config.settings_of(problem), seed=seed)
     for seed in fitted
   }
   found: Effects | None = None

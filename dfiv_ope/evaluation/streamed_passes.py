@@ -182,7 +182,7 @@ def sums(
 
   problem = context.problem
   made = {
-    seed: fixed_features.make(problem, config.settings, seed=seed)
+    seed: fixed_features.make(problem, config.settings_of(problem), seed=seed)
     for seed in seeds
   }
   totals: dict[tuple[int, int], _Total] = {}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features, lstd, memory
+from dfiv_ope.agents import bandwidth_choice, base, fixed_features, lstd, memory
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import (
@@ -64,8 +64,9 @@ def run(
   _require(survey, task, config)
   marks = memory.marks(survey.transitions)
   groups = streamed_passes.groups(marks, group)
-  problem = streamed_scales.pose(survey, task, groups, reduce)
-  task.problem = problem
+  task.problem = streamed_scales.pose(survey, task, groups, reduce)
+  bandwidth_choice.settle([task])
+  problem = task.problem
   stages = {
     number: label.stage
     for number, label in enumerate(shared_pass.labels(survey.transitions, 0))
@@ -82,7 +83,8 @@ def run(
   )
   agents = {
     seed: lstd.LSTD(
-      config, fixed_features.make(problem, config.settings, seed=seed)
+      config,
+      fixed_features.make(problem, config.settings_of(problem), seed=seed),
     )
     for seed in seeds
   }
@@ -250,7 +252,7 @@ class _Streamed(influence.Influence):
     found: streamed_effects.Effects,
     survey: streamed.Survey,
   ):
-    self.features = config.settings
+    self.features = config.settings_of(problem)
     self.cells, self.extrapolation = 0, 0.0
     self.kind = (
       random_features.PER_ACTION
@@ -270,7 +272,7 @@ class _Streamed(influence.Influence):
         sums.totals[0, stage]
         for stage in (shared_pass.FIRST, shared_pass.SECOND)
       ),
-      features=config.settings,
+      features=self.features,
       episodes=np.concatenate([part.episodes for part in looked_at]),
     )
 

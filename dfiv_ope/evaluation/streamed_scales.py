@@ -174,6 +174,7 @@ def pose(
     policy=task.policy,
     discount=log.discount,
     num_actions=log.num_actions,
+    num_rows=survey.transitions,
     observations=states,
     distance=1.0,
     typical_distance=1.0,

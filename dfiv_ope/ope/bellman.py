@@ -78,6 +78,7 @@ class Problem:
     policy: the target policy.
     discount: gamma.
     num_actions: A; 0 if actions are vectors.
+    num_rows: transitions of the log.
     observations: encodes observations: standardised numbers, indicators of
       categories.
     distance: median distance between expanded observations.
@@ -91,11 +92,14 @@ class Problem:
     vectors: encodes actions that are vectors; None if they are not.
     action_distance: median distance between expanded action vectors.
     one_step: whether every step of the log ends its episode.
+    bandwidth_scale: of random features, as a multiple of `distance`; None
+      until one was chosen (`agents.bandwidth_choice`).
   """
 
   policy: types.Policy | types.ContinuousPolicy
   discount: float
   num_actions: int
+  num_rows: int
   observations: encoding.Encoding
   distance: float
   typical_distance: float
@@ -107,6 +111,7 @@ class Problem:
   vectors: encoding.Encoding | None = None
   action_distance: float = 1.0
   one_step: bool = False
+  bandwidth_scale: float | None = None
 
   @property
   def num_observations(self) -> int:
@@ -275,7 +280,11 @@ def pose(
   if like is not None:
     return _scaled(
       dataclasses.replace(
-        like, policy=policy, value_scale=unit, value_mean=0.0
+        like,
+        policy=policy,
+        value_scale=unit,
+        value_mean=0.0,
+        bandwidth_scale=None,
       ),
       transitions,
     )
@@ -301,6 +310,7 @@ def pose(
       policy=policy,
       discount=discount,
       num_actions=num_actions,
+      num_rows=len(transitions.action),
       observations=states,
       distance=features.median_distance(seen),
       typical_distance=features.typical_distance(seen),

@@ -36,6 +36,7 @@ def make_problem(policy=None, **changes):
     policy=policy or Threshold(),
     discount=0.9,
     num_actions=2,
+    num_rows=1_000,
     observations=encoding.Encoding(
       numbers=(0,),
       standardiser=scaling.Standardiser(np.array([10.0]), np.array([2.0])),

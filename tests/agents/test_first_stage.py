@@ -48,7 +48,7 @@ def _examine(process, count=20_000, repeat=1):
     memory.InMemory(rows, batch_size=1, seed=0).parts,
     episodes=np.repeat(np.arange(count), repeat),
     initial_observations=tf.repeat(tf.eye(5), count // 5, axis=0),
-    features=interval_settings.settings(None, 2, rows=len(rows.outcome)),
+    features=interval_settings.settings(None, problem),
   )
   table = process.q_values(np.tile(POLICY, (5, 1)), DISCOUNT)
   return found.first_stage, _Known(problem, table), table

@@ -8,10 +8,19 @@ import tensorflow as tf
 
 from dfiv_ope import agents
 from dfiv_ope.agents import memory
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import inference, influence, interval_settings
 
 _EPISODES = 500
-_FEATURES = interval_settings.settings(None, 2, rows=20_000)
+
+
+def _settings(config, num_actions, rows):
+  return interval_settings.settings(
+    config, random_features.Size(num_actions, rows)
+  )
+
+
+_FEATURES = _settings(None, 2, 20_000)
 
 
 @pytest.fixture(scope='module')
@@ -97,10 +106,8 @@ def test_a_long_log_may_be_thinned(case, found, monkeypatch):
 
 
 def test_weights_are_made_of_the_features_of_the_method():
-  default = interval_settings.settings(
-    agents.load('fqe').CONFIGS['default'], 2, rows=20_000
-  )
-  assert default == interval_settings.settings(None, 2, rows=20_000)
+  default = _settings(agents.load('fqe').CONFIGS['default'], 2, 20_000)
+  assert default == _settings(None, 2, 20_000)
   assert (default.random_features, default.bandwidth_scale) == (300, 0.5)
   for name in ('lstd', 'kiv'):
     config = dataclasses.replace(
@@ -108,10 +115,10 @@ def test_weights_are_made_of_the_features_of_the_method():
       random_features=40,
       bandwidth_scale=0.1,
     )
-    found = interval_settings.settings(config, 2, rows=20_000)
+    found = _settings(config, 2, 20_000)
     assert (found.random_features, found.bandwidth_scale) == (40, 0.1)
   penalised = agents.load('lstd').Config(penalty=1e-3)
-  assert interval_settings.settings(penalised, 2, rows=20_000).penalty == 1e-3
+  assert _settings(penalised, 2, 20_000).penalty == 1e-3
 
 
 def test_other_features_have_weights_of_their_own(case, found):
@@ -121,25 +128,37 @@ def test_other_features_have_weights_of_their_own(case, found):
     memory.InMemory(case.rows, batch_size=1, seed=0).parts,
     episodes=episodes,
     initial_observations=starts,
-    features=interval_settings.settings(
+    features=_settings(
       agents.load('lstd').Config(random_features=4, bandwidth_scale=5.0),
       2,
-      rows=20_000,
+      20_000,
     ),
   )
   assert other.features.random_features == 4
   assert not np.allclose(other.weights, found[0].weights, rtol=0.05)
 
 
-def test_few_rows_leave_trained_methods_fewer_features():
-  fqe = agents.load('fqe').CONFIGS['default']
-  found = interval_settings.settings(fqe, 25, rows=46_000)
+@pytest.mark.parametrize('name', ['fqe', 'lstd', 'kiv', 'dr'])
+def test_few_rows_leave_fewer_features(name):
+  config = agents.load(name).CONFIGS['default']
+  found = _settings(config, 25, 46_000)
   assert not found.reduced and found.joint_features == 1_000
-  few = interval_settings.settings(fqe, 25, rows=801)
-  assert few.reduced and few.joint_features == 800
-  few = interval_settings.settings(fqe, 2, rows=401)
-  assert few.reduced and few.random_features == 198
-  assert not interval_settings.settings(fqe, 2, rows=900).reduced
+  few = _settings(config, 25, 803)
+  assert few.reduced and few.joint_features == 100
+  # 50 columns, of 2 actions with a constant each.
+  few = _settings(config, 2, 401)
+  assert few.reduced and few.random_features == 24
+  assert not _settings(config, 2, 8 * 602).reduced
+  assert _settings(config, 2, 8 * 602 - 1).random_features == 298
+  assert _settings(config, 2, 5).random_features == 4
+
+
+def test_features_that_were_set_stay_on_a_short_log():
+  config = agents.load('lstd').Config(random_features=300, joint_features=40)
+  found = _settings(config, 2, 401)
+  assert found.random_features == 300 and not found.reduced
+  found = _settings(config, 0, 20)
+  assert found.joint_features == 40 and not found.reduced
 
 
 def test_one_enormous_reward_has_a_large_share(case, found):

@@ -145,7 +145,7 @@ def test_the_error_of_draws_is_that_of_independent_ones():
     problem,
     memory.InMemory(rows, batch_size=1, seed=0).parts,
     episodes=np.arange(8_000),
-    features=interval_settings.settings(None, 0, rows=8_000),
+    features=interval_settings.settings(None, problem),
     initial_observations=tf.constant([[1.0]] * 200, tf.float64),
   )
 

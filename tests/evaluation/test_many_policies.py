@@ -1,5 +1,7 @@
 """Many policies at once: the numbers of each alone."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,11 @@ def together(tasks):
 
 @pytest.mark.parametrize('name', _POLICIES)
 def test_each_policy_has_the_numbers_it_has_alone(log, tasks, together, name):
-  alone = runs.Evaluator(task_lib.EvaluationTask(log, tasks[name].policy))
+  task = task_lib.EvaluationTask(log, tasks[name].policy)
+  task.problem = dataclasses.replace(
+    task.problem, bandwidth_scale=tasks[name].problem.bandwidth_scale
+  )
+  alone = runs.Evaluator(task)
   for seed in (0, 1):
     found, wanted = together[name][seed], alone.run('lstd', _CONFIG, seed=seed)
     assert found.metrics.keys() == wanted.metrics.keys()

@@ -1,0 +1,210 @@
+"""The bandwidth of random features, chosen from the log (Lepski's method).
+
+Narrow features smooth little away, wide ones have little variance. What matters
+is the error of the value, so candidates are compared by their values V_h and by
+what episodes say of these: LSTD-Q with bandwidth h and its dual w_h are fitted
+to one half of the episodes, and an episode of the other half adds
+
+    sum_i w_h(s_i, a_i) (r_i + gamma d_i q_h(s_i', pi) - q_h(s_i, a_i))
+
+to the value (`ope.marginal` has more of such weights). Episodes that were not
+fitted to show features that are unstable, as their own errors do not.
+
+- The narrower candidate is taken where the default's value differs from its by
+  more than chance: that is bias.
+- A wider one is taken where its standard error is half of the default's or
+  less, and no narrower value differs from its by more than chance.
+
+docs/trust.md has what other criteria did.
+"""
+
+from collections.abc import Iterable, Sequence
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from dfiv_ope import types
+from dfiv_ope.agents import fixed_features, memory
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.iv import just_identified, ridge
+from dfiv_ope.nn import tensors
+from dfiv_ope.ope import bellman, decisions
+from dfiv_ope.ope import task as task_lib
+
+# Multiples of the median distance, from narrow to wide.
+CANDIDATES = (0.25, 0.5, 1.0, 2.0)
+_DEFAULT = CANDIDATES.index(random_features.BANDWIDTH_SCALE)
+# A longer log is thinned to episodes of about as many rows, and features are
+# fewer, so that the choice costs a share of the fit.
+_ROWS = 20_000
+_FEATURES, _JOINT_FEATURES = 100, 300
+# Fewer say too little of how much they differ.
+_FEWEST_EPISODES = 20
+# Start states that values are taken at.
+_STARTS = 2_000
+# Standard errors that are more than chance, and the share of the default's
+# standard error that makes a wider one worth its bias.
+_CHANCE, _MUCH_LESS = 2.0, 0.5
+# Policies of a log that are asked where all share one bandwidth.
+_ASKED = 3
+
+
+class Values(NamedTuple):
+  """What the log says with each candidate.
+
+  Attributes:
+    values: V, [H].
+    episodes: what each held-out episode adds to it, [E, H].
+  """
+
+  values: types.FloatArray
+  episodes: types.FloatArray
+
+  def error(self, place: int) -> float:
+    """Returns the standard error of a value."""
+    return _spread(self.episodes[:, place])
+
+  def differ(self, place: int, other: int) -> bool:
+    """Returns whether two values differ by more than chance."""
+    error = _spread(self.episodes[:, place] - self.episodes[:, other])
+    return bool(abs(self.values[place] - self.values[other]) > _CHANCE * error)
+
+
+def settle(tasks: Sequence[task_lib.EvaluationTask]) -> None:
+  """Chooses the bandwidth of tasks of one log, for all the same.
+
+  Of several policies some are asked, and the middle of their answers is taken.
+
+  Args:
+    tasks: whose problem gets the bandwidth; nothing is done where all have one.
+  """
+  if all(task.problem.bandwidth_scale is not None for task in tasks):
+    return
+  stride = -(-len(tasks) // _ASKED)
+  answers = sorted(choose(task) for task in tasks[::stride])
+  scale = answers[(len(answers) - 1) // 2]
+  for task in tasks:
+    task.problem = dataclasses.replace(task.problem, bandwidth_scale=scale)
+
+
+def choose(task: task_lib.EvaluationTask) -> float:
+  """Returns the bandwidth for a policy, as a multiple of the median distance.
+
+  It is the default where features are no waves, or episodes too few.
+
+  Args:
+    task: the log and the target policy.
+  """
+  problem, log = task.problem, task.log
+  kind = random_features.Config().settings.kind(
+    num_actions=problem.num_actions,
+    tabular=problem.observations.cells is not None,
+    one_step=problem.one_step,
+  )
+  waves = kind in (random_features.PER_ACTION, random_features.TOGETHER)
+  if not waves or log.num_episodes < _FEWEST_EPISODES:
+    return random_features.BANDWIDTH_SCALE
+  stride = -(-len(log) // _ROWS)
+  rows = np.flatnonzero(np.asarray(log.episodes) % stride == 0)
+  if len(np.unique(log.episodes[rows])) < _FEWEST_EPISODES:
+    rows = np.arange(len(log))
+  found = measure(
+    problem,
+    memory.take(task.rows, rows),
+    np.asarray(log.episodes)[rows],
+    task.initial_observations,
+  )
+  return CANDIDATES[pick(found)]
+
+
+def pick(found: Values) -> int:
+  """Returns the place of the candidate that is taken."""
+  if not np.all(np.isfinite(found.values)):
+    return _DEFAULT
+  narrower = _DEFAULT - 1
+  if found.differ(narrower, _DEFAULT):
+    return narrower
+  taken = _DEFAULT
+  for wider in range(_DEFAULT + 1, len(found.values)):
+    if found.error(wider) <= _MUCH_LESS * found.error(taken) and not any(
+      found.differ(wider, each) for each in range(wider)
+    ):
+      taken = wider
+  return taken
+
+
+def measure(
+  problem: bellman.Problem,
+  rows: types.IVBatch,
+  episodes: np.ndarray,
+  initial_observations: types.Array,
+  candidates: Sequence[float] = CANDIDATES,
+) -> Values:
+  """Returns the values of candidates, and what held-out episodes add to them.
+
+  Args:
+    problem: what is asked of the log.
+    rows: of whole episodes.
+    episodes: number of the episode of each row, [N].
+    initial_observations: raw, [M, D].
+    candidates: multiples of the median distance, [H].
+  """
+  numbers = np.unique(episodes, return_inverse=True)[1]
+  places = [np.flatnonzero(numbers % 2 == half) for half in (0, 1)]
+  halves = [memory.take(rows, each) for each in places]
+  stride = -(-len(initial_observations) // _STARTS)
+  starts = list(problem.target.in_parts(initial_observations[::stride]))
+  values = np.zeros(len(candidates))
+  added = np.zeros((numbers.max() + 1, len(candidates)))
+  for column, scale in enumerate(candidates):
+    psi = fixed_features.make(
+      problem, _settings(problem, len(numbers), scale), seed=0
+    )
+    sums = fixed_features.half_sums(psi, lambda: iter(halves))
+    start = _mean(psi, starts)
+    whole = just_identified.solve(ridge.merge(*sums), random_features.PENALTY)
+    values[column] = np.sum(start * whole.weights)
+    for half, other in ((0, 1), (1, 0)):
+      fitted = just_identified.solve(sums[half], random_features.PENALTY)
+      dual = just_identified.dual(sums[half], start, random_features.PENALTY)
+      difference, weight = fixed_features.difference(
+        psi, fitted.weights, halves[other].treatment, dual.weights
+      )
+      errors = tensors.array(halves[other].outcome)[:, 0] - difference
+      # Weights are for as many rows as were fitted to, and each half is half of
+      # the answer.
+      share = len(places[half]) / len(places[other]) / 2.0
+      added[:, column] += np.bincount(
+        numbers[places[other]],
+        weights=share * weight * errors,
+        minlength=len(added),
+      )
+  return Values(problem.value_scale * values, problem.value_scale * added)
+
+
+def _settings(
+  problem: bellman.Problem, rows: int, scale: float
+) -> random_features.Settings:
+  """Returns the features of a candidate: as many as half of the rows allow."""
+  found = random_features.Config(bandwidth_scale=scale).settings_of(
+    random_features.Size(problem.num_actions, rows // 2)
+  )
+  return dataclasses.replace(
+    found,
+    random_features=min(found.random_features, _FEATURES),
+    joint_features=min(found.joint_features, _JOINT_FEATURES),
+  )
+
+
+def _mean(
+  psi: fixed_features.Features, starts: Iterable[decisions.Decision]
+) -> types.FloatArray:
+  """Returns the mean of E psi(s0, pi) over start states, [D, 1]."""
+  rows = np.concatenate([tensors.array(psi(each)) for each in starts])
+  return np.mean(rows, axis=0, dtype=np.float64)[:, None]
+
+
+def _spread(added: types.FloatArray) -> float:
+  """Returns the standard error of a sum over episodes."""
+  return float(np.sqrt(np.sum(np.square(added - np.mean(added)))))

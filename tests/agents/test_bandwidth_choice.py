@@ -1,0 +1,249 @@
+"""The bandwidth that the log chooses, against formulas and known biases."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import dfiv_ope
+from dfiv_ope.agents import bandwidth_choice, fixed_features, kiv, lstd
+from dfiv_ope.agents.entries import random_features
+from dfiv_ope.evaluation import comparison, estimates, runs
+from dfiv_ope.ope import bellman
+from dfiv_ope.ope import task as task_lib
+
+
+def _task(log, policy, **known):
+  return task_lib.EvaluationTask(
+    log, task_lib.find_policy(policy, log).policy, dropped=(), **known
+  )
+
+
+def _walk(episodes, steps, seed=0, noise=0.3):
+  """A walk that an action pushes; rewards where it is near zero."""
+  generator = np.random.default_rng(seed)
+  state = generator.uniform(-1.0, 1.0, (episodes, steps + 1))
+  action = generator.integers(2, size=(episodes, steps))
+  for step in range(steps):
+    state[:, step + 1] = (
+      0.7 * state[:, step]
+      + 0.4 * (2 * action[:, step] - 1)
+      + 0.2 * generator.normal(size=episodes)
+    )
+  truncated = np.zeros((episodes, steps), bool)
+  truncated[:, -1] = True
+  return dfiv_ope.Log.from_arrays(
+    state[:, :-1].reshape(-1, 1),
+    action.ravel(),
+    (
+      np.exp(-np.square(state[:, :-1]))
+      + noise * generator.normal(size=(episodes, steps))
+    ).ravel(),
+    np.zeros(episodes * steps, bool),
+    truncated.ravel(),
+    discount=0.8,
+    next_observations=state[:, 1:].reshape(-1, 1),
+    num_actions=2,
+  )
+
+
+def _inwards(states):
+  return (states[:, 0] < 0.0).astype(int)
+
+
+def _rough(rows, waves, seed=0):
+  """One-step episodes: the better action changes `waves` times."""
+  generator = np.random.default_rng(seed)
+  state = generator.uniform(0.0, 1.0, (rows, 1))
+  action = generator.integers(2, size=rows)
+  better = np.sin(2.0 * np.pi * waves * state[:, 0])
+  log = dfiv_ope.Log.from_arrays(
+    state,
+    action,
+    better * (2 * action - 1) + 0.1 * generator.normal(size=rows),
+    np.ones(rows, bool),
+    discount=0.9,
+    num_actions=2,
+  )
+  return _task(
+    log, lambda s: (np.sin(2.0 * np.pi * waves * s[:, 0]) > 0.0).astype(int)
+  )
+
+
+def _values(values, *episodes):
+  return bandwidth_choice.Values(
+    np.array(values), np.stack(episodes, axis=1).astype(float)
+  )
+
+
+def test_values_and_what_episodes_add_are_those_of_a_formula():
+  task = _task(_walk(40, 10), _inwards)
+  problem, rows, episodes = task.problem, task.rows, task.log.episodes
+  scales = (0.5, 2.0)
+  found = bandwidth_choice.measure(
+    problem, rows, episodes, task.initial_observations, scales
+  )
+  for place, scale in enumerate(scales):
+    # 400 rows: 25 columns of half of them, with a constant for each action.
+    psi = fixed_features.make(
+      problem,
+      random_features.Config(
+        random_features=10, bandwidth_scale=scale
+      ).settings,
+      seed=0,
+    )
+    now = np.asarray(psi(rows.instrument), np.float64)
+    move = np.asarray(bellman.difference(psi, rows.treatment), np.float64)
+    reward = np.asarray(rows.outcome)[:, 0].astype(float)
+    start = np.concatenate(
+      [
+        psi(each)
+        for each in problem.target.in_parts(np.asarray(task.log.start_states))
+      ]
+    ).mean(axis=0)
+
+    def system(which, now=now, move=move):
+      ridge = 1e-8 * np.sum(which) * np.eye(now.shape[1])
+      ridge[-1, -1] = 0.0
+      return now[which].T @ move[which] + ridge
+
+    everything = np.ones(len(reward), bool)
+    value = start @ np.linalg.solve(system(everything), now.T @ reward)
+    assert found.values[place] == pytest.approx(
+      problem.value_scale * value, rel=1e-4
+    )
+    added = np.zeros(40)
+    for half in (0, 1):
+      fit, held = episodes % 2 == half, episodes % 2 != half
+      weights = np.linalg.solve(system(fit), now[fit].T @ reward[fit])
+      dual = np.linalg.solve(system(fit).T, start)
+      left = (now[held] @ dual) * (reward[held] - move[held] @ weights)
+      added += np.bincount(episodes[held], weights=left / 2.0, minlength=40)
+    np.testing.assert_allclose(
+      found.episodes[:, place],
+      problem.value_scale * added,
+      rtol=1e-3,
+      atol=1e-4 * np.abs(problem.value_scale * added).max(),
+    )
+
+
+_EVEN = np.array([1.0, -1.0] * 8)  # A standard error of 4.
+
+
+@pytest.mark.parametrize(
+  ('values', 'sizes', 'taken'),
+  [
+    ([1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], 0.5),
+    # The paired difference of the two narrow ones has an error of 0.4.
+    ([1.0, 0.1, 1.0, 1.0], [1.1, 1.0, 1.0, 1.0], 0.25),
+    ([1.0, 0.3, 1.0, 1.0], [1.1, 1.0, 1.0, 1.0], 0.5),
+    # Much smaller errors of wide ones, and no contradiction.
+    ([9.0, 1.0, 3.0, 2.0], [90.0, 10.0, 2.0, 1.9], 1.0),
+    ([9.0, 1.0, 3.0, 2.0], [90.0, 10.0, 2.0, 0.5], 2.0),
+    # The widest is contradicted by the next.
+    ([9.0, 1.0, 3.0, 30.0], [90.0, 10.0, 2.0, 0.5], 1.0),
+    ([9.0, 1.0, np.nan, 2.0], [90.0, 10.0, 2.0, 0.5], 0.5),
+  ],
+)
+def test_a_bandwidth_is_left_only_where_the_log_says_so(values, sizes, taken):
+  found = _values(values, *(size * _EVEN for size in sizes))
+  assert found.error(1) == pytest.approx(4.0 * sizes[1])
+  assert bandwidth_choice.CANDIDATES[bandwidth_choice.pick(found)] == taken
+
+
+def test_the_narrow_one_is_taken_where_the_default_is_biased():
+  # The truth is the mean of |sin|.
+  truth = 2.0 / np.pi
+  for seed in (0, 1):
+    rough = _rough(6_000, 4, seed)
+    assert bandwidth_choice.choose(rough) == 0.25
+    answers = {
+      scale: runs.Evaluator(rough, checked=False)
+      .run('lstd', lstd.Config(bandwidth_scale=scale), seed=0)
+      .metrics['estimate']
+      for scale in (None, 0.25, 1.0)
+    }
+    assert answers[None] == answers[0.25] == pytest.approx(truth, rel=0.03)
+    assert answers[1.0] < 0.8 * truth
+  assert bandwidth_choice.choose(_rough(6_000, 1)) == 0.5
+
+
+def test_settings_that_are_given_are_kept():
+  task = _task(_walk(60, 5), _inwards)
+  evaluator = runs.Evaluator(task, checked=False)
+  bandwidth_choice.settle([task])
+  task.problem = dataclasses.replace(task.problem, bandwidth_scale=2.0)
+  for method in ('lstd', 'kiv'):
+    config = {'lstd': lstd, 'kiv': kiv}[method].Config
+    said = {
+      scale: evaluator.run(
+        method, config(bandwidth_scale=scale), seed=0
+      ).metrics['overlap_bandwidth_scale']
+      for scale in (None, 0.5)
+    }
+    assert said == {None: 2.0, 0.5: 0.5}
+
+
+def test_policies_of_one_log_share_a_bandwidth(monkeypatch):
+  log = _walk(60, 5)
+  asked = comparison.tasks(
+    log,
+    {
+      str(each): task_lib.find_policy(
+        lambda s, each=each: (s[:, 0] < each / 10.0).astype(int), log
+      ).policy
+      for each in range(7)
+    },
+  )
+  answers = iter([2.0, 0.25, 1.0])
+  monkeypatch.setattr(bandwidth_choice, 'choose', lambda task: next(answers))
+  bandwidth_choice.settle(list(asked.values()))
+  assert {each.problem.bandwidth_scale for each in asked.values()} == {1.0}
+  assert next(answers, None) is None
+  bandwidth_choice.settle(list(asked.values()))  # Nothing is asked again.
+  # Another policy of the log has a choice of its own.
+  other = task_lib.EvaluationTask(
+    log, asked['0'].policy, like=asked['0'], dropped=()
+  )
+  assert other.problem.bandwidth_scale is None
+
+
+def test_few_episodes_and_tables_have_the_default():
+  assert bandwidth_choice.choose(_task(_walk(19, 30), _inwards)) == 0.5
+  generator = np.random.default_rng(0)
+  log = dfiv_ope.Log.from_arrays(
+    generator.integers(3, size=(200, 1)),
+    generator.integers(2, size=200),
+    generator.normal(size=200),
+    np.ones(200, bool),
+    discount=0.9,
+    categorical=[0],
+  )
+  assert (
+    bandwidth_choice.choose(_task(log, lambda s: (s[:, 0] % 2).astype(int)))
+    == 0.5
+  )
+
+
+def test_a_short_log_has_an_interval_that_holds():
+  # What _inwards is worth: from 20,000 walks of 60 steps.
+  generator = np.random.default_rng(9)
+  state, truth = generator.uniform(-1.0, 1.0, 20_000), 0.0
+  for step in range(60):
+    truth += 0.8**step * float(np.mean(np.exp(-np.square(state))))
+    push = 0.4 * np.where(state < 0.0, 1.0, -1.0)
+    state = 0.7 * state + push + 0.2 * generator.normal(size=len(state))
+  held, widths = 0, []
+  for seed in range(40):
+    task = _task(_walk(50, 4, seed), _inwards)
+    found = estimates.estimate(
+      runs.Evaluator(task, checked=False), 'lstd', lstd.Config(), seeds=1
+    )
+    # 200 rows, less the last: 300 features an action would leave no interval.
+    assert found.missing == ''
+    assert found.metrics['overlap_reduced'] == 1.0
+    ends = found.interval(0.95)
+    held += ends.low <= truth <= ends.high
+    widths.append((ends.high - ends.low) / truth)
+  assert held >= 35
+  assert np.median(widths) < 0.4
