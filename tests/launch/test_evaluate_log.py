@@ -405,7 +405,7 @@ def test_check_compares_a_policy_with_the_log(command, log):
     'is sound',
     'effective sample size',
     'Overlap is good',
-    'random features per action, bandwidth 0.5',
+    '186 random features per action, as many as rows allow, bandwidth 0.5',
   ):
     assert words in result.stdout
 
