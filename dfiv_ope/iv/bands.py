@@ -11,6 +11,9 @@ _DRAWS = 20_000
 def largest_t(covariance: types.FloatArray, level: float, seed: int) -> float:
   """Returns what the largest of correlated t statistics stays below.
 
+  A bootstrap that multiplies what rows add by normal numbers has just these
+  draws, whatever the number of rows: sums of multiples are normal.
+
   Args:
     covariance: of the estimates, [G, G].
     level: share of draws.

@@ -18,6 +18,7 @@ import pathlib
 import time
 import warnings
 
+import iv_designs
 import numpy as np
 from scipy import stats
 
@@ -26,51 +27,7 @@ from dfiv_ope.iv import methods
 from dfiv_ope.iv.functionals import intervals
 
 GRID = np.linspace(-1.5, 1.5, 7)
-# Of confounding: standard deviation of what treatment and outcome share.
-STRENGTHS = (0.5, 1.0)
-# These serve for looks; all others are for development.
-CHECK = ('bump', 'logistic', 'slopes', 'square-x')
-_CURVES = {
-  'sin': np.sin,
-  'abs': np.abs,
-  'cubic': lambda t: t**3 / 12.0 - t / 2.0,
-  'tanh-x': np.tanh,
-  'abs-x': lambda t: np.abs(t - 0.5),
-  'line': lambda t: 0.7 * t,
-  'hump': lambda t: 2.0 * np.exp(-((t + 0.6) ** 2) / 1.6),
-  'wave': lambda t: 1.5 * (t - 0.5) * np.exp(-((t - 0.5) ** 2) / 2.2),
-  'dip': lambda t: 1.5 * (t + 0.7) * np.exp(-np.abs(t + 0.7) / 1.2),
-  'bump': lambda t: t * np.exp(-(t**2) / 4.0),
-  'logistic': lambda t: 3.0 / (1.0 + np.exp(-2.0 * t + 1.0)),
-  'slopes': lambda t: np.where(t < 0.4, 0.3 * t, 1.5 * t - 0.48),
-  'square-x': lambda t: t**2 / 3.0,
-}
-
-
-def draw(design, strength, rows, seed):
-  """Returns Y, T, Z, X and, for the truth, df/dt in each row."""
-  generator = np.random.default_rng(
-    (seed, sum(map(ord, design)), int(100 * strength), rows)
-  )
-  hidden, one, two = generator.normal(size=(3, rows))
-  noise, x = strength * hidden, None
-  curve = _CURVES[design]
-  if design in ('abs-x', 'square-x'):
-    z, x = 1.5 * generator.normal(size=rows), generator.uniform(-2.0, 2.0, rows)
-  elif design == 'tanh-x':
-    z, x = generator.uniform(-3.0, 3.0, rows), generator.normal(size=rows)
-  else:
-    z = generator.uniform(-3.0, 3.0, (rows, 2))
-  t = (z if z.ndim == 1 else z[:, 0]) + noise + 0.3 * one
-  t += 0.0 if x is None else 0.4 * x
-  scale, tilt, shift = {
-    'tanh-x': (lambda: (1.0 + 0.5 * x, 0.0, x)),
-    'abs-x': (lambda: (1.0, 0.3 * x, np.sin(x))),
-    'square-x': (lambda: (1.0, 0.5 * x, np.cos(x) - np.sin(2.0) / 2.0)),
-  }.get(design, lambda: (1.0, 0.0, 0.0))()
-  slope = (curve(t + 1e-3) - curve(t - 1e-3)) / 2e-3 * scale + tilt
-  y = curve(t) * scale + tilt * t + shift + noise + 0.3 * two
-  return y, t, z, x, slope
+_DESIGNS = (*iv_designs.CHECK, *iv_designs.DEVELOPMENT)
 
 
 def versions(method):
@@ -85,7 +42,7 @@ def versions(method):
 
 def measure(kind, parameters, design, strength, rows, seed, truths):
   """Returns a record of one sample."""
-  y, t, z, x, _ = draw(design, strength, rows, seed)
+  y, t, z, x, _ = iv_designs.draw(design, strength, rows, seed)
   start = time.process_time()
   model = kind(**parameters).fit(y, t, Z=z, X=x)
   fitted = time.process_time()
@@ -143,7 +100,7 @@ def table(records):
   totals = collections.defaultdict(list)
   print(
     '| method, f, s, n | samples | effect % | derivative % | band % '
-    '| widths: effect, derivative, band | plug-in: effect %, width; '
+    '| mean widths: effect, derivative, band | plug-in: effect %, width; '
     'derivative %, width | cost |\n|---|---|---|---|---|---|---|---|'
   )
   for (method, design, strength, rows), group in groups.items():
@@ -152,12 +109,12 @@ def table(records):
       for name in ('effect', 'derivative', 'band')
     }
     widths = {
-      name: np.median([each[name]['width'] for each in group]) for name in held
+      name: np.mean([each[name]['width'] for each in group]) for name in held
     }
     plug = {
       name: (
         100.0 * np.mean([each[name]['plug_in_held'] for each in group]),
-        np.median([each[name]['plug_in_width'] for each in group]),
+        np.mean([each[name]['plug_in_width'] for each in group]),
       )
       for name in ('effect', 'derivative')
     }
@@ -190,7 +147,9 @@ def main():
   """Adds samples to a file, or prints the table of it."""
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('method', nargs='*', help='KIV, SieveIV, DFIV, ...')
-  parser.add_argument('--design', nargs='*', choices=[*_CURVES], default=CHECK)
+  parser.add_argument(
+    '--design', nargs='*', choices=_DESIGNS, default=iv_designs.CHECK
+  )
   parser.add_argument('--rows', type=int, default=1000)
   parser.add_argument('--samples', type=int, default=20)
   parser.add_argument('--first-seed', type=int, default=0)
@@ -223,17 +182,11 @@ def main():
     )
     for each in done
   }
-  truths = {}
-  for design in given.design:
-    for strength in STRENGTHS:
-      curve = _CURVES[design]
-      truths[design, strength] = {
-        'effect': float(curve(1.0) - curve(-1.0)),
-        'derivative': float(
-          np.mean(draw(design, strength, 400_000, 10**6)[-1])
-        ),
-        'band': curve(GRID),
-      }
+  truths = {
+    (design, strength): iv_designs.truths(design, strength, GRID)
+    for design in given.design
+    for strength in iv_designs.STRENGTHS
+  }
   settings = {
     name: int(value) for name, value in (each.split('=') for each in given.set)
   }

@@ -150,6 +150,31 @@ def test_intervals_are_sets_of_values_with_their_own_errors():
   assert '2  95 % interval [0.0057' in each.summary()
 
 
+def test_bias_has_the_same_share_in_intervals_and_bands():
+  found = stages.Functionals(
+    estimate=np.zeros(2),
+    influence=np.array([[3.0, 0.3], [-3.0, -0.3]] * 50) / 10.0,
+    change=np.zeros((2, 2)),
+    bias=np.array([[4.0, 0.0], [0.0, 2.0]]),
+  )
+  each, band = (
+    intervals.of(found, clusters=None, level=0.95, uniform=uniform, seed=0)
+    for uniform in (False, True)
+  )
+  for one in (each, band):
+    np.testing.assert_allclose(one.bias_bound, [2.2, 1.1])
+    # Noise and bias add as variances: 3^2 and 0.3^2 of 100 rows.
+    np.testing.assert_allclose(
+      np.square(one.std_error),
+      np.array([9.0, 0.09]) * 100.0 / 99.0 + [4.84, 1.21],
+    )
+  # Of 99 degrees of freedom; two that are independent need sqrt(0.95) each.
+  np.testing.assert_allclose(each.high, 1.984217 * each.std_error, rtol=1e-6)
+  np.testing.assert_allclose(
+    band.high / each.high, 2.236477 / 1.959964, rtol=0.02
+  )
+
+
 @pytest.mark.parametrize('covariate', [False, True])
 def test_effects_are_near_the_truth_within_their_intervals(covariate):
   model = _fit(rows=1000, covariate=covariate)
