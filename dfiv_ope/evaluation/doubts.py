@@ -18,6 +18,8 @@ TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
 # first share of the value, an estimate needs care; where by more than the
 # second share and several times chance, none is to be believed.
 _NOTED, _GRAVE, _TIMES = 0.03, 0.2, 3.0
+# What the log's Bellman equation may say is missing, as a share of the value.
+_MISSING = 0.02
 # A small effective sample size of features is a smaller reason where all checks
 # lie within this share of what chance explains, or this share of the value, and
 # where it is at least so many rows. Uniform actions on a log of catch, where
@@ -271,7 +273,7 @@ def _agreement(
   gap = max(interval.reach)
   if gap <= max(chance, _NOTED * scale):
     missing = interval.correction
-    if interval.contradicted and abs(missing) > _NOTED * scale:
+    if interval.contradicted and abs(missing) > _MISSING * scale:
       yield Reason(
         CARE,
         f'The log says that {missing:.2g} is missing from the estimate '
