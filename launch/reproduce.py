@@ -93,8 +93,9 @@ def suite(
   cases: Annotated[
     str,
     typer.Option(
-      help='quick: one of each half of each family; all; or how their names '
-      'begin, such as a family.'
+      help='quick: one of each half of each family of the first set; all; a '
+      'part (development, held_out, development_2, held_out_2); or how their '
+      'names begin, such as a family.'
     ),
   ] = 'quick',
   logs: Annotated[int, typer.Option(help='Logs of a case.', min=1)] = 1,

@@ -54,6 +54,7 @@ class Process(abc.ABC):
     num_actions: A; 0 if actions are vectors.
     continuous: what an action is, if actions are vectors.
     categorical: columns of the observations whose values are names.
+    dropout: probability that a log's episode is cut off after a step.
   """
 
   discount: float
@@ -62,6 +63,7 @@ class Process(abc.ABC):
   num_actions: int = 0
   continuous: actions_lib.Continuous | None = None
   categorical: tuple[int, ...] = ()
+  dropout: float = 0.0
 
   @abc.abstractmethod
   def start(self, count: int, generator: np.random.Generator) -> np.ndarray:
@@ -148,7 +150,7 @@ def draw(
   """
   generator = np.random.default_rng(seed)
   state = problem.start(episodes, generator)
-  episode, parts = np.arange(episodes), []
+  episode, parts, truncated = np.arange(episodes), [], 0
 
   def observed(states: np.ndarray, time: int) -> types.FloatArray:
     seen = problem.observe(states, time)
@@ -175,7 +177,11 @@ def draw(
         likelihood(problem, answer, action),
       )
     )
-    state, episode = after.state[~over], episode[~over]
+    stays = ~over
+    if problem.dropout:
+      stays &= generator.random(len(stays)) >= problem.dropout
+      truncated += int(np.sum(~over & ~stays))
+    state, episode = after.state[stays], episode[stays]
     if not len(episode):
       break
   columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
@@ -200,7 +206,7 @@ def draw(
     digest=identity.digest(
       *(np.ascontiguousarray(each).tobytes() for each in rows)
     ),
-    truncated=len(state),
+    truncated=truncated + len(state),
     categorical=problem.categorical,
     behaviour_probabilities=taken if recorded else None,
     continuous=problem.continuous,

@@ -19,9 +19,11 @@ def make(
   stochastic: bool = True,
   recorded: bool = True,
   vectors: bool = False,
+  complete: bool = False,
+  time_feature: bool = False,
   **options: Any,
 ) -> finite_cases.Entry:
-  """Returns a case of numbers as states, whose episodes are truncated.
+  """Returns a case with numbers among its observations.
 
   Args:
     family: what it is one of.
@@ -35,6 +37,9 @@ def make(
     stochastic: whether transitions are.
     recorded: whether the log has the behaviour's probabilities.
     vectors: whether actions are vectors.
+    complete: whether episodes terminate at the horizon; otherwise they are
+      truncated there.
+    time_feature: whether the number of the step is an observation.
     **options: of the setting.
   """
   return finite_cases.Entry(
@@ -45,10 +50,18 @@ def make(
       horizon=horizon,
       overlap=overlap,
       stochastic=stochastic,
-      truncated=True,
+      truncated=not complete or bool(options.get('dropout')),
       recorded=recorded,
       table=False,
       vectors=vectors,
+      time_feature=time_feature,
     ),
-    functools.partial(setting, behaviour, target, horizon=horizon, **options),
+    functools.partial(
+      setting,
+      behaviour,
+      target,
+      horizon=horizon,
+      **({'complete': True} if complete else {}),
+      **options,
+    ),
   )

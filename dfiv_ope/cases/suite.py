@@ -7,10 +7,13 @@
 The halves were fixed before any estimate was looked at: within each family,
 cases in the order of the SHA-256 of their names are for development and held
 out in turn, and so on with the next family. Rules and defaults are chosen on
-the first, and looked at once on the second. Nothing here loads TensorFlow.
+the first, and looked at once on the second. When both had been seen, a second
+set of other kinds of problems was written; in the same order every third case
+of it is for development, and the others are held out. Nothing here loads
+TensorFlow.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import hashlib
 import importlib.util
 import itertools
@@ -21,6 +24,7 @@ from dfiv_ope.cases import (
   gym_tables,
   icu,
   physics_cases,
+  second_set,
   service_cases,
 )
 
@@ -31,10 +35,10 @@ QUICK, ALL = 'quick', 'all'
 _INSTALL = {gym_tables.PACKAGE: gym_tables.INSTALL, icu.PACKAGE: icu.INSTALL}
 
 
-def _in_halves(
-  entries: Iterable[finite_cases.Entry],
-) -> Mapping[str, case.Case]:
-  """Returns the cases by name, sorted, each in its half."""
+def _in_parts(
+  entries: Iterable[finite_cases.Entry], parts: Sequence[str]
+) -> list[case.Case]:
+  """Returns cases, dealt to parts in the order of families and hashes."""
   ordered = sorted(
     entries,
     key=lambda entry: (
@@ -42,7 +46,7 @@ def _in_halves(
       hashlib.sha256(f'{entry.family}-{entry.name}'.encode()).hexdigest(),
     ),
   )
-  found = [
+  return [
     case.Case(
       name=f'{entry.family}-{entry.name}',
       family=entry.family,
@@ -51,17 +55,27 @@ def _in_halves(
       setting=entry.setting,
       package=entry.package,
     )
-    for entry, half in zip(
-      ordered, itertools.cycle((case.DEVELOPMENT, case.HELD_OUT)), strict=False
-    )
+    for entry, half in zip(ordered, itertools.cycle(parts), strict=False)
   ]
-  return {each.name: each for each in sorted(found, key=lambda each: each.name)}
 
 
-CASES: Mapping[str, case.Case] = _in_halves(
-  itertools.chain(
-    finite_cases.entries(), physics_cases.entries(), service_cases.entries()
-  )
+def _by_name(cases: Iterable[case.Case]) -> Mapping[str, case.Case]:
+  return {each.name: each for each in sorted(cases, key=lambda each: each.name)}
+
+
+CASES: Mapping[str, case.Case] = _by_name(
+  [
+    *_in_parts(
+      itertools.chain(
+        finite_cases.entries(), physics_cases.entries(), service_cases.entries()
+      ),
+      (case.DEVELOPMENT, case.HELD_OUT),
+    ),
+    *_in_parts(
+      second_set.entries(),
+      (case.DEVELOPMENT_2, case.HELD_OUT_2, case.HELD_OUT_2),
+    ),
+  ]
 )
 
 
@@ -79,25 +93,28 @@ def select(text: str) -> tuple[list[str], list[str]]:
   Families take turns, so that a run that is not done has some of each.
 
   Args:
-    text: the begin of names; 'all' for all cases, 'quick' for the first one
-      in each half of each family.
+    text: the begin of names, or a part of `case.PARTS`; 'all' for all cases,
+      'quick' for the first one in each half of each family of the first set.
 
   Raises:
     ValueError: there is none, or none that can be drawn here.
   """
   first: dict[tuple[str, str], str] = {}
   for name, each in CASES.items():
-    first.setdefault((each.family, each.half), name)
+    if each.half in (case.DEVELOPMENT, case.HELD_OUT):
+      first.setdefault((each.family, each.half), name)
   named = (
     list(first.values())
     if text == QUICK
+    else [name for name, each in CASES.items() if each.half == text]
+    if text in case.PARTS
     else [name for name in CASES if text == ALL or name.startswith(text)]
   )
   if not named:
     families = sorted({each.family for each in CASES.values()})
     raise ValueError(
-      f'No case begins with {text!r}. Name a case, a family, quick or all: '
-      f'{", ".join(families)}.'
+      f'No case begins with {text!r}. Name a case, quick, all, a part '
+      f'({", ".join(case.PARTS)}) or a family: {", ".join(families)}.'
     )
   lost = missing(named)
   notes = [

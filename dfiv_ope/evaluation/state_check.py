@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dfiv_ope.evaluation import trust
+from dfiv_ope.evaluation import doubts
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.ope import whole_state
 
@@ -44,7 +44,7 @@ def measure(
     np.asarray(log.transitions.reward, np.float64)[rows],
     np.asarray(log.transitions.discount, np.float64)[rows],
   ]
-  # Which of `trust.OUTCOMES` each is.
+  # Which of `doubts.OUTCOMES` each is.
   kinds = np.r_[np.zeros(now.shape[1]), 1.0, 2.0]
   varies = np.std(outcomes, axis=0) > np.where(kinds == 0.0, _LEAST, 0.0)
   if not np.any(varies):
@@ -57,7 +57,9 @@ def measure(
     outcomes[:, varies],
     log.episodes[rows],
   )
-  most = int(np.argmax(np.where(found.z > trust.REMEMBERED_Z, found.share, -1)))
+  most = int(
+    np.argmax(np.where(found.z > doubts.REMEMBERED_Z, found.share, -1))
+  )
   return {
     'memory_share': float(found.share[most]),
     'memory_z': float(found.z[most]),

@@ -172,7 +172,7 @@ def summary(found: Sequence[Answer]) -> list[Line]:
       groups(each.case, size.get(each.case, _NAN)), halves
     ):
       placed.setdefault((group, half, each.method), []).append(each)
-  order = {case_lib.DEVELOPMENT: 0, case_lib.HELD_OUT: 1, BOTH: 2}
+  order = {half: at for at, half in enumerate((*case_lib.PARTS, BOTH))}
   return [
     _line(group, half, method, placed[group, half, method], near)
     for group, half, method in sorted(

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 import math
 from typing import NamedTuple
 
+from dfiv_ope import agents, registry
 from dfiv_ope.evaluation import inference
-from dfiv_ope.iv.diagnostics import messages
-from dfiv_ope.ope import overlap
+from dfiv_ope.ope import log_notes, overlap
 
 # Weights of episodes average one if they are right, and if none is missing.
 _MEAN_WEIGHTS = (0.8, 1.25)
@@ -31,12 +31,17 @@ class Answer(NamedTuple):
       resampled episodes; None if there is none.
     missing: why it has no confidence interval; empty if it has one.
     interval: of the value; None if there is none.
+    family: of estimators that it belongs to; empty if that is not known.
+    untold: what of its own randomness its runs do not show, of
+      `hidden_randomness`.
   """
 
   metrics: Mapping[str, float]
   difference: inference.Interval | None = None
   missing: str = ''
   interval: inference.Interval | None = None
+  family: str = ''
+  untold: str = ''
 
 
 class Support(NamedTuple):
@@ -45,15 +50,57 @@ class Support(NamedTuple):
   Attributes:
     grade: good, thin or poor.
     warnings: sentences.
+    doubts: sentences on columns of the log that speak against any answer.
+    rows: of the log; 0 if that is not known.
   """
 
   grade: str
   warnings: Sequence[str] = ()
+  doubts: Sequence[str] = ()
+  rows: int = 0
 
 
-def support(found: overlap.Overlap, labels: Sequence[str] = ()) -> Support:
-  """Returns what an overlap says; actions are numbers without labels."""
-  return Support(found.grade, found.warnings(labels))
+def hidden_randomness(
+  method: str, runs: int, metrics: Mapping[str, float]
+) -> str:
+  """Returns what of its randomness a method's runs hide; empty if nothing.
+
+  Args:
+    method: its name.
+    runs: how many there are.
+    metrics: of them.
+  """
+  entry = agents.ENTRIES.get(method)
+  if runs > 1:
+    return ''
+  if entry is None or entry.trained:
+    return 'the training'
+  # Intervals reach to LSTD-Q with other random features, where it was run.
+  if entry.style.family == registry.IMPORTANCE_SAMPLING or (
+    f'{inference.CHECK}draw' in metrics
+  ):
+    return ''
+  return 'the draw of random features'
+
+
+def support(
+  found: overlap.Overlap,
+  labels: Sequence[str] = (),
+  notes: Sequence[log_notes.Note] = (),
+) -> Support:
+  """Returns what is known of a log and a policy before any method.
+
+  Args:
+    found: their overlap.
+    labels: of the actions, which are numbers without them.
+    notes: on the columns of the log.
+  """
+  return Support(
+    found.grade,
+    found.warnings(labels),
+    [note.sentence for note in notes if note.doubt],
+    found.steps,
+  )
 
 
 def collect(
@@ -86,15 +133,7 @@ def collect(
     ),
     *_differences(answers, support, level, distrusted),
     *_overlap(answers, support),
-    *filter(
-      None,
-      (
-        heavy(name, answer.metrics.get('heavy_share', 0.0))
-        for name, answer in answers.items()
-      ),
-    ),
     *notes,
-    *_first_stage(answers),
   ]
 
 
@@ -141,7 +180,7 @@ def heavy(name: str, share: float) -> str:
   return (
     f'{100.0 * share:.0f} % of the estimate of {name} rests on its largest '
     '0.1 % of rows with a reward (by weight times reward): see if these are '
-    'right.'
+    'right, and evaluate again without them to see what they do.'
   )
 
 
@@ -274,25 +313,3 @@ def _overlap(
     ),
     *support.warnings,
   ]
-
-
-def _first_stage(answers: Mapping[str, Answer]) -> list[str]:
-  """Returns what is weak in the first stage."""
-  metrics = {
-    name: {'first_stage_f': math.nan, **answer.metrics}
-    for name, answer in answers.items()
-    if 'first_stage_r2' in answer.metrics
-  }
-  words = [messages.weak_values(metrics)]
-  # It belongs to the log and the policy, so any method says the same.
-  lost = max(
-    (each.get('first_stage_lost_share', math.nan) for each in metrics.values()),
-    default=math.nan,
-  )
-  if lost > messages.ILL_POSED_SHARE:
-    words.append(
-      messages.ill_posed(
-        lost, instruments='states and actions', outcome='the reward'
-      )
-    )
-  return [each for each in words if each]

@@ -8,6 +8,7 @@ import math
 import pathlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from dfiv_ope import agents
 from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import estimates as estimates_lib
 from dfiv_ope.evaluation import inference, result_rows, verdict
@@ -119,8 +120,20 @@ class Result:
     Args:
       method: another than the first.
     """
-    return trust_lib.judge(
-      self._answer(self._of(method)), verdict.support(self.overlap)
+    self._of(method)
+    return self._judged[method or self.method]
+
+  @functools.cached_property
+  def _judged(self) -> dict[str, trust_lib.Trust]:
+    return trust_lib.judge_all(
+      {name: self._answer(name, each) for name, each in self.estimates.items()},
+      self._support,
+    )
+
+  @property
+  def _support(self) -> verdict.Support:
+    return verdict.support(
+      self.overlap, self.task.log.action_labels, self.task.notes
     )
 
   @property
@@ -148,13 +161,13 @@ class Result:
       + trust_lib.sentences(judged)
       + verdict.collect(
         {
-          name: self._answer(each)
+          name: self._answer(name, each)
           for name, each in self.estimates.items()
           if each.sound
         },
-        support=verdict.support(self.overlap, self.task.log.action_labels),
+        support=self._support,
         level=0.95,
-        notes=[note.sentence for note in self.task.notes],
+        notes=[note.sentence for note in self.task.notes if not note.doubt],
         distrusted=trust_lib.distrusted(judged),
       )
     )
@@ -276,12 +289,16 @@ class Result:
     (found,) = log_results.collect(frames.log(rows), rows)
     return found
 
-  def _answer(self, found: estimates_lib.Estimate) -> verdict.Answer:
+  def _answer(
+    self, method: str, found: estimates_lib.Estimate
+  ) -> verdict.Answer:
     return verdict.Answer(
       found.metrics,
       found.difference(self.log_average),
       found.missing,
       found.interval(),
+      agents.ENTRIES[method].style.family,
+      verdict.hidden_randomness(method, len(found.sound), found.metrics),
     )
 
   def _of(self, method: str | None) -> estimates_lib.Estimate:

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 import math
 
+from dfiv_ope.evaluation import doubts
 from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.launch.reporting import log_results, tables
-
-# Above this, digits are lost in the solve.
-CONDITION = 1e8
 
 
 def _explained(variant: str, share: float, what: str, weak: str) -> str:
@@ -54,7 +52,7 @@ def sentences(case: log_results.LogResults) -> list[str]:
         f'and actions is {condition:.1e}'
         + (
           ', so some of them are nearly the same.'
-          if condition > CONDITION
+          if condition > doubts.CONDITION
           else ', which a solve can take.'
         )
       )

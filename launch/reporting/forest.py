@@ -1,5 +1,6 @@
 """Forest plots: every method's estimate on one log, with its interval."""
 
+from collections.abc import Sequence
 import math
 
 from dfiv_ope.launch.reporting import (
@@ -98,10 +99,10 @@ def title(found: log_results.LogResults) -> str:
   return f'{line.panel}, noise {line.action_noise:g}{target}{found.note}'
 
 
-def untold(found: log_results.LogResults) -> str:
+def untold(methods: Sequence[log_results.MethodResult]) -> str:
   """Says what intervals of methods that ran once leave out."""
   hidden: dict[str, list[str]] = {}
-  for each in found.methods:
+  for each in methods:
     if each.hidden_randomness:
       hidden.setdefault(each.hidden_randomness, []).append(each.variant)
   return ' '.join(
@@ -122,7 +123,7 @@ def _caption(found: log_results.LogResults) -> str:
           if found.problem.truth is not None
           else '.'
         ),
-        untold(found),
+        untold(found.methods),
       ),
     )
   )

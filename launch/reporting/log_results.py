@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import functools
 import math
 import statistics
 
 import pandas as pd
 
-from dfiv_ope import agents, registry
 from dfiv_ope.evaluation import inference, row_intervals, verdict
 from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.launch.reporting import frames, method_labels
@@ -74,17 +74,9 @@ class MethodResult:
   @property
   def hidden_randomness(self) -> str:
     """What of its own randomness one run does not show; empty if nothing."""
-    if self.runs > 1 or self.interval is None:
+    if self.interval is None:
       return ''
-    entry = agents.ENTRIES.get(self.method)
-    if entry is None or entry.trained:
-      return 'the training'
-    # Intervals reach to LSTD-Q with other random features, where it was run.
-    if self.family == registry.IMPORTANCE_SAMPLING or (
-      f'{inference.CHECK}draw' in self.metrics
-    ):
-      return ''
-    return 'the draw of random features'
+    return verdict.hidden_randomness(self.method, self.runs, self.metrics)
 
   @property
   def contradicted(self) -> bool:
@@ -142,12 +134,25 @@ class LogResults:
 
   def trust(self, method: MethodResult) -> trust_lib.Trust:
     """Returns how far to trust what a method says."""
-    found = self.problem.overlap
-    return trust_lib.judge(
-      verdict.Answer(
-        method.metrics, missing=method.missing, interval=method.interval
-      ),
-      None if found is None else verdict.support(found),
+    return self._judged[method.variant]
+
+  @functools.cached_property
+  def _judged(self) -> Mapping[str, trust_lib.Trust]:
+    """How far to trust each method, by its label."""
+    found, problem = self.problem.overlap, self.problem
+    notes = problem.notes if isinstance(problem, problems.UserLog) else ()
+    return trust_lib.judge_all(
+      {
+        each.variant: verdict.Answer(
+          each.metrics,
+          missing=each.missing,
+          interval=each.interval,
+          family=each.family,
+          untold=each.hidden_randomness,
+        )
+        for each in self.methods
+      },
+      None if found is None else verdict.support(found, notes=notes),
     )
 
   def median(self, name: str) -> float:

@@ -17,7 +17,9 @@ TITLE = 'Estimators on logs whose answers are known'
 _HALVES = {
   case_lib.DEVELOPMENT: 'development half',
   case_lib.HELD_OUT: 'held-out half',
-  suite_tables.BOTH: 'both halves',
+  case_lib.DEVELOPMENT_2: 'second set, for development',
+  case_lib.HELD_OUT_2: 'second set, held out',
+  suite_tables.BOTH: 'all that were run',
 }
 _COLUMNS = [
   'method',

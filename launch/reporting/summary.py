@@ -138,9 +138,7 @@ def _one(rows: list[rows_lib.Row], level: float) -> Summary:
   notes = problem.notes if isinstance(problem, problems.UserLog) else ()
   support, named = _support(problem), _named(groups)
   answers = _answers(named, naive, level)
-  judged = {
-    name: trust.judge(answer, support) for name, answer in answers.items()
-  }
+  judged = trust.judge_all(answers, support)
   names = {id(group): name for name, group in named.items()}
   verdicts = trust.sentences(judged)
   return Summary(
@@ -170,7 +168,9 @@ def _one(rows: list[rows_lib.Row], level: float) -> Summary:
       answers,
       support=support,
       level=level,
-      notes=[note.sentence for note in notes],
+      notes=[
+        note.sentence for note in notes if support is None or not note.doubt
+      ],
       distrusted=trust.distrusted(judged),
     ),
   )
@@ -225,9 +225,20 @@ def _answers(
       missing=row_intervals.missing(rows),
       difference=row_intervals.difference(rows, log, level=level),
       interval=row_intervals.of(rows, level=level),
+      **_kind(rows),
     )
     for name, rows in sound.items()
     if rows
+  }
+
+
+def _kind(rows: list[rows_lib.Row]) -> dict[str, str]:
+  """Returns the family of a method, and what its runs do not tell."""
+  method = rows[0].method
+  entry = agents.ENTRIES.get(method)
+  return {
+    'family': entry.style.family if entry else '',
+    'untold': verdict.hidden_randomness(method, len(rows), _median(rows)),
   }
 
 
@@ -235,7 +246,7 @@ def _support(problem: problems.OnDataset) -> verdict.Support | None:
   """Returns what a problem says of the overlap, if a user asked for it."""
   if not isinstance(problem, problems.UserLog) or problem.overlap is None:
     return None
-  return verdict.support(problem.overlap, problem.action_labels)
+  return verdict.support(problem.overlap, problem.action_labels, problem.notes)
 
 
 def _median(rows: list[rows_lib.Row]) -> dict[str, float]:

@@ -114,8 +114,7 @@ def _agreement_words(case: log_results.LogResults) -> str:
   if math.isnan(widest):
     return f'{words}; there is no interval to compare that with.'
   return words + (
-    f', more than the widest interval ({tables.digits(widest)}): distrust '
-    'all of them.'
+    f', more than the widest interval ({tables.digits(widest)}).'
     if gap > widest
     else f', less than the widest interval ({tables.digits(widest)}).'
   )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dfiv_ope.cases import gridworld, navigation, process, regulator
+from dfiv_ope.cases import gridworld, marketing, navigation, process, regulator
 
 _TABLE = np.tile([0.1, 0.4, 0.4, 0.1], (64, 1))
 
@@ -38,6 +38,22 @@ def test_logs_are_whole_episodes(complete):
   np.testing.assert_array_equal(
     log.initial_observations, rows.observation[np.append(0, last[:-1] + 1)]
   )
+
+
+def test_dropout_cuts_episodes_off_at_any_step():
+  setting = marketing.setting(
+    (1.0, 1.0), (1.0, 1.0), tail=0.5, horizon=10, dropout=0.2
+  )
+  log = process.draw(setting.problem, setting.behaviour, episodes=2_000, seed=0)
+  last = np.append(np.flatnonzero(np.diff(log.episodes)), len(log) - 1)
+  cut = log.transitions.discount[last] == 1.0
+  assert log.truncated == np.sum(cut)
+  lengths = np.bincount(log.episodes)[cut]
+  # Of those that are cut before the end, a fifth of who is left each time.
+  assert set(lengths) == set(range(1, 11))
+  first = np.sum(lengths == 1) / 2_000
+  ended = np.sum(np.bincount(log.episodes)[~cut] == 1) / 2_000
+  assert first == pytest.approx(0.2 * (1.0 - ended), abs=0.03)
 
 
 def test_the_same_seed_gives_the_same_log():

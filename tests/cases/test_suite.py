@@ -18,20 +18,32 @@ _QUICK = [
 ]
 
 
-def test_the_halves_are_fixed():
-  halves = {
-    half: [name for name, each in suite.CASES.items() if each.half == half]
-    for half in (case.DEVELOPMENT, case.HELD_OUT)
-  }
-  assert abs(len(halves[case.DEVELOPMENT]) - len(halves[case.HELD_OUT])) <= 1
-  digest = hashlib.sha256(' '.join(halves[case.HELD_OUT]).encode()).hexdigest()
-  # Cases were looked at in these halves: a changed name would mix them.
-  assert digest[:16] == '84f36e4218ca4ba2'
-  for family in {each.family for each in suite.CASES.values()}:
+@pytest.mark.parametrize(
+  'part, size, digest',
+  [
+    (case.DEVELOPMENT, 35, 'fbe816dcbbaa461f'),
+    (case.HELD_OUT, 34, '84f36e4218ca4ba2'),
+    (case.DEVELOPMENT_2, 10, '7c31f59864cc08fc'),
+    (case.HELD_OUT_2, 20, 'a7741d567c69ae22'),
+  ],
+)
+def test_the_parts_are_fixed(part, size, digest):
+  names = [name for name, each in suite.CASES.items() if each.half == part]
+  assert len(names) == size
+  # Cases were looked at in these parts: a changed name would mix them.
+  found = hashlib.sha256(' '.join(names).encode()).hexdigest()
+  assert found[:16] == digest
+
+
+def test_families_are_in_one_set_and_in_both_its_parts():
+  families = {each.family for each in suite.CASES.values()}
+  for family in families:
     members = [
       each.half for each in suite.CASES.values() if each.family == family
     ]
-    assert len(members) < 2 or len(set(members)) == 2, family
+    first = {case.DEVELOPMENT, case.HELD_OUT}
+    assert set(members) <= first or not set(members) & first, family
+    assert len(members) < 3 or len(set(members)) == 2, family
 
 
 @pytest.mark.parametrize('name', _QUICK)
@@ -46,8 +58,10 @@ def test_cases_are_what_their_facts_say(name):
   assert (log.behaviour_probabilities is not None) == facts.recorded
   assert (log.continuous is not None) == facts.vectors
   assert log.time_feature == facts.time_feature
-  assert (log.categorical == (0,)) == facts.table
-  assert 1_000 <= len(log) <= 22_000
+  assert (
+    len(log.categorical) == log.num_observations - log.time_feature
+  ) == facts.table
+  assert (300 if each.half == case.HELD_OUT_2 else 1_000) <= len(log) <= 22_000
   assert np.isfinite(log.transitions.observation).all()
   assert log.digest == each.make(0).log.digest != each.make(1).log.digest
 
@@ -93,6 +107,12 @@ def test_families_take_turns():
   quick = suite.select('quick')[0]
   found = {(suite.CASES[name].family, suite.CASES[name].half) for name in quick}
   assert len(found) == len(quick) and set(quick) < set(suite.select('all')[0])
+  assert {suite.CASES[name].half for name in quick} == {
+    case.DEVELOPMENT,
+    case.HELD_OUT,
+  }
+  held_out = suite.select('held_out_2')[0]
+  assert len(held_out) == 20 and 'tanks-vectors' in held_out
   with pytest.raises(ValueError, match="No case begins with 'chess'.*queue"):
     suite.select('chess')
 

@@ -41,7 +41,8 @@ def _answer(checks=(), *, chance=1.0, correction=0.0, missing='', **metrics):
   'checks, grade',
   [
     ((100.0, 100.5), trust.TRUST),  # within chance
-    ((100.0, 101.9), trust.TRUST),  # within 2 % of the value
+    ((100.0, 102.9), trust.TRUST),  # within 3 % of the value
+    ((100.0, 103.1), trust.CARE),
     ((100.0, 104.0), trust.CARE),
     ((100.0, 130.0), trust.DO_NOT),
   ],
@@ -175,3 +176,111 @@ def test_methods_with_the_same_verdict_share_a_sentence():
     'lstd, fqe: with care. Overlap is thin.',
     'kiv: trust: nothing that was measured speaks against the interval.',
   ]
+
+
+def _resting(share, gap, *, rows=10_000, names=('narrow', 'draw', 'nearest')):
+  """Returns the verdict on 100 +- 9 whose checks lie `gap` above it."""
+  answer = _answer((100.0, 100.0 + gap), chance=9.0, effective_share=share)
+  checks = {f'check_{name}': 100.0 + gap for name in names}
+  return trust.judge(
+    answer._replace(metrics={**answer.metrics, **checks}),
+    verdict.Support('good', rows=rows),
+  )
+
+
+@pytest.mark.parametrize(
+  'share, gap, options, grade',
+  [
+    (0.3, 8.9, {}, trust.TRUST),
+    (0.16, 5.9, {}, trust.TRUST),  # two thirds of chance
+    (0.16, 6.1, {}, trust.CARE),
+    (0.16, 5.9, {'rows': 3_100}, trust.CARE),  # 496 effective rows
+    (0.16, 5.9, {'rows': 3_200}, trust.TRUST),
+    (0.14, 0.0, {'rows': 20_000}, trust.CARE),  # as catch with any action
+    (0.04, 0.0, {'rows': 20_000}, trust.DO_NOT),
+  ],
+)
+def test_few_effective_rows_need_checks_that_agree(share, gap, options, grade):
+  found = _resting(share, gap, **options)
+  assert found.grade == grade
+  if grade != trust.TRUST:
+    (reason,) = found.reasons
+    assert reason.startswith(
+      f'The effective sample size is {100 * share:.2g} % of the rows of the log'
+    )
+
+
+@pytest.mark.parametrize('missing', ['nearest', 'narrow'])
+def test_without_rollouts_or_smoothing_nothing_is_confirmed(missing):
+  answer = _answer(chance=9.0)
+  checks = {
+    f'check_{name}': 100.0
+    for name in ('narrow', 'draw', 'nearest')
+    if name != missing
+  }
+  found = trust.judge(
+    verdict.Answer(
+      {'return_spread': 10.0, 'effective_share': 0.2, **checks},
+      interval=answer.interval,
+    ),
+    verdict.Support('good', rows=10_000),
+  )
+  assert found.grade == trust.CARE
+
+
+def _of_family(family, estimate, **metrics):
+  answer = _answer(**metrics)
+  moved = answer.interval._replace(
+    estimate=estimate, low=estimate - 1.0, high=estimate + 1.0
+  )
+  return answer._replace(interval=moved, family=family)
+
+
+def test_families_that_differ_by_more_than_an_interval_are_not_trusted():
+  near = trust.judge_all(
+    {'lstd': _of_family('a', 100.0), 'fqe': _of_family('b', 101.9)}, _GOOD
+  )
+  assert {each.grade for each in near.values()} == {trust.TRUST}
+  apart = trust.judge_all(
+    {'lstd': _of_family('a', 100.0), 'fqe': _of_family('b', 102.1)}, _GOOD
+  )
+  assert {each.grade for each in apart.values()} == {trust.DO_NOT}
+  assert apart['lstd'].reasons == (
+    'Families of estimators differ by 2.1, more than the widest interval, 2. '
+    'Collect more data near the policy.',
+  )
+  # What nobody should believe says nothing of the others.
+  weighted = _of_family('b', 150.0, effective_episodes=3.0)
+  judged = trust.judge_all(
+    {'lstd': _of_family('a', 100.0), 'wis': weighted}, _GOOD
+  )
+  assert [each.grade for each in judged.values()] == [trust.TRUST, trust.DO_NOT]
+
+
+@pytest.mark.parametrize(
+  'metrics, words',
+  [
+    ({'heavy_share': 0.9}, '90 % of the estimate of KIV rests on its largest'),
+    (
+      {'first_stage_r2': 0.1, 'first_stage_f': 5.0},
+      'Weak first stage: of the discounted next value (s, a) predicts 10 % by',
+    ),
+    ({'first_stage_lost_share': 0.9}, '90 % of what states and actions tell'),
+    ({'stage1_held_out_r2': 0.1}, 'The first stage of KIV is weak.'),
+    ({'instrument_condition': 1e9}, 'Features of KIV are nearly the same.'),
+  ],
+)
+def test_what_a_report_doubts_is_doubted_everywhere(metrics, words):
+  judged = trust.judge_all({'KIV': _answer(**metrics)}, _GOOD)['KIV']
+  assert judged.grade == trust.CARE and judged.reasons[0].startswith(words)
+
+
+def test_one_run_and_doubtful_columns_need_care():
+  answer = _answer()._replace(untold='the training')
+  (reason,) = trust.judge(answer, _GOOD).reasons
+  assert reason.startswith('One run: the interval leaves out the training.')
+  support = verdict.Support('good', doubts=('Column x looks categorical.',))
+  assert trust.judge(_answer(), support) == (
+    trust.CARE,
+    ('Column x looks categorical.',),
+  )

@@ -97,8 +97,8 @@ def test_the_answer_is_one_a_manager_can_read(files):
     '(95 % interval 8.1 to 11.9, by LSTD-Q), against the average return '
     'of the log, 8 (7.51 to 8.49). The difference is +2 (+1.05 to +2.95, '
     'from the same resampled episodes). The target policy does better than '
-    'the behaviour policy. Nothing that can be seen in the log speaks '
-    'against it.'
+    'the behaviour policy. Nothing that was measured speaks against the '
+    'interval.'
   ) in page
 
 
@@ -217,7 +217,7 @@ def test_without_a_reason_for_doubt_the_policy_is_to_be_tried(sweep):
   case = case_of(sweep(lstd={'estimate': 14.0}, fqe={'estimate': 14.2}))
   assert advice.trust(case) == 'trust'
   assert advice.headline(case).endswith(
-    'Nothing that can be seen in the log speaks against it.'
+    'Nothing that was measured speaks against the interval.'
   )
   (step,) = advice.next_steps(case)
   assert 'Try the policy on a small share of decisions' in step
@@ -324,7 +324,9 @@ def test_poor_overlap_is_grave_whatever_the_rows_say(sweep):
     ),
   )
   assert advice.headline(case).endswith(
-    'Do not rely on it. Overlap of the log and the policy is poor.'
+    'Do not rely on it. Overlap of the log and the target policy is poor. '
+    'Collect data with a policy closer to this one, or evaluate a policy '
+    'nearer to the log.'
   )
 
 
@@ -332,7 +334,7 @@ def test_families_that_disagree_are_distrusted(sweep):
   case = case_of(sweep(lstd={}, fqe={'estimate': 14.0}))
   assert advice.next_steps(case)[0] == (
     'Families of estimators differ by 4, more than the widest interval, 3.8. '
-    'Distrust all of them, and collect more data near the policy.'
+    'Collect more data near the policy.'
   )
   assert advice.trust(case) == 'do not'
   near = case_of(sweep(lstd={}, fqe={'estimate': 11.0}))
@@ -353,7 +355,8 @@ def test_one_seed_and_few_episodes_make_an_interval_rough(row):
   assert advice.next_steps(closed) == [rough]
   trained = case_of([row('log', problem=few), row('fqe', problem=few)])
   assert advice.next_steps(trained) == [
-    'One run: the interval of FQE leaves out the training. Run with --seeds 3.',
+    'One run: the interval leaves out the training. Run with --seeds 3 '
+    '(seeds=3).',
     rough,
   ]
   assert advice.trust(trained) == 'with care'

@@ -32,7 +32,7 @@ def test_the_suite_runs_and_goes_on(command, tmp_path):
   report = tmp_path / 'runs/report'
   page = (report / 'suite.md').read_text()
   assert 'All cases, development half.' in page
-  assert 'Overlap poor, both halves.' in page
+  assert 'Overlap poor, all that were run.' in page
   answers = (report / 'suite_answers.csv').read_text().splitlines()
   assert len(answers) == 7
   truth = suite.CASES['graph-short'].make(0).truth

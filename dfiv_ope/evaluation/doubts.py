@@ -1,0 +1,347 @@
+"""What speaks against an estimate, part by part (docs/trust.md has the rules).
+
+for each in doubts.of('LSTD-Q', answer, support):
+  each.grade, each.words
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+import math
+import statistics
+from typing import NamedTuple
+
+from dfiv_ope.evaluation import inference, verdict
+from dfiv_ope.iv.diagnostics import messages
+from dfiv_ope.ope import history, overlap, traits
+
+TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
+# Where unrelated estimators differ by more than chance does, and more than the
+# first share of the value, an estimate needs care; where by more than the
+# second share and several times chance, none is to be believed.
+_NOTED, _GRAVE, _TIMES = 0.03, 0.2, 3.0
+# What the log's Bellman equation may say is missing, as a share of the value.
+_MISSING = 0.02
+# A thin effective sample size of features is no reason from the first share of
+# the rows and this number of them, where all checks lie within the second share
+# of what chance explains, or the third share of the value. Uniform actions on
+# logs of catch, where LSTD-Q is confidently wrong, have 0.11 to 0.12, and on
+# one of them checks within half of chance (docs/trust.md).
+_LEAST_SHARE, _LEAST_ROWS = 0.15, 500
+_CONFIRMED, _CONFIRMED_VALUE = 2.0 / 3.0, 0.02
+# Without these it is not confirmed: smoothing, and what needs no features.
+_SMOOTHING, _FREE = ('narrow', 'prior'), 'nearest'
+# Of visits that have no near step of the log.
+_FAR = (0.3, 0.6)
+# What errors that depend on the past may add to the value, as a share of it,
+# if they do by as many standard errors: with care, and do not.
+_LASTING = (0.1, 0.3)
+# What the step before says of an outcome that (s, a) does not, as a share of
+# the outcome's variance, if it does by as many standard errors.
+_REMEMBERED, REMEMBERED_Z = (0.01, 0.03), 4.0
+OUTCOMES = ("an observation's next value", 'the reward', 'the end')
+# What a lasting trait hides of the value, as a share of it: with care, and do
+# not. It is seen in part.
+_TRAIT = (0.02, 0.05)
+# Of features' products: above it, digits are lost in the solve.
+CONDITION = 1e8
+_CLOSER = (
+  'Collect data with a policy closer to this one, or evaluate a policy nearer '
+  'to the log.'
+)
+# Words of the checks.
+_CHECKS = {
+  'lstd': 'LSTD-Q',
+  'narrow': 'LSTD-Q with narrower features',
+  'draw': 'LSTD-Q with other random features',
+  'prior': 'a table with less prior',
+  'nearest': 'rollouts in nearest steps',
+  'horizon': 'rollouts of as many steps as the longest episode',
+  'step': 'LSTD-Q corrected for the number of the step',
+  'trait': 'LSTD-Q with a level of rewards for each episode',
+  'doubly_robust': 'the doubly robust estimate',
+}
+
+
+class Reason(NamedTuple):
+  """What speaks against an estimate.
+
+  Attributes:
+    grade: that it leaves.
+    words: a sentence or two.
+  """
+
+  grade: str
+  words: str
+
+
+def of(
+  name: str, answer: verdict.Answer, support: verdict.Support | None
+) -> list[Reason]:
+  """Returns what speaks against what a method says.
+
+  Args:
+    name: what the method is called.
+    answer: what it says.
+    support: how far the log holds what the policy does; None if unknown.
+  """
+  metrics, interval = answer.metrics, answer.interval
+  return [
+    *_known(answer),
+    *_support(metrics, interval, support),
+    *(Reason(CARE, words) for words in (support.doubts if support else ())),
+    *_weights(metrics),
+    *_heavy(name, metrics),
+    *first_stage(name, metrics),
+    *_far(metrics),
+    *_memory(metrics),
+    *(
+      []
+      if interval is None
+      else [
+        *_agreement(metrics, interval),
+        *_past(metrics, interval),
+        *_trait(metrics, interval),
+      ]
+    ),
+  ]
+
+
+def between_families(answers: Sequence[verdict.Answer]) -> Iterator[Reason]:
+  """Do families of estimators, of those that may be believed, agree?"""
+  values: dict[str, list[float]] = {}
+  widest = 0.0
+  for each in answers:
+    if each.interval is not None and each.family:
+      values.setdefault(each.family, []).append(each.interval.estimate)
+      widest = max(widest, each.interval.high - each.interval.low)
+  medians = [statistics.median(each) for each in values.values()]
+  gap = max(medians, default=0.0) - min(medians, default=0.0)
+  if gap > widest:
+    yield Reason(
+      DO_NOT,
+      f'Families of estimators differ by {gap:.3g}, more than the widest '
+      f'interval, {widest:.3g}. Collect more data near the policy.',
+    )
+
+
+def _known(answer: verdict.Answer) -> Iterator[Reason]:
+  """Is there an interval, and was it checked?"""
+  if answer.missing or answer.interval is None:
+    yield Reason(DO_NOT, answer.missing or 'There is no interval.')
+  elif not inference.checks(answer.metrics):
+    yield Reason(
+      CARE, 'Unrelated estimators were not asked: evaluate this policy alone.'
+    )
+  elif answer.metrics.get('unrolled'):
+    yield Reason(
+      CARE,
+      'The target policy does not answer in states that the log lacks, so '
+      'rollouts could not check the value. Hand in a policy that answers '
+      'everywhere.',
+    )
+  if answer.interval is not None and answer.untold:
+    yield Reason(
+      CARE,
+      f'One run: the interval leaves out {answer.untold}. Run with --seeds 3 '
+      '(seeds=3).',
+    )
+
+
+def _support(
+  metrics: Mapping[str, float],
+  interval: inference.Interval | None,
+  support: verdict.Support | None,
+) -> Iterator[Reason]:
+  """Does the log hold what the target policy does?"""
+  steps = support.grade if support else 'good'
+  if steps != 'good':
+    yield Reason(
+      DO_NOT if steps == 'poor' else CARE,
+      f'Overlap of the log and the target policy is {steps}. {_CLOSER}',
+    )
+  share = metrics.get('effective_share')
+  grade = 'good' if share is None else overlap.share_grade(share)
+  if share is None or grade == 'good':
+    return
+  enough = support is not None and share * support.rows >= _LEAST_ROWS
+  if not (share >= _LEAST_SHARE and enough and _confirmed(metrics, interval)):
+    yield Reason(
+      DO_NOT if grade == 'poor' else CARE,
+      f'The effective sample size is {messages.percent(share)} of the rows of '
+      f'the log, which is {grade}. {_CLOSER}',
+    )
+
+
+def _confirmed(
+  metrics: Mapping[str, float], interval: inference.Interval | None
+) -> bool:
+  """Whether unrelated estimators confirm what rests on part of the rows."""
+  known = inference.checks(metrics)
+  if (
+    interval is None
+    or _FREE not in known
+    or not any(each in known for each in _SMOOTHING)
+  ):
+    return False
+  return max(interval.reach) <= max(
+    _CONFIRMED * _chance(interval), _CONFIRMED_VALUE * _scale(metrics, interval)
+  )
+
+
+def _chance(interval: inference.Interval) -> float:
+  """Returns the half width of an interval without what checks add."""
+  return (interval.high - interval.low - sum(interval.reach)) / 2.0
+
+
+def _far(metrics: Mapping[str, float]) -> Iterator[Reason]:
+  share = metrics.get('beyond_share', 0.0)
+  if share > _FAR[0]:
+    yield Reason(
+      DO_NOT if share > _FAR[1] else CARE,
+      f'In some tenth of its discounted steps, {100.0 * share:.0f} % of what '
+      'the target policy comes to is far from every step of the log.',
+    )
+
+
+def _weights(metrics: Mapping[str, float]) -> Iterator[Reason]:
+  words = verdict.few_effective('It', metrics)
+  if words:
+    yield Reason(DO_NOT, words)
+  words = verdict.mean_weight('the estimate', metrics)
+  if words:
+    yield Reason(CARE, words)
+
+
+def _heavy(name: str, metrics: Mapping[str, float]) -> Iterator[Reason]:
+  words = verdict.heavy(name, metrics.get('heavy_share', 0.0))
+  if words:
+    yield Reason(CARE, words)
+
+
+def first_stage(name: str, metrics: Mapping[str, float]) -> Iterator[Reason]:
+  """Do states and actions say what follows?
+
+  Args:
+    name: what the method is called.
+    metrics: of its runs.
+  """
+  words = messages.weak_values(
+    {name: {'first_stage_f': math.nan, **metrics}}
+    if 'first_stage_r2' in metrics
+    else {}
+  )
+  if words:
+    yield Reason(CARE, words)
+  lost = metrics.get('first_stage_lost_share', 0.0)
+  if lost > messages.ILL_POSED_SHARE:
+    said = messages.ill_posed(
+      lost, instruments='states and actions', outcome='the reward'
+    )
+    yield Reason(
+      CARE,
+      f'{said} Log more episodes, and see if families of estimators agree.',
+    )
+  if metrics.get('stage1_held_out_r2', math.inf) < messages.WEAK_R2:
+    yield Reason(
+      CARE,
+      f'The first stage of {name} is weak. Add observations that tell what '
+      'happens next, or more rows.',
+    )
+  if metrics.get('instrument_condition', 0.0) > CONDITION:
+    yield Reason(
+      CARE,
+      f'Features of {name} are nearly the same. Leave out observations that '
+      'repeat others.',
+    )
+
+
+def _agreement(
+  metrics: Mapping[str, float], interval: inference.Interval
+) -> Iterator[Reason]:
+  """Do unrelated estimators say the same?"""
+  known = inference.checks(metrics)
+  estimate, scale = interval.estimate, _scale(metrics, interval)
+  chance = _chance(interval)
+  gap = max(interval.reach)
+  if gap <= max(chance, _NOTED * scale):
+    missing = interval.correction
+    if interval.contradicted and abs(missing) > _MISSING * scale:
+      yield Reason(
+        CARE,
+        f'The log says that {missing:.2g} is missing from the estimate '
+        f'{estimate:.4g}, whose standard error is '
+        f'{interval.data_error:.2g}. The interval reaches there; another '
+        'method may be nearer.',
+      )
+    return
+  name, value = max(
+    (('correction', estimate + interval.correction), *known.items()),
+    key=lambda each: abs(each[1] - estimate),
+  )
+  said = _CHECKS.get(name, 'the correction by the log')
+  yield Reason(
+    DO_NOT if gap > max(_TIMES * chance, _GRAVE * scale) else CARE,
+    f'Estimators differ: {said} says {value:.4g}, {gap:.2g} from '
+    f'{estimate:.4g}, where chance explains {chance:.2g}. The interval '
+    'reaches there.'
+    + (
+      ' Errors depend on the number of the step: add it to the '
+      'observations (time_feature).'
+      if name in ('step', 'horizon')
+      else ''
+    ),
+  )
+
+
+def _past(
+  metrics: Mapping[str, float], interval: inference.Interval
+) -> Iterator[Reason]:
+  """Is the state all that matters?"""
+  share = metrics.get('lagged_value', 0.0) / _scale(metrics, interval)
+  if (
+    share > _LASTING[0] and abs(metrics.get('lagged_z', 0.0)) > history.CERTAIN
+  ):
+    yield Reason(
+      DO_NOT if share > _LASTING[1] else CARE,
+      'Bellman errors go with those one step earlier (correlation '
+      f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
+      'whole state. Add what lasts, such as earlier observations.',
+    )
+
+
+def _memory(metrics: Mapping[str, float]) -> Iterator[Reason]:
+  """Does the step before say more than the state does?"""
+  share = metrics.get('memory_share', 0.0)
+  if share > _REMEMBERED[0] and metrics.get('memory_z', 0.0) > REMEMBERED_Z:
+    yield Reason(
+      DO_NOT if share > _REMEMBERED[1] else CARE,
+      'The observations are not the whole state: the step before tells '
+      f'{100.0 * share:.2g} % of the variance of '
+      f'{OUTCOMES[int(metrics["memory_outcome"])]} beyond the state and the '
+      'action. Add what lasts to the observations, such as the step before.',
+    )
+
+
+def _trait(
+  metrics: Mapping[str, float], interval: inference.Interval
+) -> Iterator[Reason]:
+  """Does something that is not recorded move actions and rewards?"""
+  value, error = (
+    metrics.get(f'trait_{name}', 0.0) for name in ('value', 'error')
+  )
+  share = abs(value) / _scale(metrics, interval)
+  if share > _TRAIT[0] and abs(value) > traits.CERTAIN * error:
+    yield Reason(
+      DO_NOT if share > _TRAIT[1] else CARE,
+      'Rewards of an episode stay above or below what states and actions '
+      'explain, and the actions go with it: something that lasts and is not '
+      f'recorded moves both. It adds at least {-value:.2g} to the estimate '
+      f'(standard error {error:.2g}). Add it to the '
+      'observations, or log actions that do not depend on it.',
+    )
+
+
+def _scale(metrics: Mapping[str, float], interval: inference.Interval) -> float:
+  """Returns what differences are compared with."""
+  return max(abs(interval.estimate), metrics.get('return_spread', 0.0)) or (
+    math.inf
+  )
