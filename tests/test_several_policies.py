@@ -194,3 +194,7 @@ def test_probabilities_are_listed_or_counted(
   script: Any, text: str, wanted: list[float]
 ) -> None:
   assert script.epsilons(text) == pytest.approx(wanted)
+
+
+def test_no_pair_that_is_known_well_enough_has_a_summary(script: Any) -> None:
+  assert script.summary([]) == 'no line'

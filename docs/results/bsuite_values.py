@@ -22,6 +22,8 @@ import numpy as np
 from dfiv_ope import types
 
 _ACTIONS = 3
+# Episodes that are simulated at once: their arrays stay in the cache.
+_AT_ONCE = 2_000
 
 
 class Known(NamedTuple):
@@ -203,13 +205,18 @@ def simulate(
     )
   return Values(
     {
-      name: _returns(
-        _TASKS[task],
-        each,
-        action_noise=action_noise,
-        discount=discount,
-        episodes=episodes,
-        seed=seed,
+      name: np.concatenate(
+        [
+          _returns(
+            _TASKS[task],
+            each,
+            action_noise=action_noise,
+            discount=discount,
+            episodes=min(_AT_ONCE, episodes - start),
+            seed=(seed, start),
+          )
+          for start in range(0, episodes, _AT_ONCE)
+        ]
       )
       for name, each in policies.items()
     }
@@ -250,7 +257,7 @@ def _returns(
   action_noise: float,
   discount: float,
   episodes: int,
-  seed: int,
+  seed: types.Seed,
 ) -> types.FloatArray:
   """Returns the discounted returns of episodes, [E].
 

@@ -29,7 +29,7 @@ import dfiv_ope
 from dfiv_ope import types
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.policies import acting, finite
+from dfiv_ope.policies import finite, trained
 
 # A true difference is known if its standard error is this share of it.
 _KNOWN = 0.01
@@ -78,6 +78,8 @@ class Line:
 
 def summary(lines: list[Line]) -> str:
   """Returns how far lines are off, and how many intervals hold."""
+  if not lines:
+    return 'no line'
   off = np.abs([each.off for each in lines])
   trusted = [each for each in lines if each.verdict == 'trust']
   return (
@@ -103,7 +105,7 @@ def policies(
   metadata = spec_lib.read_metadata(options.data)
   bases = {'own': reading.load_policy(options.data, metadata)}
   for path in options.policies:
-    bases[path.name] = acting.load(
+    bases[path.name] = trained.load(
       path,
       num_observations=metadata.num_observations,
       num_actions=metadata.num_actions,
@@ -123,7 +125,8 @@ def policies(
     seed=metadata.spec.seed,
   )
   for name in made:
-    print(f'{name}: {values.value(name)}', flush=True)
+    known = values.value(name)
+    print(f'{name}: {known.mean:.5g} ± {known.standard_error:.2g}', flush=True)
   return made, values
 
 
@@ -218,7 +221,7 @@ def main() -> None:
   )
   parser.add_argument('--methods', default='lstd')
   parser.add_argument('--seeds', type=int, default=3)
-  parser.add_argument('--truth-episodes', type=int, default=10_000)
+  parser.add_argument('--truth-episodes', type=int, default=40_000)
   options = parser.parse_args()
   {'values': values, 'change': change, 'rank': rank}[options.what](options)
 
