@@ -13,7 +13,9 @@ fitted to show features that are unstable, as their own errors do not.
 - The narrower candidate is taken where the default's value differs from its by
   more than chance: that is bias.
 - A wider one is taken where its standard error is half of the default's or
-  less, and no narrower value differs from its by more than chance.
+  less, and no narrower value differs from its by more than chance; not on a
+  log of which only some episodes were looked at: the chance of a few thousand
+  rows says nothing of that of all, and the bias would stay.
 
 docs/trust.md has what other criteria did.
 """
@@ -115,18 +117,23 @@ def choose(task: task_lib.EvaluationTask) -> float:
     np.asarray(log.episodes)[rows],
     task.initial_observations,
   )
-  return CANDIDATES[pick(found)]
+  return CANDIDATES[pick(found, whole=len(rows) == len(log))]
 
 
-def pick(found: Values) -> int:
-  """Returns the place of the candidate that is taken."""
+def pick(found: Values, *, whole: bool = True) -> int:
+  """Returns the place of the candidate that is taken.
+
+  Args:
+    found: the values of candidates.
+    whole: whether they are of the whole log.
+  """
   if not np.all(np.isfinite(found.values)):
     return _DEFAULT
   narrower = _DEFAULT - 1
   if found.differ(narrower, _DEFAULT):
     return narrower
   taken = _DEFAULT
-  for wider in range(_DEFAULT + 1, len(found.values)):
+  for wider in range(_DEFAULT + 1, len(found.values) if whole else 0):
     if found.error(wider) <= _MUCH_LESS * found.error(taken) and not any(
       found.differ(wider, each) for each in range(wider)
     ):

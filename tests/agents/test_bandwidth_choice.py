@@ -151,6 +151,36 @@ def test_a_bandwidth_is_left_only_where_the_log_says_so(values, sizes, taken):
   assert bandwidth_choice.CANDIDATES[bandwidth_choice.pick(found)] == taken
 
 
+@pytest.mark.parametrize(
+  ('values', 'sizes', 'taken'),
+  [
+    # Smaller errors of a part of the log are no reason for a wider one,
+    ([9.0, 1.0, 3.0, 2.0], [90.0, 10.0, 2.0, 0.5], 0.5),
+    # but a bias that shows there is one for the narrow one.
+    ([1.0, 9.0, 9.0, 9.0], [1.1, 1.0, 1.0, 1.0], 0.25),
+  ],
+)
+def test_a_part_of_a_log_never_takes_a_wider_bandwidth(values, sizes, taken):
+  found = _values(values, *(size * _EVEN for size in sizes))
+  place = bandwidth_choice.pick(found, whole=False)
+  assert bandwidth_choice.CANDIDATES[place] == taken
+
+
+def test_a_log_is_whole_up_to_as_many_rows_as_are_looked_at(monkeypatch):
+  told = []
+
+  def pick(found, *, whole):
+    told.append(whole)
+    return 1
+
+  monkeypatch.setattr(bandwidth_choice, 'pick', pick)
+  task = _task(_walk(60, 10), _inwards)
+  for rows in (600, 599):
+    monkeypatch.setattr(bandwidth_choice, '_ROWS', rows)
+    bandwidth_choice.choose(task)
+  assert told == [True, False]
+
+
 def test_the_narrow_one_is_taken_where_the_default_is_biased():
   # The truth is the mean of |sin|.
   truth = 2.0 / np.pi
