@@ -5,6 +5,7 @@ help and errors in arguments are instant.
 """
 
 from collections.abc import Callable
+import gc
 import os
 import sys
 from typing import Annotated
@@ -159,4 +160,7 @@ def main() -> None:
     sys.exit(2)
   if code == _INTERRUPTED:  # Typer makes this of Ctrl-C.
     console.fail('Interrupted. The same command goes on where it stopped.')
+  # The process ends: nothing needs to be looked through for garbage again,
+  # which takes a quarter of a second.
+  gc.freeze()
   sys.exit(code)
