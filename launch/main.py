@@ -4,6 +4,7 @@ Nothing heavy is imported here or at the top of a command's module, so that
 help and errors in arguments are instant.
 """
 
+import atexit
 from collections.abc import Callable
 import gc
 import os
@@ -147,6 +148,9 @@ def main() -> None:
   runtime.limit_threads()
   console.accept_all_characters()
   interrupts.tell_apart()
+  # A process that ends need not be looked through for garbage once more, which
+  # takes a quarter of a second.
+  atexit.register(gc.freeze)
   try:
     limits.not_empty(sys.argv[1:])
     code = app(prog_name=_NAME, standalone_mode=False)
@@ -160,7 +164,4 @@ def main() -> None:
     sys.exit(2)
   if code == _INTERRUPTED:  # Typer makes this of Ctrl-C.
     console.fail('Interrupted. The same command goes on where it stopped.')
-  # The process ends: nothing needs to be looked through for garbage again,
-  # which takes a quarter of a second.
-  gc.freeze()
   sys.exit(code)
