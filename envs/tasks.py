@@ -101,14 +101,14 @@ def _kinds(task: str) -> wrappers.Kinds:
   return wrappers.kinds(_plain(task, 0, limited=True))
 
 
-class _NoEntropy:
+class _NoEntropy(np.random.SeedSequence):
   """Seeds a bit generator with zeros, for one that is seeded again."""
 
-  def generate_state(self, count: int, dtype: Any = np.uint32) -> np.ndarray:
-    return np.zeros(count, dtype)
+  def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+    return np.zeros(n_words, dtype)
 
 
-np.random.bit_generator.ISeedSequence.register(_NoEntropy)
+_NO_ENTROPY = _NoEntropy(0)
 
 
 def _legacy(seed: int) -> np.random.MT19937:
@@ -117,7 +117,7 @@ def _legacy(seed: int) -> np.random.MT19937:
   That draws entropy for a state which its seed replaces, and takes longer than
   an episode of catch. Given these bits, it takes them as they are.
   """
-  bits = np.random.MT19937(_NoEntropy())
+  bits = np.random.MT19937(_NO_ENTROPY)
   np.random.RandomState(bits).seed(seed)
   return bits
 
