@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 import dm_env
 from dm_env import specs
@@ -39,7 +40,9 @@ def make(
   )
   plain = _plain(task, task_seed, limited)
   try:
-    environment = wrappers.DoublePrecision(plain)
+    environment = wrappers.DoublePrecision(
+      plain, _kinds(task) if task in names.TASKS else None
+    )
   except ValueError as error:
     raise ValueError(f'{task} cannot be used: {error}') from error
   noisy = (
@@ -92,6 +95,33 @@ def is_continuous(task: str) -> bool:
     environment.close()
 
 
+@functools.cache
+def _kinds(task: str) -> wrappers.Kinds:
+  """Returns what a task of bsuite gives and takes, whatever its seed is."""
+  return wrappers.kinds(_plain(task, 0, limited=True))
+
+
+class _NoEntropy(np.random.SeedSequence):
+  """Seeds a bit generator with zeros, for one that is seeded again."""
+
+  def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+    return np.zeros(n_words, dtype)
+
+
+_NO_ENTROPY = _NoEntropy(0)
+
+
+def _legacy(seed: int) -> np.random.MT19937:
+  """Returns the bits of `np.random.RandomState(seed)`.
+
+  That draws entropy for a state which its seed replaces, and takes longer than
+  an episode of catch. Given these bits, it takes them as they are.
+  """
+  bits = np.random.MT19937(_NO_ENTROPY)
+  np.random.RandomState(bits).seed(seed)
+  return bits
+
+
 def _plain(task: str, seed: int, limited: bool) -> dm_env.Environment:
   """Builds a task as those who wrote it have it."""
   names.require(task)
@@ -103,13 +133,13 @@ def _plain(task: str, seed: int, limited: bool) -> dm_env.Environment:
   if task == 'catch':
     from bsuite.environments import catch
 
-    return catch.Catch(seed=seed)
+    return catch.Catch(seed=_legacy(seed))
   if task == 'mountain_car':
     from bsuite.environments import mountain_car
 
-    return mountain_car.MountainCar(max_steps=1000, seed=seed)
+    return mountain_car.MountainCar(max_steps=1000, seed=_legacy(seed))
   if task == 'cartpole':
     from bsuite.environments import cartpole
 
-    return cartpole.Cartpole(seed=seed)
+    return cartpole.Cartpole(seed=_legacy(seed))
   return user.make(task, seed=seed)

@@ -1,7 +1,7 @@
 """Wrappers that give every task the same types and add action noise."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import dm_env
 from dm_env import specs
@@ -38,6 +38,40 @@ class Wrapper(dm_env.Environment):
     self._environment.close()
 
 
+class Kinds(NamedTuple):
+  """What an environment gives and takes, as `DoublePrecision` has it.
+
+  Attributes:
+    observations: of flat observations.
+    actions: one of finitely many, or a flat vector within bounds.
+    inner_shape: of the environment's own actions; None if they are numbers.
+    inner_dtype: of the same.
+  """
+
+  observations: spaces.Observations
+  actions: specs.BoundedArray
+  inner_shape: tuple[int, ...] | None
+  inner_dtype: np.dtype
+
+
+def kinds(environment: dm_env.Environment) -> Kinds:
+  """Returns what an environment gives and takes.
+
+  Raises:
+    ValueError: its observations or actions are of another kind.
+  """
+  observations = _flat_spec(environment.observation_spec())
+  inner = environment.action_spec()
+  found = spaces.actions(inner)
+  if found.continuous is None:
+    discrete = specs.DiscreteArray(found.num_actions, np.int32, 'action')
+    return Kinds(observations, discrete, None, inner.dtype)
+  bounded = specs.BoundedArray(
+    (found.continuous.size,), np.float64, *found.continuous.bounds, 'action'
+  )
+  return Kinds(observations, bounded, inner.shape, inner.dtype)
+
+
 class DoublePrecision(Wrapper):
   """Flattens observations and actions and fixes their dtypes.
 
@@ -46,25 +80,21 @@ class DoublePrecision(Wrapper):
   or float64 [d] within bounds. The discount is float32: it is 0 or 1.
   """
 
-  def __init__(self, environment: dm_env.Environment):
+  def __init__(
+    self, environment: dm_env.Environment, like: Kinds | None = None
+  ):
     """Wraps an environment.
+
+    Args:
+      environment: of arrays, or mappings of arrays.
+      like: of another environment that differs in its seed alone; None to ask
+        this one.
 
     Raises:
       ValueError: its observations or actions are of another kind.
     """
     super().__init__(environment)
-    self._observations = _flat_spec(environment.observation_spec())
-    inner = environment.action_spec()
-    found = spaces.actions(inner)
-    self._actions: specs.BoundedArray = (
-      specs.DiscreteArray(found.num_actions, np.int32, 'action')
-      if found.continuous is None
-      else specs.BoundedArray(
-        (found.continuous.size,), np.float64, *found.continuous.bounds, 'action'
-      )
-    )
-    self._inner_shape = None if found.continuous is None else inner.shape
-    self._inner_dtype = inner.dtype
+    self._kinds = kinds(environment) if like is None else like
 
   def reset(self) -> dm_env.TimeStep:
     return self._convert(self._environment.reset())
@@ -72,16 +102,18 @@ class DoublePrecision(Wrapper):
   def step(self, action: Any) -> dm_env.TimeStep:
     given = (
       int(action)
-      if self._inner_shape is None
-      else np.asarray(action, self._inner_dtype).reshape(self._inner_shape)
+      if self._kinds.inner_shape is None
+      else np.asarray(action, self._kinds.inner_dtype).reshape(
+        self._kinds.inner_shape
+      )
     )
     return self._convert(self._environment.step(given))
 
   def observation_spec(self) -> spaces.Observations:
-    return self._observations
+    return self._kinds.observations
 
   def action_spec(self) -> specs.BoundedArray:
-    return self._actions
+    return self._kinds.actions
 
   def reward_spec(self) -> specs.Array:
     return specs.Array((), np.float64, 'reward')

@@ -6,6 +6,7 @@ one column, for the values that a method has found, is what the instrument has
 to explain: all of it where an action has one result, less with noise.
 """
 
+from collections.abc import Callable
 import dataclasses
 import functools
 
@@ -47,6 +48,7 @@ class LogFirstStage:
     *,
     episodes: types.FloatArray,
     features: random_features.Settings,
+    made: Callable[[], list[fixed_features.Rows]] | None = None,
   ):
     """Initialises the first stage of a log.
 
@@ -57,7 +59,10 @@ class LogFirstStage:
       halves: their sums, of `fixed_features.half_sums`.
       episodes: index of the episode of each of these rows.
       features: what psi is; those of the spectrum are fewer.
+      made: returns psi of these rows, which other policies of the log have as
+        well; None to make it here.
     """
+    self._made = made or self._make
     self._problem = problem
     self._psi = psi
     self._parts = parts
@@ -123,6 +128,9 @@ class LogFirstStage:
   @functools.cached_property
   def _rows(self) -> list[fixed_features.Rows]:
     """Features of the rows, made once for all methods and seeds."""
+    return self._made()
+
+  def _make(self) -> list[fixed_features.Rows]:
     return [
       fixed_features.Rows(self._psi, each.instrument) for each in self._parts()
     ]

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import bandwidth_choice, base, lstd
+from dfiv_ope.agents import bandwidth_choice, base, fixed_features, lstd
 from dfiv_ope.agents.entries import base as entry_base
 from dfiv_ope.evaluation import (
   first_stage,
@@ -114,6 +114,7 @@ class _Batch:
     self._progress = progress
     self._problems = [each.task.problem for each in evaluators]
     self._policies = policy_sums.Policies(log, self._problems, config, progress)
+    self._first_stage: list[fixed_features.Rows] | None = None
 
   def run(self) -> list[list[run_results.Run]]:
     """Returns the runs of each policy."""
@@ -183,9 +184,24 @@ class _Batch:
           episodes=log.episodes[
             np.concatenate([log.part(index) for index in looked_at])
           ],
+          made=functools.partial(self._logged, solved.function),
         ),
       ),
     )
+
+  def _logged(self, function: decisions.Outer) -> list[fixed_features.Rows]:
+    """Returns psi(s, a) of the rows of the first stage, once for all policies.
+
+    Args:
+      function: psi, that of all policies.
+    """
+    if self._first_stage is None:
+      _, looked_at = shared_pass.thinned(np.diff(self._log.marks).tolist())
+      self._first_stage = [
+        fixed_features.Rows(function, rows.instrument)
+        for rows in self._parts(0, looked_at)
+      ]
+    return self._first_stage
 
   def _parts(
     self, policy: int, parts: Sequence[int]

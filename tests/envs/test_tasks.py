@@ -1,6 +1,7 @@
 """The tasks keep dm_env's contract, their types and their seeds."""
 
 from absl.testing import absltest
+from bsuite.environments import catch, mountain_car
 import dm_env
 from dm_env import test_utils
 import numpy as np
@@ -79,3 +80,18 @@ def test_an_episode_of_catch_ends_by_termination_after_nine_steps():
 def test_an_unknown_task_is_answered_with_the_known_ones():
   with pytest.raises(ValueError, match='catch, mountain_car, cartpole'):
     envs.make('pong', seed=0)
+
+
+@pytest.mark.parametrize('task, steps', [('catch', 9), ('mountain_car', 20)])
+def test_seeds_of_tasks_are_those_of_bsuite(task, steps):
+  """The generator is made in another way, with the same numbers."""
+  make = {'catch': catch.Catch, 'mountain_car': mountain_car.MountainCar}[task]
+  for seed in range(20):
+    task_seed = int(np.random.SeedSequence(seed).generate_state(2)[0])
+    plain, ours = make(seed=task_seed), envs.make(task, seed=seed)
+    found, wanted = ours.reset(), plain.reset()
+    for step in range(steps):
+      np.testing.assert_array_equal(
+        found.observation, wanted.observation.ravel()
+      )
+      found, wanted = ours.step(step % 3), plain.step(step % 3)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dfiv_ope import agents
-from dfiv_ope.launch import completion
+from dfiv_ope.launch import completion, main
 
 _RUN = 'from dfiv_ope.launch import main; main.main()'
 _RUN_AND_LIST = (
@@ -19,27 +19,28 @@ _RUN_AND_LIST = (
 )
 
 
-def _ask(words, code=_RUN, **kwargs):
-  return subprocess.run(
-    [sys.executable, '-c', code],
-    capture_output=True,
-    text=True,
-    check=True,
-    env={**os.environ, **words},
-    **kwargs,
-  )
+def _words(line):
+  """Returns what bash tells of a line, whose last word is to be completed."""
+  return {
+    '_DFIV_OPE_COMPLETE': 'complete_bash',
+    'COMP_WORDS': line,
+    'COMP_CWORD': str(len(line.split(' ')) - 1),
+  }
 
 
-def _bash(line, **kwargs):
-  """Returns what bash is offered for the last word of a line."""
-  return _ask(
-    {
-      '_DFIV_OPE_COMPLETE': 'complete_bash',
-      'COMP_WORDS': line,
-      'COMP_CWORD': str(len(line.split(' ')) - 1),
-    },
-    **kwargs,
-  )
+@pytest.fixture
+def ask(monkeypatch, capsys):
+  """Returns what prints what a shell is offered, in this process."""
+
+  def shown(words):
+    for name, value in words.items():
+      monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as end:
+      main.app(args=[], prog_name='dfiv-ope')
+    assert end.value.code == 0
+    return capsys.readouterr().out
+
+  return shown
 
 
 @pytest.mark.parametrize(
@@ -76,39 +77,37 @@ def _bash(line, **kwargs):
     ('dfiv-ope eva', ['evaluate']),
   ],
 )
-def test_bash_is_offered_names(line, offered, tmp_path):
-  assert _bash(line, cwd=tmp_path).stdout.split() == offered
+def test_bash_is_offered_names(line, offered, ask):
+  assert ask(_words(line)).split() == offered
 
 
-def test_zsh_is_offered_names():
-  shown = _ask(
+def test_zsh_is_offered_names(ask):
+  shown = ask(
     {
       '_DFIV_OPE_COMPLETE': 'complete_zsh',
       '_TYPER_COMPLETE_ARGS': 'dfiv-ope evaluate data --method ls',
     }
-  ).stdout
+  )
   assert '"lstd"' in shown
   assert 'kiv' not in shown
 
 
-def test_policies_are_names_files_and_directories(tmp_path):
+def test_policies_are_names_files_and_directories(tmp_path, ask, monkeypatch):
+  monkeypatch.chdir(tmp_path)
   (tmp_path / 'uncertain.onnx').touch()
   (tmp_path / 'models').mkdir()
   (tmp_path / 'models' / 'catch').mkdir()
   line = 'dfiv-ope evaluate data --policy '
-  assert _bash(line, cwd=tmp_path).stdout.split() == [
+  assert ask(_words(line)).split() == [
     'uniform',
     'behaviour-clone',
     'columns',
     'models/',
     'uncertain.onnx',
   ]
-  assert _bash(f'{line}u', cwd=tmp_path).stdout.split() == [
-    'uniform',
-    'uncertain.onnx',
-  ]
+  assert ask(_words(f'{line}u')).split() == ['uniform', 'uncertain.onnx']
   # The shell completes paths by itself where nothing is offered.
-  assert _bash(f'{line}models/c', cwd=tmp_path).stdout.split() == []
+  assert ask(_words(f'{line}models/c')).split() == []
 
 
 def test_a_policy_may_have_a_name_of_its_own(tmp_path, monkeypatch):
@@ -128,21 +127,29 @@ def test_lists_are_completed_at_their_end_and_name_nothing_twice():
 
 
 @pytest.mark.parametrize(
-  'line',
+  'line, offered',
   [
-    'dfiv-ope evaluate data --method ls',
-    'dfiv-ope policy train ca',
-    'dfiv-ope iv demand --figure c',
-    'dfiv-ope dataset import x --format c',
+    ('dfiv-ope evaluate data --method ls', 'lstd'),
+    ('dfiv-ope policy train cat', 'catch'),
+    ('dfiv-ope iv demand --figure c', 'cate'),
+    ('dfiv-ope dataset import x --format rld', 'rlds'),
   ],
 )
-def test_nothing_heavy_is_imported_for_a_completion(line):
-  loaded = json.loads(_bash(line, code=_RUN_AND_LIST).stderr)
+def test_nothing_heavy_is_imported_for_a_completion(line, offered):
+  done = subprocess.run(
+    [sys.executable, '-c', _RUN_AND_LIST],
+    capture_output=True,
+    text=True,
+    check=True,
+    env={**os.environ, **_words(line)},
+  )
+  assert done.stdout.split() == [offered]
+  loaded = json.loads(done.stderr)
   assert 'typer' in loaded
   assert not {'tensorflow', 'numpy', 'pandas', 'rich', 'dm_env'} & set(loaded)
 
 
-def test_the_script_of_a_shell_asks_for_completions(command):
+def test_the_script_of_a_shell_asks_for_completions():
   shown = subprocess.run(
     [sys.executable, '-c', _RUN, '--show-completion'],
     capture_output=True,
