@@ -101,10 +101,12 @@ def median_bandwidth(
       np.full(pixels, median_distance(x[:, columns:])),
     )
   x = some_rows(x)
-  rows, others = np.triu_indices(len(x), k=1)
   result = np.ones(x.shape[1])
-  for column in range(x.shape[1]):
-    distance = np.abs(x[rows, column] - x[others, column])
+  for column, values in enumerate(np.sort(x, axis=0).T):
+    # Slices are read several times faster than pairs of indices.
+    distance = np.concatenate(
+      [values[row + 1 :] - values[row] for row in range(len(values))]
+    )
     distance = distance[distance > 0]
     if distance.size:
       result[column] = np.median(distance)

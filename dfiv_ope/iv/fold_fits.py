@@ -101,23 +101,53 @@ def two_stages(
   ]
   held_out = [ridge.targets(part, _OUTCOME) for part in parts]
 
-  def stage2(some: Sequence[ridge.Sums]) -> ridge.Sums:
-    total = ridge.merge(*some)
-    return (
-      ridge.targets(total, _OUTCOME)
-      if moment_penalty is None
-      else two_stage.projected(total, moment_penalty)
-    )
-
   return _solution(
     stage1,
-    stage2(parts),
+    _stage2(parts, moment_penalty),
     held_out,
-    [stage2(others) for others in _others(parts)],
+    [_stage2(others, moment_penalty) for others in _others(parts)],
     stage2_penalties,
     slack,
     dip,
   )
+
+
+def expected_without(
+  folds: Sequence[ridge.Sums],
+  solution: two_stage.Solution,
+  *,
+  moment_penalty: float | None = None,
+) -> types.FloatArray:
+  """Returns E[f(X) | z] by both stages of all rows but those of a fold.
+
+  Args:
+    folds: as in `two_stages`.
+    solution: of `two_stages`; its penalties are taken.
+    moment_penalty: as in `two_stages`.
+
+  Returns:
+    Weights of [phi, 1], a column for each fold that is left out, [d2 + 1, K].
+  """
+  stage1 = [
+    ridge.solve_sums(
+      ridge.targets(ridge.merge(*others), _PSI),
+      solution.stage1_penalty,
+      intercept=True,
+    )
+    for others in _others(folds)
+  ]
+  parts = [
+    _predicted(fold, weights)
+    for fold, weights in zip(folds, stage1, strict=True)
+  ]
+  expected = []
+  for weights, others in zip(stage1, _others(parts), strict=True):
+    stage2 = ridge.solve_sums(
+      _stage2(others, moment_penalty), solution.stage2_penalty, intercept=True
+    )
+    expected.append(weights @ stage2[:-1])
+    expected[-1][-1] += stage2[-1]
+  return np.concatenate(expected, axis=1)
 
 
 def projected_moments(
@@ -154,6 +184,18 @@ def projected_moments(
     ],
     stage2_penalties,
     slack,
+  )
+
+
+def _stage2(
+  parts: Sequence[ridge.Sums], moment_penalty: float | None
+) -> ridge.Sums:
+  """Returns what stage 2 solves, of sums of [V phi, 1] and [psi, y]."""
+  total = ridge.merge(*parts)
+  return (
+    ridge.targets(total, _OUTCOME)
+    if moment_penalty is None
+    else two_stage.projected(total, moment_penalty)
   )
 
 

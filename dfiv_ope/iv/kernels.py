@@ -105,27 +105,35 @@ def _searched(
 ) -> bandwidths.Bandwidths:
   """Returns the bandwidths of the least stage-2 loss at held-out rows."""
   both = columns(rows)
+  inputs = both.treatment, both.instrument
   made: dict[tuple[int, bytes], landmarks.Landmarks] = {}
+  last: dict[tuple[int, bytes], types.FloatArray] = {}
+
+  def features_of(index: int, bandwidth: types.FloatArray) -> types.FloatArray:
+    # A move along one member leaves the features of the other.
+    key, x = (index, bandwidth.tobytes()), inputs[index]
+    if key not in made:
+      made[key] = landmarks.Landmarks(x.shape[1])
+      made[key].adapt(
+        x[:_PICKED_ROWS],
+        bandwidth,
+        _SEARCH_TOLERANCE,
+        min(config.most_landmarks, _SEARCH_LANDMARKS),
+      )
+    if key not in last:
+      for other in [each for each in last if each[0] == index]:
+        del last[other]
+      last[key] = made[key](x)
+    return last[key]
 
   def loss(found: bandwidths.Bandwidths) -> float:
-    maps = []
-    for index, (x, bandwidth) in enumerate(
-      zip((both.treatment, both.instrument), _joined(found), strict=True)
-    ):
-      # A move along one member leaves the landmarks of the other.
-      key = index, bandwidth.tobytes()
-      if key not in made:
-        made[key] = landmarks.Landmarks(x.shape[1])
-        made[key].adapt(
-          x[:_PICKED_ROWS],
-          bandwidth,
-          _SEARCH_TOLERANCE,
-          min(config.most_landmarks, _SEARCH_LANDMARKS),
-        )
-      maps.append(made[key])
+    psi, phi = (features_of(*each) for each in enumerate(_joined(found)))
+    same = closed_form.Columns()
     return min(
       fold_fits.two_stages(
-        fold_fits.of_folds(both, maps[1], maps[0], _SEARCH_FOLDS),
+        fold_fits.of_folds(
+          fold_fits.Rows(phi, psi, both.outcome), same, same, _SEARCH_FOLDS
+        ),
         stage1_penalties=config.stage1_penalties,
         stage2_penalties=config.stage2_penalties,
       ).stage2_losses

@@ -116,3 +116,45 @@ def test_slack_takes_a_larger_penalty(solve):
     == _PENALTIES['stage2_penalties'][int(np.argmin(least.stage2_losses))]
   )
   assert solve(folds, slack=1e6, **_PENALTIES).stage2_penalty == 1.0
+
+
+@pytest.mark.parametrize('moment_penalty', [None, 1e-3])
+def test_what_is_expected_without_a_fold_does_not_know_its_outcomes(
+  moment_penalty,
+):
+  data = rows()
+  folds = fold_fits.of_folds(data, phi, psi, 3)
+  solution = fold_fits.two_stages(
+    folds,
+    stage1_penalties=(1e-2,),
+    stage2_penalties=(1e-3,),
+    moment_penalty=moment_penalty,
+  )
+  found = fold_fits.expected_without(
+    folds, solution, moment_penalty=moment_penalty
+  )
+  moved = data.outcome.copy()
+  moved[:100] += 1.0
+  others = fold_fits.expected_without(
+    fold_fits.of_folds(data._replace(outcome=moved), phi, psi, 3),
+    solution,
+    moment_penalty=moment_penalty,
+  )
+  assert found.shape == (4, 3)
+  np.testing.assert_allclose(others[:, 0], found[:, 0], rtol=1e-9)
+  assert np.all(np.abs(others - found)[-1, 1:] > 0.1)
+
+
+def test_losses_are_those_of_what_is_expected_without_a_fold():
+  data = rows()
+  folds = fold_fits.of_folds(data, phi, psi, 5)
+  solution = fold_fits.two_stages(
+    folds, stage1_penalties=(1e-2,), stage2_penalties=(1e-3,)
+  )
+  expected = np.append(phi(data.instrument), np.ones((300, 1)), axis=1) @ (
+    fold_fits.expected_without(folds, solution)
+  )
+  own = expected[np.arange(300), np.repeat(np.arange(5), 60)]
+  np.testing.assert_allclose(
+    np.mean(np.square(data.outcome[:, 0] - own)), solution.stage2_losses[0]
+  )

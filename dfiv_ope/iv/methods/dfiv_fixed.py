@@ -1,4 +1,4 @@
-"""What stands beside the learned features of DFIV: a line and a kernel.
+"""What stands beside the learned features of DFIV: a line or a kernel.
 
 Few learned features are right where the effect has their form, and far off
 where training does not find it. So the same rows are fitted once more in closed
@@ -6,12 +6,18 @@ form, on features that nothing trains, and both answers are averaged:
 
     f = share * u'(psi (x) xi) + (1 - share) * v' fixed
 
+The fixed part is two-stage least squares, a line, unless a kernel's fit (KIV)
+predicts its residuals at held-out rows (`linearity`); then it is that fit.
+
 The share is estimated like any other effect: among functions a f1 + (1 - a) f2
 of two given ones, E[y - a f1 - (1 - a) f2 | z] = 0 is a regression of y - f2 on
-f1 - f2, with E[f1 - f2 | z] as its one instrument.
+f1 - f2, with E[f1 - f2 | z] as its one instrument. Where both are about as
+good, a is noise; so the lower end of its confidence interval is taken.
 
 Deviation: the paper has learned features alone.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -22,31 +28,34 @@ from dfiv_ope.iv import (
   fold_fits,
   kernels,
   landmarks,
+  linearity,
   ridge,
   two_stage,
 )
-from dfiv_ope.iv.methods.entries import kernel_rules, penalties
+from dfiv_ope.iv.methods import two_sls
+from dfiv_ope.iv.methods.entries import kernel_rules
 
 # Candidates, slack and the projection's penalty are those of KIV's default. Of
 # few folds, lambda2 depends on how they are cut. Of two minima of the losses
 # the one of the larger penalty counts unless it is higher by `_DIP` errors.
 _KIV = kernel_rules.Kernels()
-_FOLDS, _MOMENT_PENALTY, _DIP = 10, 1e-6, 0.5
-# Beyond the candidates of a kernel: a line alone takes more.
-_STAGE2_PENALTIES = (*penalties.CANDIDATES, 10.0**0.5, 10.0)
+_HALF_FOLDS, _MOMENT_PENALTY, _DIP = 5, 1e-6, 0.5
 # Rows that bandwidths are searched with, and what may be left of a kernel.
-_SEARCH_ROWS, _TOLERANCE = 2000, 1e-6
+_SEARCH_ROWS, _TOLERANCE = 5000, 1e-6
+# Standard errors by which a kernel has to predict what a line leaves (of a line
+# one in ten does), and that
+# the share of the learned features lies below its estimate.
+_LEAST_CURVE, _SHARE_ERRORS = 1.5, 2.0
 # Of fewer rows in a half, or of more columns, nothing is fitted.
 _LEAST_ROWS, _MOST_COLUMNS = 20, 50
 
 
 class FixedFeatures(tf.Module):
-  """Columns, scaled, and features of a Gaussian kernel; they can be saved."""
+  """Features of a Gaussian kernel that can be saved."""
 
-  def __init__(self, columns: int, scale: float):
+  def __init__(self, columns: int):
     """Initialises the features of `columns` inputs; `adapt` fits them."""
     super().__init__()
-    self._scale = scale
     self._points = _variable(np.zeros([0, columns]), [None, columns])
     self._bandwidth = _variable(np.ones(columns), [columns])
     self._factor = _variable(np.zeros([0, 0]), [None, None])
@@ -63,7 +72,7 @@ class FixedFeatures(tf.Module):
     self._factor.assign(state['factor'])
 
   def __call__(self, x: types.FloatArray) -> types.FloatArray:
-    """Returns features [B, D + landmarks] of x [B, D], float64."""
+    """Returns features [B, landmarks] of x [B, D], float64."""
     kernel = landmarks.Landmarks(x.shape[1])
     kernel.restore(
       {
@@ -72,24 +81,37 @@ class FixedFeatures(tf.Module):
         'factor': self._factor.numpy(),
       }
     )
-    return np.concatenate([self._scale * x, kernel(x)], axis=1)
+    return kernel(x)
+
+
+class Fit(NamedTuple):
+  """What a fit of the fixed part tells.
+
+  Attributes:
+    of_stage2: v of the rows of stage 2 alone, [D, 1], by which the share is
+      found.
+    curve: of `linearity.t_statistic`.
+  """
+
+  of_stage2: types.FloatArray
+  curve: float
 
 
 class FixedPart(tf.Module):
   """v' fixed and how much of f it is.
 
   Attributes:
-    treatment: features of treatments and covariates.
-    instrument: features of instruments and covariates.
+    treatment: kernel of treatments and covariates.
+    instrument: kernel of instruments and covariates.
     weights: v, the last of the constant, [D, 1]; empty before a fit.
     share: of the learned features in f.
   """
 
-  def __init__(self, sizes: types.Sizes, scale: float):
+  def __init__(self, sizes: types.Sizes):
     """Initialises a part that f has nothing of."""
     super().__init__()
-    self.treatment = FixedFeatures(sizes.treatment + sizes.covariate, scale)
-    self.instrument = FixedFeatures(sizes.instrument, 1.0)
+    self.treatment = FixedFeatures(sizes.treatment + sizes.covariate)
+    self.instrument = FixedFeatures(sizes.instrument)
     self.weights = _variable(np.zeros([0, 1]), [None, 1])
     self.share = _variable(np.ones([]), [])
 
@@ -102,7 +124,8 @@ class FixedPart(tf.Module):
     self, treatment: types.Nest, covariate: types.Nest | None
   ) -> types.FloatArray:
     """Returns what f is linear in, without the constant, [B, D]."""
-    return self.treatment(closed_form.join(treatment, covariate))
+    x = closed_form.join(treatment, covariate)
+    return np.concatenate([x, self.treatment(x)], axis=1)
 
   def predict(
     self, treatment: types.Nest, covariate: types.Nest | None
@@ -115,7 +138,7 @@ class FixedPart(tf.Module):
 
   def fit(
     self, first: types.IVBatch, second: types.IVBatch, *, most: int
-  ) -> types.FloatArray | None:
+  ) -> Fit | None:
     """Fits v to all rows.
 
     Args:
@@ -124,51 +147,85 @@ class FixedPart(tf.Module):
       most: landmarks of each kernel.
 
     Returns:
-      v of the rows of stage 2 alone, [D, 1], with which the share is found;
-      None where there are too few rows or too many columns.
+      What it tells; None where there are too few rows or too many columns.
     """
-    columns = max(
-      first.instrument.shape[1],
-      sum(
-        each.shape[1]
-        for each in (first.treatment, first.covariate)
-        if each is not None
-      ),
-    )
+    both = _joined(first, second)
+    rows = kernels.columns(both)
     if (
-      len(first.outcome) < _LEAST_ROWS
-      or len(second.outcome) < (_LEAST_ROWS)
-      or columns > _MOST_COLUMNS
+      min(len(first.outcome), len(second.outcome)) < _LEAST_ROWS
+      or max(rows.treatment.shape[1], rows.instrument.shape[1]) > _MOST_COLUMNS
     ):
       return None
     some = _joined(
-      *(_first(half, _SEARCH_ROWS // 2) for half in (first, second))
+      *(_rows(half, slice(_SEARCH_ROWS // 2)) for half in (first, second))
     )
-    rows = kernels.columns(_joined(first, second))
     bandwidths = kernels.chosen_bandwidths(
       kernel_rules.Kernels(most_landmarks=most), some
     )
-    for features, x, bandwidth in zip(
+    for kernel, x, bandwidth in zip(
       (self.treatment, self.instrument),
       (rows.treatment, rows.instrument),
       bandwidths,
       strict=True,
     ):
-      features.adapt(x, bandwidth, most)
-    self.weights.assign(self._solved(rows).stage2_weights)
-    return self._solved(
-      fold_fits.Rows(*(each[len(first.outcome) :] for each in rows))
-    ).stage2_weights
-
-  def _solved(self, rows: fold_fits.Rows) -> two_stage.Solution:
-    return fold_fits.two_stages(
-      fold_fits.of_folds(rows, self.instrument, self.treatment, _FOLDS),
-      stage1_penalties=_KIV.stage1_penalties,
-      stage2_penalties=_STAGE2_PENALTIES,
-      slack=_KIV.slack,
-      dip=_DIP,
-      moment_penalty=_MOMENT_PENALTY,
+      kernel.adapt(x, bandwidth, most)
+    halves = [
+      fold_fits.of_folds(
+        kernels.columns(half), self.instrument, self.treatment, _HALF_FOLDS
+      )
+      for half in (_joined(first), _joined(second))
+    ]
+    folds = [*halves[0], *halves[1]]
+    curved, lines = _solved(folds), _lines(first, second)
+    curve = linearity.t_statistic(
+      ridge.append_intercept(self.instrument(rows.instrument))
+      @ fold_fits.expected_without(
+        folds, curved, moment_penalty=_MOMENT_PENALTY
+      ),
+      rows.instrument,
+      rows.outcome - ridge.append_intercept(rows.treatment) @ lines[0],
+      np.repeat(
+        np.arange(len(folds)), [int(np.asarray(each.count)) for each in folds]
+      ),
     )
+    columns = rows.treatment.shape[1]
+    if curve > _LEAST_CURVE:
+      weights = [
+        np.concatenate([np.zeros((columns, 1)), each.stage2_weights])
+        for each in (curved, _solved(halves[1]))
+      ]
+    else:
+      empty = np.zeros((len(curved.stage2_weights) - 1, 1))
+      weights = [
+        np.concatenate([each[:-1], empty, each[-1:]]) for each in lines
+      ]
+    self.weights.assign(weights[0])
+    return Fit(of_stage2=weights[1], curve=curve)
+
+
+def _solved(folds: list[ridge.Sums]) -> two_stage.Solution:
+  return fold_fits.two_stages(
+    folds,
+    stage1_penalties=_KIV.stage1_penalties,
+    stage2_penalties=_KIV.stage2_penalties,
+    slack=_KIV.slack,
+    dip=_DIP,
+    moment_penalty=_MOMENT_PENALTY,
+  )
+
+
+def _lines(
+  first: types.IVBatch, second: types.IVBatch
+) -> list[types.FloatArray]:
+  """Returns two-stage least squares of all rows and of `second`, [D, 1]."""
+  middle = len(second.outcome) // 2
+  return [
+    two_sls.fit(two_sls.Config(), *halves, seed=0).weights
+    for halves in (
+      (first, second),
+      (_rows(second, slice(middle)), _rows(second, slice(middle, None))),
+    )
+  ]
 
 
 def share(
@@ -177,7 +234,7 @@ def share(
   outcome: types.FloatArray,
   instruments: tuple[types.FloatArray, ...],
 ) -> float:
-  """Returns the share of one of two functions, in [0, 1].
+  """Returns the share of one of two functions that is sure, in [0, 1].
 
   Args:
     learned: the one at rows of stage 1, then of stage 2, [n1 + n2, 1]. Both
@@ -203,8 +260,12 @@ def share(
   expected = expected - np.mean(expected)
   slope = float(np.sum(expected * here))
   if not slope > 0.0:  # The instruments cannot tell both functions apart.
-    return 0.5
-  return float(np.clip(np.sum(expected * rest) / slope, 0.0, 1.0))
+    return 0.0
+  estimate = float(np.sum(expected * rest)) / slope
+  noise = rest - estimate * here
+  noise = noise - np.mean(noise)
+  error = float(np.sqrt(np.sum(np.square(expected * noise)))) / slope
+  return float(np.clip(estimate - _SHARE_ERRORS * error, 0.0, 1.0))
 
 
 def _variable(value: types.FloatArray, shape: list[int | None]) -> tf.Variable:
@@ -220,7 +281,7 @@ def _joined(*halves: types.IVBatch) -> types.IVBatch:
   )
 
 
-def _first(rows: types.IVBatch, count: int) -> types.IVBatch:
+def _rows(rows: types.IVBatch, which: slice) -> types.IVBatch:
   return types.IVBatch(
-    *(None if each is None else np.asarray(each)[:count] for each in rows)
+    *(None if each is None else np.asarray(each)[which] for each in rows)
   )

@@ -149,9 +149,10 @@ class DFIV(tf.Module):
     """
     assert self.fixed is not None
     halves = [dfiv_losses.arrays(half) for half in (stage1, stage2)]
-    of_stage2 = self.fixed.fit(*halves, most=self.config.fixed_landmarks)
-    if of_stage2 is None:
+    told = self.fixed.fit(*halves, most=self.config.fixed_landmarks)
+    if told is None:
       return
+    self.history['curve_t'] = [told.curve]
     found = self.features_of(stage1, stage2)
     weights = dfiv_losses.solve(self.config.rule, *found, swap=False)
     learned = np.concatenate(
@@ -166,7 +167,7 @@ class DFIV(tf.Module):
     self.fixed.share.assign(
       dfiv_fixed.share(
         learned,
-        fixed @ of_stage2[:-1] + of_stage2[-1],
+        fixed @ told.of_stage2[:-1] + told.of_stage2[-1],
         halves[0].outcome,
         tuple(
           np.concatenate(
@@ -228,9 +229,7 @@ def build(config: entry.Config, sizes: types.Sizes, *, seed: int = 0) -> DFIV:
       config.instrument_net, input_size=sizes.instrument, seed=(seed, 1)
     ),
     covariate_net=covariate_net,
-    fixed=dfiv_fixed.FixedPart(sizes, config.column_scale)
-    if config.fixed_landmarks
-    else None,
+    fixed=dfiv_fixed.FixedPart(sizes) if config.fixed_landmarks else None,
   )
 
 

@@ -476,7 +476,6 @@ def test_covariates_leave_fewer_iterations_for_as_many_steps():
     ({'feature_counts': (0,)}, 'feature_counts must be positive'),
     ({'patience': -1}, 'patience must be at least 0'),
     ({'fixed_landmarks': -1}, 'fixed_landmarks must be at least 0'),
-    ({'column_scale': 0.0}, 'column_scale must be positive'),
   ],
 )
 def test_settings_of_the_training_that_cannot_be_are_refused(settings, message):

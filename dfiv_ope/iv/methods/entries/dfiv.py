@@ -45,10 +45,9 @@ class Config(update_rules.DFIV):
     swap_solve: whether `solve` uses each half of the rows in both stages,
       predicted from the other one, instead of one half for each stage.
     fixed_landmarks: features of a kernel, at most, in what is fitted beside
-      the learned features and averaged with them (`dfiv_fixed`), where there
-      are no more than 50 columns; 0 for learned features alone.
-    column_scale: size of treatments and covariates as they are beside those
-      features; the larger, the less a line is penalised.
+      the learned features and averaged with them (`dfiv_fixed`: a line or a
+      kernel), where there are no more than 50 columns; 0 for learned features
+      alone.
     outcome_width: outcomes of heavy tails are clipped at so many robust
       standard deviations from the median (`heavy_tails`); 0 for never.
     joint: whether all networks descend the stage-2 loss, without refinements
@@ -77,7 +76,6 @@ class Config(update_rules.DFIV):
   slack: float = 0.0
   swap_solve: bool = True
   fixed_landmarks: int = 150
-  column_scale: float = 2.0
   outcome_width: float = 4.0
   joint: bool = False
 
@@ -88,7 +86,6 @@ class Config(update_rules.DFIV):
     configs.check_at_least(
       self, 0, 'slack', 'patience', 'fixed_landmarks', 'outcome_width'
     )
-    configs.check_positive(self, 'column_scale')
     if any(count < 1 for count in self.feature_counts):
       raise ValueError(
         f'feature_counts must be positive, got {self.feature_counts}.'
@@ -161,7 +158,7 @@ DEMAND = Config(
 )
 CONFIGS = {'default': Config(), 'demand': DEMAND, 'paper': PAPER}
 ENTRY = registry.Entry(
-  version=4,
+  version=5,
   configs=CONFIGS,
   tiny={'iterations': 4, 'checks': 2},
   cost={'fixed': 4.0, 'iterations': 0.02},
