@@ -125,12 +125,13 @@ def _weights(
     return agent.fitted.weights, agent.fitted.extrapolation
   if isinstance(agent, table_lstd.TableLSTD):
     agent.solve(parts)
+    starts = table_lstd.starts_of(problem, initial)
     found = tables.solve(
       table_lstd.rows_of(problem, parts),
       table_lstd.policy_of(problem),
+      starts,
       prior_rows=config.prior_rows,
     )
-    starts = table_lstd.starts_of(problem, initial)
     return found.weigh(starts), found.extrapolation(starts)
   assert isinstance(agent, lstd.LSTD)
   total = agent.sums(parts)

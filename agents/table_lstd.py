@@ -30,12 +30,19 @@ class TableLSTD(base.ClosedForm):
     self._means: types.FloatArray = np.zeros(cells(problem) + 1)
     self._offsets: types.FloatArray = np.zeros(problem.num_actions)
     self._has_rows = np.zeros(cells(problem) + 1, bool)
+    self._starts: types.FloatArray | None = None
+
+  def start(self, initial_observations: types.Array) -> None:
+    """Keeps what the value is one of."""
+    self._starts = starts_of(self._problem, initial_observations)
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for the table on the whole log."""
+    assert self._starts is not None, 'The agent was not started.'
     found = tables.solve(
       rows_of(self._problem, parts),
       policy_of(self._problem),
+      self._starts,
       prior_rows=self.config.prior_rows,
     )
     self._pairs, self._q = found.pairs, found.q

@@ -26,7 +26,7 @@ class Config(base.MethodConfig):
 # No paper of ours has it.
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-  version=6,
+  version=7,
   configs=CONFIGS,
   cost={'fixed': 20.0},
   direct=True,

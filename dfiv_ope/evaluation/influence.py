@@ -167,12 +167,13 @@ class Influence:
     )
     if self.cells:
       self.kind, self.columns = random_features.TABLE, self.cells
+      starts = table_lstd.starts_of(problem, initial_observations)
       found = tables.solve(
         table_lstd.rows_of(problem, parts),
         table_lstd.policy_of(problem),
+        starts,
         prior_rows=features.prior_rows,
       )
-      starts = table_lstd.starts_of(problem, initial_observations)
       self.weights = found.weigh(starts)
       self.extrapolation = problem.value_scale * found.extrapolation(starts)
       return

@@ -100,7 +100,7 @@ def table_weights(
     starts: shares of states that episodes start from, [C + 1].
     prior_rows: k of `tables`.
   """
-  found = tables.solve(fitted, policy, prior_rows=prior_rows)
+  found = tables.solve(fitted, policy, starts, prior_rows=prior_rows)
   known, counts = np.unique(
     fitted.state * policy.num_actions + fitted.action, return_counts=True
   )

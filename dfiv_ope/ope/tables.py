@@ -9,17 +9,20 @@ the number of actions, and
 
 is a sparse system. An action that the log seldom takes in a state is known
 badly, and one that it never takes not at all. Deviation: k = `prior_rows` rows
-of the state's own mean are added to each (s, a):
+of a prior are added to each (s, a) of the log:
 
-    Q(s, a) = (sum of y over (s, a) + k mean of y over s) / (n(s, a) + k)
+    Q(s, a) = (sum of y over (s, a) + k prior(s, a)) / (n(s, a) + k)
+    prior(s, a) = mean of y over s + slope (pi(a|s) - its mean over the rows)
 
-with fewer rows where the log shows that actions differ more than chance does
-(`_fitting_prior`): a step without chance needs none. An action that the log
-lacks in a state is no chance choice of its actions, so it has that mean and
-what the same action differs by in other states (`_offsets`). A state that the
-log never leaves has the mean value of all states.
+with fewer rows where the log shows that actions differ more than chance does: a
+step without chance needs none. With the mean alone every state's value would be
+drawn to that of the behaviour policy; the slope is what actions differ by that
+the target policy prefers. An action that the log lacks in a state is no chance
+choice of its actions, so it has the state's mean and what the same action
+differs by in other states. All three are told by the log (`table_priors`). A
+state that the log never leaves has the mean value of all states.
 
-    found = tables.solve(rows, policy, prior_rows=1.)
+    found = tables.solve(rows, policy, starts, prior_rows=1.)
     found.weigh(starts)               # what each row's reward counts, [N]
 """
 
@@ -31,6 +34,12 @@ from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
 from dfiv_ope import types
+from dfiv_ope.ope import table_priors, table_rows
+
+# Parts of the interface.
+Rows = table_rows.Rows
+TablePolicy = table_rows.TablePolicy
+probabilities = table_rows.probabilities
 
 # More states than this are solved for by iterations instead of elimination.
 _DENSE_STATES = 3_000
@@ -39,49 +48,8 @@ _ITERATIONS = 2_000
 # The prior follows from the values, and these from the prior, in turns, until
 # it stays within a tenth.
 _ROUNDS, _SAME_PRIOR = 4, 0.9
-_LEAST = 0.01
-# Offsets stay within so much of their standard errors; those of actions that
-# fewer states have are zero.
-_SAME_OFFSET, _LEAST_STATES = 0.1, 5
-
-
-class Rows(NamedTuple):
-  """A log of N steps in a table of C states and A actions.
-
-  Attributes:
-    state: int64 [N].
-    action: int64 [N].
-    outcome: the reward, [N].
-    continuation: gamma d, [N].
-    next_state: int64 [N].
-  """
-
-  state: np.ndarray
-  action: np.ndarray
-  outcome: types.FloatArray
-  continuation: types.FloatArray
-  next_state: np.ndarray
-
-
-class TablePolicy(NamedTuple):
-  """What the target policy does in each of C states.
-
-  Attributes:
-    actions: int64 [C, K].
-    probabilities: of these, [C, K].
-    num_actions: A.
-  """
-
-  actions: np.ndarray
-  probabilities: types.FloatArray
-  num_actions: int
-
-
-class _Offsets(NamedTuple):
-  """What actions add to their state's mean, with standard errors, [A] each."""
-
-  mean: types.FloatArray
-  error: types.FloatArray
+# Offsets and slopes stay within so much of their standard errors.
+_SAME_OFFSET = 0.1
 
 
 class Solution(NamedTuple):
@@ -103,6 +71,9 @@ class Solution(NamedTuple):
     lacking: probabilities of the policy's actions that the log lacks, by
       state and action, sparse [C, A].
     offset_errors: standard errors of the offsets, [A].
+    preferred: what a slope of one adds to the value of each state, [C].
+    slope: that was used.
+    slope_error: its standard error.
   """
 
   values: types.FloatArray
@@ -118,6 +89,9 @@ class Solution(NamedTuple):
   prior_rows: float
   lacking: sparse.csr_matrix
   offset_errors: types.FloatArray
+  preferred: types.FloatArray
+  slope: float
+  slope_error: float
 
   def weigh(self, starts: types.FloatArray) -> types.FloatArray:
     """Returns what a unit of each row's outcome adds to the value, [N].
@@ -134,7 +108,7 @@ class Solution(NamedTuple):
     Where the mean of a state stands for actions that the log does not have,
     these may be better or worse by the typical spread of actions, in each
     state independently of the others, and an action in all states by what its
-    offset may be wrong by.
+    offset may be wrong by, as all of them by what the slope may.
 
     Args:
       starts: as in `weigh`.
@@ -144,6 +118,7 @@ class Solution(NamedTuple):
       np.sqrt(
         np.sum(np.square(self.spread * visits * self.left))
         + np.sum(np.square(self.lacking.T @ visits * self.offset_errors))
+        + (visits @ self.preferred * self.slope_error) ** 2
       )
     )
 
@@ -152,12 +127,20 @@ class Solution(NamedTuple):
     return _solve(self.system.T.tocsc(), starts)
 
 
-def solve(rows: Rows, policy: TablePolicy, *, prior_rows: float) -> Solution:
+def solve(
+  rows: Rows,
+  policy: TablePolicy,
+  starts: types.FloatArray,
+  *,
+  prior_rows: float,
+) -> Solution:
   """Solves for the values of a policy.
 
   Args:
     rows: the log.
     policy: the target policy.
+    starts: shares of the states among those that episodes start from, [C + 1];
+      the slope is that of the states which the policy visits from there.
     prior_rows: k at most, positive.
 
   Raises:
@@ -167,117 +150,42 @@ def solve(rows: Rows, policy: TablePolicy, *, prior_rows: float) -> Solution:
     raise ValueError(f'prior_rows must be positive, got {prior_rows}.')
   none = np.zeros(policy.num_actions)
   found = _solve_with(
-    rows, policy, prior_rows=prior_rows, offsets=_Offsets(none, none)
+    rows,
+    policy,
+    prior_rows=prior_rows,
+    offsets=table_priors.Offsets(none, none),
+    preference=table_priors.no_preference(policy),
   )
   for _ in range(_ROUNDS):
-    fitting = min(prior_rows, _fitting_prior(rows, policy, found.values))
-    offsets = _offsets(rows, policy, found.values)
+    fitting = min(
+      prior_rows, table_priors.fitting_rows(rows, policy, found.values)
+    )
+    offsets = table_priors.offsets(rows, policy, found.values)
+    preference = table_priors.preference(
+      rows, policy, found.values, found.visits(starts)[:-1]
+    )
     if (
       fitting >= _SAME_PRIOR * found.prior_rows
       and (fitting * _SAME_PRIOR <= found.prior_rows)
       and np.all(
         np.abs(offsets.mean - found.offsets) <= _SAME_OFFSET * offsets.error
       )
+      and abs(preference.slope - found.slope) <= _SAME_OFFSET * preference.error
     ):
       break
-    found = _solve_with(rows, policy, prior_rows=fitting, offsets=offsets)
+    found = _solve_with(
+      rows, policy, prior_rows=fitting, offsets=offsets, preference=preference
+    )
   return found
 
 
-def _offsets(
-  rows: Rows, policy: TablePolicy, values: types.FloatArray
-) -> _Offsets:
-  """Returns how far each action lies from the other rows of its states.
-
-  The mean over the states that have it, drawn to zero as far as chance
-  explains it (James and Stein).
-
-  Args:
-    rows: the log.
-    policy: the target policy.
-    values: V of each state, [C + 1].
-  """
-  y, pairs, pair, counts = _by_pair(rows, policy, values)
-  state, action = np.divmod(pairs, policy.num_actions)
-  sums = np.bincount(pair, weights=y)
-  others = np.bincount(state, weights=counts)[state] - counts
-  known = others > 0  # Elsewhere there is nothing to compare with.
-  gaps = (
-    sums / counts
-    - (np.bincount(state, weights=sums)[state] - sums) / np.maximum(others, 1)
-  )[known]  # [P]
-  by_action = functools.partial(
-    np.bincount, action[known], minlength=policy.num_actions
-  )
-  states = by_action()
-  mean = by_action(weights=gaps) / np.maximum(states, 1)
-  error = np.sqrt(
-    by_action(weights=np.square(gaps - mean[action[known]]))
-    / (np.maximum(states, 1) * np.maximum(states - 1, 1))
-  )
-  kept = np.where(
-    states >= _LEAST_STATES,
-    np.maximum(
-      0.0, 1.0 - np.square(error / np.where(mean == 0.0, np.inf, mean))
-    ),
-    0.0,
-  )
-  return _Offsets(kept * mean, np.where(states >= _LEAST_STATES, error, 0.0))
-
-
-def _by_pair(
-  rows: Rows, policy: TablePolicy, values: types.FloatArray
-) -> tuple[types.FloatArray, np.ndarray, np.ndarray, np.ndarray]:
-  """Returns y [N], the pairs s A + a [P], that of each row [N], their rows [P].
-
-  Args:
-    rows: the log.
-    policy: the target policy.
-    values: V of each state, [C + 1].
-  """
-  return rows.outcome + rows.continuation * values[rows.next_state], *np.unique(
-    rows.state * policy.num_actions + rows.action,
-    return_inverse=True,
-    return_counts=True,
-  )
-
-
-def _fitting_prior(
-  rows: Rows, policy: TablePolicy, values: types.FloatArray
-) -> float:
-  """Returns the prior rows that fit what the log shows, at least _LEAST.
-
-  With y = r + gamma d V(s') of mean q(s, a) and variance sigma^2 within each
-  pair, and q(s, .) of variance tau^2 around the mean of its state, the best
-  estimate of q(s, a) has k = sigma^2 / tau^2. Both are found as in an analysis
-  of variance.
-
-  Args:
-    rows: the log.
-    policy: the target policy.
-    values: V of each state, [C + 1].
-  """
-  y, pairs, pair, counts = _by_pair(rows, policy, values)
-  means = np.bincount(pair, weights=y) / counts
-  states, place = np.unique(pairs // policy.num_actions, return_inverse=True)
-  totals = np.bincount(place, weights=counts)
-  centres = np.bincount(place, weights=counts * means) / totals
-  within = np.sum(np.square(y - means[pair])) / max(len(y) - len(pairs), 1)
-  # Rows that tell actions of one state apart.
-  size = np.sum(
-    totals
-    - np.bincount(place, weights=np.square(counts.astype(np.float64))) / totals
-  )
-  between = np.sum(counts * np.square(means - centres[place])) - within * (
-    len(pairs) - len(states)
-  )
-  if between <= 0.0 or size <= 0.0:
-    return np.inf
-  return max(_LEAST, float(within * size / between))
-
-
 def _solve_with(
-  rows: Rows, policy: TablePolicy, *, prior_rows: float, offsets: _Offsets
+  rows: Rows,
+  policy: TablePolicy,
+  *,
+  prior_rows: float,
+  offsets: table_priors.Offsets,
+  preference: table_priors.Preference,
 ) -> Solution:
   """Solves for the values of a policy with a prior that is known."""
   size = len(policy.actions)
@@ -292,6 +200,8 @@ def _solve_with(
   visits = by_state(weights=counts)  # [C]
   taken = probabilities(policy, pairs)  # pi(a|s) of the pairs, [P]
   kept = taken / (counts + prior_rows)
+  away = taken - preference.mean[pairs // policy.num_actions]
+  preferred = by_state(weights=prior_rows * kept * away)
   # What falls to the mean of a state: unseen actions and the prior's share.
   left = 1.0 - by_state(weights=kept * counts)
   row_weights = kept[pair] + (left / np.maximum(visits, 1.0))[rows.state]
@@ -320,7 +230,7 @@ def _solve_with(
     rows.state, weights=row_weights * rows.outcome, minlength=size + 1
   )
   lacking = _lacking(policy, pairs, visits > 0.0)
-  constant[:-1] += lacking @ offsets.mean
+  constant[:-1] += lacking @ offsets.mean + preference.slope * preferred
   values = _solve(system, constant)
   targets = rows.outcome + rows.continuation * values[rows.next_state]
   sums = np.bincount(pair, weights=targets)
@@ -328,7 +238,9 @@ def _solve_with(
     visits > 0.0, by_state(weights=sums) / np.maximum(visits, 1.0), values[-1]
   )
   prior = means[pairs // policy.num_actions]
-  q = (sums + prior_rows * prior) / (counts + prior_rows)
+  q = (sums + prior_rows * (prior + preference.slope * away)) / (
+    counts + prior_rows
+  )
   return Solution(
     values=values,
     pairs=pairs,
@@ -343,6 +255,9 @@ def _solve_with(
     system=system,
     state=rows.state,
     prior_rows=prior_rows,
+    preferred=preferred,
+    slope=preference.slope,
+    slope_error=preference.error,
   )
 
 
@@ -361,20 +276,6 @@ def _lacking(
     ),
     shape=(states, policy.num_actions),
   )
-
-
-def probabilities(policy: TablePolicy, pairs: np.ndarray) -> types.FloatArray:
-  """Returns pi(a|s) of pairs s A + a, [P]."""
-  states, choices = policy.actions.shape
-  keys = np.repeat(
-    np.arange(states), choices
-  ) * policy.num_actions + policy.actions.reshape(-1)
-  known, place = np.unique(keys, return_inverse=True)
-  total = np.bincount(
-    place, weights=policy.probabilities.reshape(-1).astype(np.float64)
-  )
-  index = np.minimum(np.searchsorted(known, pairs), len(known) - 1)
-  return np.where(known[index] == pairs, total[index], 0.0)
 
 
 def _solve(

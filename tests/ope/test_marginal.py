@@ -74,7 +74,7 @@ def test_weights_lstd_and_q_learning_are_one_estimator():
 
 def test_a_table_weighs_its_own_rows_as_its_dual_does():
   rows, starts = _rows(), np.append(np.full(_STATES, 1.0 / _STATES), 0.0)
-  found = tables.solve(rows, _policy(), prior_rows=2.0)
+  found = tables.solve(rows, _policy(), starts, prior_rows=2.0)
   own = marginal.table_weights(rows, rows, _policy(), starts, prior_rows=2.0)
   np.testing.assert_allclose(own, found.weigh(starts), atol=1e-12)
   # Without a prior it is the exact dual, and so the value of LSTD-Q.

@@ -31,6 +31,11 @@ def _policy(states=6, actions=4):
   )
 
 
+def _anywhere(states=6):
+  """Episodes that start from any state as often."""
+  return np.append(np.full(states, 1.0 / states), 0.0)
+
+
 def _by_hand(rows, policy, prior_rows):
   """Q by iteration of the definition, [C, A]."""
   states, actions = policy.probabilities.shape
@@ -55,7 +60,7 @@ def _by_hand(rows, policy, prior_rows):
 def test_the_table_is_the_mean_of_its_rows_and_the_prior(prior_rows):
   rows, policy = _log(), _policy()
   q = _by_hand(rows, policy, prior_rows)
-  found = tables.solve(rows, policy, prior_rows=prior_rows)
+  found = tables.solve(rows, policy, _anywhere(), prior_rows=prior_rows)
   np.testing.assert_allclose(
     found.q, q.reshape(-1)[found.pairs], rtol=1e-9, atol=1e-9
   )
@@ -68,7 +73,7 @@ def test_the_table_is_the_mean_of_its_rows_and_the_prior(prior_rows):
 
 def test_weights_of_rows_give_the_value():
   rows = _log()
-  found = tables.solve(rows, _policy(), prior_rows=1.0)
+  found = tables.solve(rows, _policy(), _anywhere(), prior_rows=1.0)
   starts = np.array([0.5, 0.0, 0.25, 0.25, 0.0, 0.0, 0.0])
   assert found.weigh(starts) @ rows.outcome == pytest.approx(
     starts @ found.values
@@ -80,7 +85,7 @@ def test_a_state_that_is_never_left_has_the_mean_value():
   rows = rows._replace(
     next_state=np.where(rows.next_state == 5, 6, rows.next_state)
   )
-  found = tables.solve(rows, _policy(states=7), prior_rows=1.0)
+  found = tables.solve(rows, _policy(states=7), _anywhere(7), prior_rows=1.0)
   visits = np.bincount(rows.state, minlength=7) / len(rows.state)
   assert found.values[6] == pytest.approx(visits @ found.values[:-1])
   assert found.values[7] == found.values[6]
@@ -88,11 +93,11 @@ def test_a_state_that_is_never_left_has_the_mean_value():
 
 def test_many_states_are_solved_by_iterations(monkeypatch):
   rows, policy = _log(states=60, rows=8_000), _policy(states=60)
-  expected = tables.solve(rows, policy, prior_rows=1.0)
   starts = np.full(61, 1.0 / 61)
+  expected = tables.solve(rows, policy, starts, prior_rows=1.0)
   weights = expected.weigh(starts)
   monkeypatch.setattr(tables, '_DENSE_STATES', 10)
-  found = tables.solve(rows, policy, prior_rows=1.0)
+  found = tables.solve(rows, policy, starts, prior_rows=1.0)
   np.testing.assert_allclose(found.values, expected.values, rtol=1e-7)
   np.testing.assert_allclose(found.weigh(starts), weights, rtol=1e-6)
 
@@ -105,8 +110,8 @@ def test_actions_that_a_policy_names_twice_count_twice():
     4,
   )
   np.testing.assert_allclose(
-    tables.solve(rows, twice, prior_rows=1.0).values,
-    tables.solve(rows, policy, prior_rows=1.0).values,
+    tables.solve(rows, twice, _anywhere(), prior_rows=1.0).values,
+    tables.solve(rows, policy, _anywhere(), prior_rows=1.0).values,
   )
 
 
@@ -122,16 +127,16 @@ def test_extrapolation_is_the_spread_of_actions_where_the_log_has_none():
   policy = tables.TablePolicy(
     np.tile([0, 1], (2, 1)), np.array([[0.5, 0.5], [0.25, 0.75]]), 2
   )
-  found = tables.solve(rows, policy, prior_rows=1e-9)
+  starts = np.array([0.2, 0.8, 0.0])
+  found = tables.solve(rows, policy, starts, prior_rows=1e-9)
   assert found.spread == pytest.approx(np.sqrt(4.0 / 6.0))
   np.testing.assert_allclose(found.left, [0.0, 0.75], atol=1e-8)
-  starts = np.array([0.2, 0.8, 0.0])
   assert found.extrapolation(starts) == pytest.approx(0.8 * 0.75 * found.spread)
 
 
 def test_a_prior_must_be_positive():
   with pytest.raises(ValueError, match='prior_rows must be positive'):
-    tables.solve(_log(), _policy(), prior_rows=0.0)
+    tables.solve(_log(), _policy(), _anywhere(), prior_rows=0.0)
 
 
 def test_an_action_that_a_state_lacks_differs_as_it_does_elsewhere():
@@ -144,6 +149,7 @@ def test_an_action_that_a_state_lacks_differs_as_it_does_elsewhere():
   found = tables.solve(
     rows,
     tables.TablePolicy(np.ones([6, 1], np.int64), np.ones([6, 1]), 2),
+    _anywhere(),
     prior_rows=1.0,
   )
   assert found.offsets == pytest.approx([10.0, -10.0])
@@ -151,3 +157,48 @@ def test_an_action_that_a_state_lacks_differs_as_it_does_elsewhere():
   # Five states agree, so only the spread of actions is left to be wrong.
   alone = np.eye(7)[5]
   assert found.extrapolation(alone) == pytest.approx(found.spread)
+
+
+def _by_preference(noise=0.0):
+  """One step; action 0, which the target prefers, earns eight more.
+
+  Each state has two rows of action 0 and one of action 1.
+  """
+  states = np.repeat(np.arange(6), 3)
+  actions = np.tile([0, 0, 1], 6)
+  outcome = states + 8.0 * (actions == 0) + noise * np.sin(np.arange(18.0))
+  rows = tables.Rows(states, actions, outcome, np.zeros(18), states)
+  policy = tables.TablePolicy(
+    np.tile([0, 1], (6, 1)), np.tile([0.75, 0.25], (6, 1)), 2
+  )
+  return rows, policy
+
+
+def test_a_prior_knows_what_preferred_actions_differ_by():
+  rows, policy = _by_preference()
+  found = tables.solve(rows, policy, _anywhere(), prior_rows=1.0)
+  # Eight between probabilities of 0.75 and 0.25.
+  assert found.slope == pytest.approx(16.0)
+  assert found.slope_error == pytest.approx(0.0, abs=1e-9)
+  np.testing.assert_allclose(found.values[:-1], np.arange(6) + 6.0)
+  np.testing.assert_allclose(found.q[:2], [8.0, 0.0], atol=1e-9)
+
+
+def test_a_slope_is_drawn_to_zero_by_chance_and_widens_the_rest():
+  rows, policy = _by_preference(noise=8.0)
+  found = tables.solve(rows, policy, _anywhere(), prior_rows=1.0)
+  y = rows.outcome - np.repeat(rows.outcome.reshape(6, 3).mean(axis=1), 3)
+  away = np.tile([1.0, 1.0, -2.0], 6) / 6.0
+  slope = away @ y / (away @ away)
+  left = (away * (y - slope * away)).reshape(6, 3).sum(axis=1)
+  error = np.linalg.norm(left) / (away @ away)
+  assert found.slope_error == pytest.approx(error)
+  assert found.slope == pytest.approx(slope * (1.0 - (error / slope) ** 2))
+  k = found.prior_rows
+  np.testing.assert_allclose(
+    found.preferred, k * (0.75 / (2.0 + k) / 6.0 - 0.25 / (1.0 + k) / 3.0)
+  )
+  alone = np.eye(7)[0]
+  assert found.extrapolation(alone) == pytest.approx(
+    np.hypot(found.spread * found.left[0], found.preferred[0] * error)
+  )
