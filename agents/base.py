@@ -43,9 +43,11 @@ class Agent:
 
   Attributes:
     config: its hyper-parameters.
+    loss_names: of the losses that `update` returns.
   """
 
   config: Config
+  loss_names: ClassVar[tuple[str, ...]] = ()
 
   def start(self, initial_observations: types.Array) -> None:
     """Told once, before all else, what states the value is one of.
@@ -85,6 +87,11 @@ class Agent:
     Not in a graph: making one takes longer than the few large parts of a log.
     """
     return left(rows, bellman.difference(self.predict, rows.treatment))
+
+  @property
+  def finished(self) -> bool:
+    """Whether further updates would not help; told after `solve`."""
+    return False
 
   @property
   def variables(self) -> Sequence[types.Array]:
@@ -199,8 +206,10 @@ class OPELearner(acme.Learner):
   @property
   def done(self) -> bool:
     """Whether the run is complete or has diverged."""
-    return self._progress.checks >= self.agent.config.checks or bool(
-      self.divergence
+    return (
+      self._progress.checks >= self.agent.config.checks
+      or bool(self.divergence)
+      or self.agent.finished
     )
 
   @property
@@ -238,9 +247,7 @@ class OPELearner(acme.Learner):
     if self.done:
       return
     config, check = self.agent.config, self._progress.checks
-    before, after = (
-      config.updates * mark // config.checks for mark in (check, check + 1)
-    )
+    before, after = (0, *config.marks)[check : check + 2]
     losses: dict[str, float] = {}
     if after > before:
       self.agent.anneal(before / config.updates)

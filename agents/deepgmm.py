@@ -60,6 +60,8 @@ class Structural(snt.Module):
 class DeepGMM(network_agent.NetworkAgent):
   """The game, and the average of what q was in it."""
 
+  loss_names = ('game_value',)
+
   def __init__(
     self,
     config: Config,

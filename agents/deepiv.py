@@ -32,6 +32,8 @@ class DeepIV(network_agent.NetworkAgent):
 
   config: Config
 
+  loss_names = ('density_loss', 'value_loss')
+
   def __init__(
     self,
     config: Config,

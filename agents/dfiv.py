@@ -23,21 +23,24 @@ import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, network_agent
+from dfiv_ope.agents import (
+  base,
+  dfiv_networks,
+  dfiv_step,
+  fixed_features,
+  network_agent,
+)
 from dfiv_ope.agents.entries import dfiv as entry
 from dfiv_ope.iv import differentiable, just_identified, ridge
 from dfiv_ope.iv.methods import dfiv_algorithm
+from dfiv_ope.iv.methods.entries import update_rules
 from dfiv_ope.nn import descent, optimizers
-from dfiv_ope.nn import layers as layers_lib
 from dfiv_ope.ope import bellman, decision_networks, decisions
 
 # Known before this module is loaded.
 Config = entry.Config
 CONFIGS = entry.CONFIGS
 PLUG_IN, MOMENT, LSTD = SOLVES = entry.SOLVES
-# Features of all actions that are still solved for in every update; where there
-# would be more, and for vectors, features are of state and action together.
-_MOST_COLUMNS = 400
 
 
 class Psi(NamedTuple):
@@ -58,6 +61,8 @@ class DFIV(network_agent.NetworkAgent):
   It is a `dfiv_algorithm.Learned`.
   """
 
+  loss_names = ('stage1_loss', 'stage2_loss')
+
   def __init__(
     self,
     config: Config,
@@ -75,9 +80,22 @@ class DFIV(network_agent.NetworkAgent):
       instrument_net, optimizers.Adam, rate=config.learning_rate
     )
     self.covariate = None
+    self._outer = all(
+      isinstance(each, decision_networks.OuterNetwork)
+      for each in (treatment_net, instrument_net)
+    )
     self._weights = tf.Variable(
       tf.zeros([treatment_net.output_size, 1], tf.float64), trainable=False
     )
+    # Of the evaluation point with the least held-out loss: the loss, and all
+    # that values are made of; and evaluation points since.
+    self._least = tf.Variable(np.inf, dtype=tf.float64, trainable=False)
+    self._points = tf.Variable(0, trainable=False)
+    self._since = tf.Variable(0, trainable=False)
+    self._best_at = tf.Variable(0, trainable=False)
+    self._best = [
+      tf.Variable(each, trainable=False) for each in self._of_values
+    ]
 
   # AutoGraph has nothing to convert here, and would take seconds to see that.
   @tf.autograph.experimental.do_not_convert
@@ -109,24 +127,169 @@ class DFIV(network_agent.NetworkAgent):
       return treatment
     return of.treatment.known + treatment
 
+  def step_at_once(
+    self, rule: update_rules.DFIV, stage1: types.IVBatch, stage2: types.IVBatch
+  ) -> tuple[tf.Tensor, tf.Tensor]:
+    found: list[tf.Tensor] = []
+
+    def loss() -> tf.Tensor:
+      found.extend(self._losses(rule, stage1, stage2))
+      return found[0] + found[1]
+
+    descent.step_together([self.instrument, self.treatment], loss)
+    return found[0], found[1]
+
+  def _losses(
+    self, rule: update_rules.DFIV, stage1: types.IVBatch, stage2: types.IVBatch
+  ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns what phi and what psi descend, see `dfiv_step`."""
+    psi, phi = self.treatment.network, self.instrument.network
+    if not self._outer:
+      return dfiv_step.losses(
+        rule, self._features(stage1), self._features(stage2), blocks=1
+      )
+    actions = psi.num_actions
+    (first, sizes1), (second, sizes2) = (
+      dfiv_step.by_action(each, actions) for each in (stage1, stage2)
+    )
+    now, later = (
+      [getattr(each.treatment, name).observation for each in (first, second)]
+      for name in ('now', 'later')
+    )
+    of_psi = dfiv_step.evaluated(psi.state, [*now, *later])
+    of_phi = dfiv_step.evaluated(phi.state, now)
+    return dfiv_step.losses(
+      rule,
+      self._outer_features(first, sizes1, of_phi[0], of_psi[0], of_psi[2]),
+      self._outer_features(second, sizes2, of_phi[1], of_psi[1], of_psi[3]),
+      blocks=actions,
+    )
+
+  def _features(self, rows: types.IVBatch) -> dfiv_step.Features:
+    """Returns features of state and action together, one block."""
+    known, change = self.psi(rows)
+    included = self.config.included_instruments
+    return dfiv_step.Features(
+      phi=self.phi(rows),
+      included=known[:, :-1] if included else None,
+      sizes=None,
+      known=None if included else known,
+      target=known + change if included else change,
+      outcome=rows.outcome,
+    )
+
+  def _outer_features(
+    self,
+    rows: types.IVBatch,
+    sizes: tf.Tensor,
+    phi: tf.Tensor,
+    now: tf.Tensor,
+    later: tf.Tensor,
+  ) -> dfiv_step.Features:
+    """Returns features for each action of rows in the order of actions.
+
+    Args:
+      rows: the rows.
+      sizes: how many each action has, [A].
+      phi: of the states, [B, d2].
+      now: psi of the states, [B, D].
+      later: psi of the next states, [B, D].
+    """
+    psi, step = self.treatment.network, rows.treatment
+    known = psi.of_state(now, step.now)
+    change = bellman.change(
+      lambda decision: psi.of_state(later, decision), step
+    )
+    included = self.config.included_instruments
+    return dfiv_step.Features(
+      phi=phi,
+      included=now if included else None,
+      sizes=sizes,
+      known=None if included else known,
+      target=known + change if included else change,
+      outcome=rows.outcome,
+    )
+
   def anneal(self, share: float) -> None:
     self.treatment.anneal(share)
     self.instrument.anneal(share)
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
     """Solves for u on the whole log; cross-fitted halves give a loss."""
-    halves = base.half_sums(self._sums, parts)
+    halves = self._half_sums(parts)
     held_out = [
       held_out_loss(self.config, fitted, judge)
       for fitted, judge in (halves, halves[::-1])
     ]
     self._weights.assign(stage2_weights(self.config, ridge.merge(*halves)))
-    return {'held_out_stage2_loss': sum(held_out) / 2.0}
+    loss = sum(held_out) / 2.0
+    if not self.config.patience:
+      return {'held_out_stage2_loss': loss}
+    return {'held_out_stage2_loss': loss, 'kept_updates': self._keep(loss)}
+
+  @property
+  def _of_values(self) -> list[tf.Variable]:
+    """What values are made of."""
+    return [*self.treatment.network.variables, self._weights]
+
+  def _keep(self, loss: float) -> int:
+    """Remembers features of the least loss; goes back to them at the end.
+
+    Returns:
+      How many updates the features had that are remembered.
+    """
+    marks, done = self.config.marks, int(self._points.assign_add(1))
+    if loss < float(self._least):
+      self._least.assign(loss)
+      self._since.assign(0)
+      self._best_at.assign(marks[done - 1])
+      for best, present in zip(self._best, self._of_values, strict=True):
+        best.assign(present)
+    else:
+      self._since.assign_add(1)
+    if self.finished or done == len(marks):
+      for best, present in zip(self._best, self._of_values, strict=True):
+        present.assign(best)
+    return int(self._best_at)
+
+  @property
+  def finished(self) -> bool:
+    """Whether the held-out loss falls no more."""
+    return 0 < self.config.patience <= int(self._since)
 
   def predict(self, decision: decisions.Decision) -> tf.Tensor:
     return differentiable.predict(
       self.treatment.network(decision), self._weights
     )
+
+  def _half_sums(self, parts: base.Parts) -> tuple[ridge.Sums, ridge.Sums]:
+    """Returns the sums of [phi, K] and [X, r] over two halves of the log."""
+    if not self._outer:
+      return base.half_sums(self._sums, parts)
+    psi, phi = self.treatment.network, self.instrument.network
+    actions = psi.num_actions
+    sizes = [each.output_size // actions - 1 for each in (psi, phi)]
+
+    def states(observation: types.Array, out: types.FloatArray) -> None:
+      out[:, : sizes[0]] = psi.state(observation)
+      out[:, sizes[0] :] = phi.state(observation)
+
+    halves = fixed_features.half_sums(
+      decisions.Outer(states, state_size=sum(sizes), num_actions=actions),
+      parts,
+      squares=True,
+    )
+    by_action = np.arange(sum(sizes) * actions).reshape(actions, -1)
+    alone = sum(sizes) * actions + np.arange(actions)  # e_a and the constant
+    known = np.append(by_action[:, : sizes[0]], alone)
+    instruments = by_action[:, sizes[0] :].ravel()
+    if not self.config.included_instruments:
+      instruments = np.append(instruments, alone[:-1])
+    first, second = (
+      ridge.chosen(half, np.append(instruments, known), np.append(known, -1))
+      for half in halves
+    )
+    return first, second
 
   @tf.function(autograph=False, reduce_retracing=True)
   def _sums(self, rows: types.IVBatch) -> ridge.Sums:
@@ -227,29 +390,9 @@ def held_out_loss(
 def make(config: Config, problem: bellman.Problem, *, seed: int) -> DFIV:
   """Returns the agent of a problem."""
   nets = [
-    _network(layers, config.per_action, problem, (seed, index))
+    dfiv_networks.make(layers, config, problem, seed=(seed, index))
     for index, layers in enumerate(
       (config.treatment_net, config.instrument_net)
     )
   ]
   return DFIV(config, treatment_net=nets[0], instrument_net=nets[1])
-
-
-def _network(
-  layers: tuple[layers_lib.Layer, ...],
-  per_action: bool,
-  problem: bellman.Problem,
-  seed: types.Seed,
-) -> snt.Module:
-  spaces = problem.spaces
-  state = decision_networks.StateNetwork(
-    layers, states=spaces.states, seed=seed
-  )
-  columns = (state.output_size + 1) * spaces.num_actions
-  if per_action and 0 < columns <= _MOST_COLUMNS:
-    return decision_networks.OuterNetwork(
-      state, state_size=state.output_size, num_actions=spaces.num_actions
-    )
-  return decision_networks.Joint(
-    layers, spaces=spaces, seed=seed, constant=True
-  )

@@ -93,6 +93,8 @@ class Categorical(snt.Module):
 class FQE(network_agent.NetworkAgent):
   """A Q-network and the target network that follows it."""
 
+  loss_names = ('loss',)
+
   def __init__(
     self, config: Config, make_network: Callable[[], Scalar | Categorical]
   ):

@@ -5,7 +5,7 @@ Closed forms make no updates and never load this module.
 
 from collections.abc import Mapping, Sequence
 import io
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -25,7 +25,13 @@ class _Changing(Protocol):
 
 
 class _Learning(Protocol):
-  """What makes one update."""
+  """What makes one update.
+
+  Attributes:
+    loss_names: of the losses that an update returns.
+  """
+
+  loss_names: ClassVar[tuple[str, ...]]
 
   def update(
     self, first: types.IVBatch, second: types.IVBatch
@@ -47,17 +53,29 @@ class Updates:
     """Remembers both."""
     self._agent = agent
     self._data = data
+    # Its variables are made here: a graph that makes variables is traced twice.
+    self._variables()
 
   def make(self, count: int) -> dict[str, float]:
     """Makes updates, at least one; returns the means of the losses."""
     means = self._many(tf.constant(count))
     return {name: float(value) for name, value in means.items()}
 
-  @tf.function
+  @tf.function(autograph=False)
   def _many(self, count: tf.Tensor) -> Mapping[str, tf.Tensor]:
-    total = self._one()
-    for _ in tf.range(1, count):
-      total = tf.nest.map_structure(tf.add, total, self._one())
+    """Returns the means of the losses; an update is traced once."""
+
+    def once(
+      index: tf.Tensor, total: Mapping[str, tf.Tensor]
+    ) -> tuple[tf.Tensor, Mapping[str, tf.Tensor]]:
+      return index + 1, tf.nest.map_structure(tf.add, total, self._one())
+
+    _, total = tf.while_loop(
+      lambda index, _: index < count,
+      once,
+      (tf.constant(0), dict.fromkeys(self._agent.loss_names, tf.zeros([]))),
+      parallel_iterations=1,
+    )
     scale = 1.0 / tf.cast(count, tf.float32)
     return tf.nest.map_structure(lambda loss: loss * scale, total)
 
@@ -65,7 +83,9 @@ class Updates:
   @tf.autograph.experimental.do_not_convert
   def _one(self) -> dict[str, tf.Tensor]:
     losses = self._agent.update(self._data.sample(), self._data.sample())
-    return {name: tf.cast(loss, tf.float32) for name, loss in losses.items()}
+    return {
+      name: tf.cast(losses[name], tf.float32) for name in self._agent.loss_names
+    }
 
   def save(self) -> list[np.ndarray]:
     """Returns where the data's generator is, if it has one."""

@@ -36,3 +36,10 @@ class Config(MethodConfig):
         f'checks must not exceed updates, got checks={self.checks} and '
         f'updates={self.updates}.'
       )
+
+  @property
+  def marks(self) -> tuple[int, ...]:
+    """Updates that are done at each evaluation point."""
+    return tuple(
+      self.updates * mark // self.checks for mark in range(1, self.checks + 1)
+    )

@@ -29,20 +29,31 @@ def append_intercept(features: tf.Tensor) -> tf.Tensor:
   return tf.concat([features, tf.ones_like(features[:, :1])], axis=1)
 
 
-def sums(features: tf.Tensor, targets: tf.Tensor) -> ridge.Sums:
-  """Returns `ridge.sums` of features [B, D] and targets [B, K] in a graph."""
+def sums(
+  features: tf.Tensor, targets: tf.Tensor, *, dtype: tf.DType = _DTYPE
+) -> ridge.Sums:
+  """Returns `ridge.sums` of features [B, D] and targets [B, K] in a graph.
+
+  Args:
+    features: [B, D].
+    targets: [B, K].
+    dtype: of the products; the sums are float64.
+  """
   features, targets = map(tf.convert_to_tensor, (features, targets))
   ridge.check_rows(features, targets)
-  features, targets = tf.cast(features, _DTYPE), tf.cast(targets, _DTYPE)
+  features, targets = tf.cast(features, dtype), tf.cast(targets, dtype)
   # Gram and moment in one product.
-  products = tf.matmul(
-    features, tf.concat([features, targets], axis=1), transpose_a=True
+  products = tf.cast(
+    tf.matmul(
+      features, tf.concat([features, targets], axis=1), transpose_a=True
+    ),
+    _DTYPE,
   )
   size = features.shape[1]
   return ridge.Sums(
     gram=products[:, :size],
     moment=products[:, size:],
-    square=tf.reduce_sum(tf.square(targets), axis=0),
+    square=tf.cast(tf.reduce_sum(tf.square(targets), axis=0), _DTYPE),
     count=tf.cast(tf.shape(features)[0], _DTYPE),
   )
 

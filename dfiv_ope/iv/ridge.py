@@ -218,6 +218,21 @@ def targets(total: Sums, columns: slice) -> Sums:
   )
 
 
+def chosen(total: Sums, features: np.ndarray, columns: np.ndarray) -> Sums:
+  """Returns the sums of some of the features and some of the targets.
+
+  Args:
+    total: sums of more of them.
+    features: places of the features, [D].
+    columns: places of the targets, [K].
+  """
+  return total._replace(
+    gram=total.gram[np.ix_(features, features)],
+    moment=total.moment[np.ix_(features, columns)],
+    square=total.square[columns],
+  )
+
+
 def mean_squared_error(total: Sums, weights: types.FloatArray) -> float:
   """Returns the squared error per row, summed over targets, from sums."""
   total, weights = arrays(total), np.asarray(weights, np.float64)

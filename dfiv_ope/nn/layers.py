@@ -38,6 +38,27 @@ class Dense:
 
 
 @dataclasses.dataclass(frozen=True)
+class Waves:
+  """Cosines and sines of directions that are learned; of unit norm in all.
+
+  Directions start as normal draws, so that features start as random Fourier
+  features of a Gaussian kernel whose bandwidth is a unit of the inputs
+  (Rahimi and Recht, 2007).
+
+  Attributes:
+    size: number of outputs, even: half of them cosines, half of them sines.
+  """
+
+  size: int
+
+  def __post_init__(self) -> None:
+    if self.size < 2 or self.size % 2:
+      raise ValueError(
+        f'Waves.size must be even and at least 2, got {self.size}.'
+      )
+
+
+@dataclasses.dataclass(frozen=True)
 class Dropout:
   """Sets a share `rate` of its inputs to zero in training."""
 
@@ -136,7 +157,17 @@ class Branch:
     _check_size(self, 'columns')
 
 
-Layer = Dense | Dropout | BatchNorm | Image | Conv | MaxPool | MeanPool | Branch
+Layer = (
+  Dense
+  | Waves
+  | Dropout
+  | BatchNorm
+  | Image
+  | Conv
+  | MaxPool
+  | MeanPool
+  | Branch
+)
 LAYERS: tuple[type, ...] = typing.get_args(Layer)
 
 

@@ -107,6 +107,8 @@ class Network(snt.Module):
           x = _ACTIVATIONS[layer.activation](
             module(_flat(x), is_training=is_training)
           )
+        case layers_lib.Waves():
+          x = module(_flat(x))
         case layers_lib.Conv():
           x = _ACTIVATIONS[layer.activation](module(x, is_training=is_training))
         case layers_lib.BatchNorm():
@@ -156,6 +158,10 @@ def _make(
       return weights.Weights(
         [inputs, layer.size], generator, spectral=layer.spectral
       ), (layer.size,)
+    case layers_lib.Waves():
+      return weights.Waves(int(np.prod(shape)), layer.size // 2, generator), (
+        layer.size,
+      )
     case layers_lib.Conv():
       sides = [side - layer.kernel + 1 for side in shape[:2]]
       _check_sides(layer, shape, sides)

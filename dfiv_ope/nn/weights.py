@@ -1,4 +1,4 @@
-"""Weights of a layer, with or without a spectral norm."""
+"""Weights of layers: with or without a spectral norm, and of waves."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -68,3 +68,20 @@ class Weights(snt.Module):
   def _norm(self) -> tf.Tensor:
     left, right = map(tf.stop_gradient, (self._left, self._right()))
     return tf.reduce_sum(left * tf.matmul(self._matrix(), right))
+
+
+class Waves(snt.Module):
+  """Directions of inputs, and the cosines and sines along them."""
+
+  def __init__(self, inputs: int, count: int, generator: np.random.Generator):
+    """Draws `count` directions of so many inputs."""
+    super().__init__()
+    self.w = tf.Variable(
+      generator.standard_normal((inputs, count)), dtype=tf.float32
+    )
+
+  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    """Returns [cos(x W), sin(x W)] / sqrt(count), [B, 2 count]."""
+    angle = tf.matmul(x, self.w)
+    scale = 1.0 / np.sqrt(self.w.shape[1])
+    return tf.concat([scale * tf.cos(angle), scale * tf.sin(angle)], axis=1)

@@ -34,6 +34,7 @@ class Joint(snt.Module):
     spaces: decisions.Spaces,
     seed: types.Seed,
     constant: bool = False,
+    unit: float = 1.0,
     name: str | None = None,
   ):
     """Initialises the network.
@@ -43,6 +44,7 @@ class Joint(snt.Module):
       spaces: what its states and actions are.
       seed: seeds the weights.
       constant: whether a column of ones is appended.
+      unit: what encoded states are divided by.
       name: name of the module.
     """
     super().__init__(name=name)
@@ -51,6 +53,7 @@ class Joint(snt.Module):
     )
     self._spaces = spaces
     self._constant = constant
+    self._unit = unit
     self.output_size = self._network.output_size + constant
 
   def __call__(
@@ -58,7 +61,9 @@ class Joint(snt.Module):
   ) -> tf.Tensor:
     """Returns sum_a p(a) psi(s, a), [B, output_size]."""
     rows, choices = tf.unstack(tf.shape(decision.probabilities))
-    states = self._spaces.states.expand(decision.observation)
+    states = _in_units(
+      self._spaces.states.expand(decision.observation), self._unit
+    )
     inputs = tf.concat(
       [
         tf.repeat(states, choices, axis=0),
@@ -105,10 +110,12 @@ class StateNetwork(snt.Module):
     *,
     states: encoding.Encoding,
     seed: types.Seed,
+    unit: float = 1.0,
   ):
-    """Initialises the network."""
+    """Initialises the network; `unit` is what states are divided by."""
     super().__init__()
     self._states = states
+    self._unit = unit
     self._network = networks.Network(layers, input_size=states.size, seed=seed)
     self.output_size = self._network.output_size
 
@@ -117,7 +124,8 @@ class StateNetwork(snt.Module):
   ) -> tf.Tensor:
     """Returns outputs of states, encoded compactly, [B, output_size]."""
     return self._network(
-      self._states.expand(observation), is_training=is_training
+      _in_units(self._states.expand(observation), self._unit),
+      is_training=is_training,
     )
 
 
@@ -175,3 +183,8 @@ def value_network(
       seed=seed,
     )
   return Joint((*layers, layers_lib.Dense(1, None)), spaces=spaces, seed=seed)
+
+
+def _in_units(states: tf.Tensor, unit: float) -> tf.Tensor:
+  """Returns encoded states, [B, K], in multiples of a unit."""
+  return states if unit == 1.0 else states / unit

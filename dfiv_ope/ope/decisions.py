@@ -150,6 +150,10 @@ class Outer:
   ) -> types.Array:
     """Returns [B, (state_size + 1) A]; the last column is ones."""
     state = self.state(decision.observation, is_training=is_training)
+    return self.of_state(state, decision)
+
+  def of_state(self, state: types.Array, decision: Decision) -> types.Array:
+    """Returns the features of decisions whose g(s) is known."""
     weight = tensors.cast(weights(decision, self.num_actions), state.dtype)
     product = tensors.reshape(
       weight[:, :, None] * state[:, None, :],

@@ -26,7 +26,7 @@ QUICK = {
   for name, entry in agents.ENTRIES.items()
   if not entry.direct
 }
-QUICK['dfiv'].update(treatment_net=_LINEAR, instrument_net=_LINEAR)
+QUICK['dfiv'].update(treatment_net=_LINEAR, instrument_net=_LINEAR, patience=3)
 
 _TWO_LAYERS = (layers.Dense(32, 'silu'), layers.Dense(32, 'silu'))
 
@@ -48,6 +48,7 @@ LEARNING = collections.defaultdict(
       'treatment_net': (*_TWO_LAYERS, layers.Dense(3, None)),
       'instrument_net': (layers.Dense(32, 'silu'), layers.Dense(8, None)),
       'treatment_learning_rate': 5e-3,
+      'patience': 0,
     },
     'fqe': {
       'updates': 1500,

@@ -34,10 +34,7 @@ def test_a_run_ends_after_its_updates(finished, name):
   learner = finished(name)
   config = learner.agent.config
   assert learner.done
-  assert learner.history['updates'] == [
-    config.updates * check // config.checks
-    for check in range(1, config.checks + 1)
-  ]
+  assert learner.history['updates'] == list(config.marks)
   assert learner.history['estimate'][-1] == learner.evaluate()
   before = learner.save()
   learner.step()  # has no effect
@@ -109,6 +106,8 @@ def test_a_batch_of_one_row_is_worth_copies_of_it(case, quick, name):
       'stage1_penalties': (1e-3,),
       'stage2_penalties': (1e-3,),
     }
+  if name == 'dfiv':  # Nor does one row, whose products are float32.
+    config = {**config, 'stage1_penalty': 1e-3, 'stage2_penalty': 1e-3}
   runs = []
   for copies in (1, 4):
     learner = case.learner(

@@ -1,13 +1,15 @@
 """DFIV for off-policy evaluation: both stages and three solves, by numpy."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
+import sonnet as snt
 import tensorflow as tf
 
 from dfiv_ope import types
-from dfiv_ope.agents import dfiv, memory
+from dfiv_ope.agents import base, dfiv, dfiv_networks, memory
 from dfiv_ope.iv import ridge
 from dfiv_ope.iv.methods import dfiv_algorithm
 from dfiv_ope.nn import layers
@@ -200,11 +202,111 @@ def test_the_solves_agree_on_a_table(case):
     np.testing.assert_allclose(other, found[0], atol=1e-3 * case.q_values.std())
 
 
+@pytest.mark.parametrize(
+  'changes',
+  [
+    {'treatment_net': (layers.Waves(6),), 'instrument_net': (layers.Waves(4),)},
+    {
+      'treatment_net': (layers.Dense(6, 'tanh'),),
+      'instrument_net': (layers.Dense(4, 'tanh'),),
+      'per_action': False,
+      'included_instruments': False,
+    },
+  ],
+)
+def test_a_step_is_that_of_the_algorithm(curve, changes, monkeypatch):
+  # Plain gradient descent shows gradients; Adam would show their signs.
+  monkeypatch.setattr(dfiv.optimizers, 'Adam', snt.optimizers.SGD)
+  first, second = (
+    memory.take(curve.rows, np.arange(start, start + 400)) for start in (0, 400)
+  )
+  moved, losses = [], []
+  for fast in (True, False):
+    agent = curve.learner(
+      'dfiv',
+      stage1_penalty=1e-5,
+      stage2_penalty=1e-5,
+      learning_rate=1.0,
+      treatment_learning_rate=1.0,
+      **changes,
+    ).agent
+    before = [each.numpy() for each in agent.trainable_variables]
+    step = (
+      agent.step_at_once
+      if fast
+      else functools.partial(dfiv_algorithm.step_at_once, agent)
+    )
+    losses.append(step(agent.config, first, second))
+    moved.append(
+      [
+        each.numpy() - start
+        for each, start in zip(agent.trainable_variables, before, strict=True)
+      ]
+    )
+  np.testing.assert_allclose(losses[0], losses[1], rtol=2e-3)
+  for ours, theirs in zip(*moved, strict=True):
+    assert np.abs(theirs).max() > 0.0
+    np.testing.assert_allclose(ours, theirs, atol=0.02 * np.abs(theirs).max())
+
+
+def test_sums_for_each_action_are_those_of_all_columns(case):
+  agent = case.learner(
+    'dfiv', treatment_net=(layers.Waves(6),), instrument_net=(layers.Waves(4),)
+  ).agent
+  parts = memory.InMemory(case.rows, batch_size=1, seed=0).parts
+  # Without columns of actions alone, which both networks would have.
+  halves, dense = agent._half_sums(parts), base.half_sums(agent._sums, parts)
+  for ours, theirs in zip(halves, dense, strict=True):
+    kept = np.delete(np.arange(len(theirs.gram)), 8)
+    np.testing.assert_allclose(
+      ours.gram, theirs.gram[np.ix_(kept, kept)], rtol=1e-5, atol=1e-2
+    )
+    np.testing.assert_allclose(
+      ours.moment, theirs.moment[kept], rtol=1e-5, atol=1e-2
+    )
+
+
+def test_features_of_the_least_held_out_loss_are_kept(case, monkeypatch):
+  losses = iter([3.0, 3.0, 2.0, 2.0, 4.0, 4.0, 1.0, 1.0])
+  monkeypatch.setattr(dfiv, 'held_out_loss', lambda *_: next(losses))
+  learner = case.learner(
+    'dfiv',
+    treatment_net=(layers.Waves(6),),
+    instrument_net=(layers.Waves(4),),
+    updates=8,
+    checks=4,
+    batch_size=64,
+  )
+  learner.step()
+  learner.step()
+  best = [each.numpy() for each in learner.agent.treatment.network.variables]
+  learner.run()
+  assert learner.done
+  assert learner.history['updates'] == [1, 2, 4]
+  assert learner.history['kept_updates'] == [1, 2, 2]
+  for ours, kept in zip(
+    learner.agent.treatment.network.variables, best, strict=True
+  ):
+    np.testing.assert_array_equal(ours, kept)
+  assert learner.history['estimate'][2] == learner.history['estimate'][1]
+
+
+@pytest.mark.parametrize(
+  'rows, actions, size', [(60_000, 3, 200), (12_000, 3, 198), (6_000, 5, 58)]
+)
+def test_waves_are_as_many_as_the_log_allows(rows, actions, size):
+  assert dfiv_networks.fitting(
+    layers.Waves(200), rows, actions
+  ) == layers.Waves(size)
+
+
 def test_the_paper_has_its_own_form():
   paper = dfiv.CONFIGS['paper']
   assert paper.solve == 'plug-in'
   assert not paper.included_instruments
   assert paper.refinements == 0
+  assert paper.patience == 0
+  assert paper.marks == tuple(range(200, 4001, 200))
 
 
 @pytest.mark.parametrize(

@@ -262,3 +262,31 @@ def test_nested_layers_survive_json():
 def test_layers_that_do_not_fit_are_refused(layers, message):
   with pytest.raises(ValueError, match=message):
     networks.Network(layers, input_size=16, seed=0)
+
+
+def test_waves_are_random_fourier_features_whose_directions_are_learned():
+  network = networks.Network((layers_lib.Waves(4),), input_size=3, seed=0)
+  (directions,) = (v.numpy() for v in network.trainable_variables)
+  assert directions.shape == (3, 2)
+  angle = inputs().numpy() @ directions
+  outputs = network(inputs()).numpy()
+  np.testing.assert_allclose(
+    outputs, np.c_[np.cos(angle), np.sin(angle)] / np.sqrt(2.0), atol=1e-6
+  )
+  np.testing.assert_allclose(np.sum(outputs**2, axis=1), 1.0, atol=1e-6)
+
+
+def test_inner_products_of_many_waves_are_a_gaussian_kernel():
+  network = networks.Network((layers_lib.Waves(20_000),), input_size=3, seed=0)
+  rows = inputs(4)
+  outputs = network(rows).numpy()
+  squares = np.sum((rows[:, None] - rows[None]) ** 2, axis=2)
+  np.testing.assert_allclose(
+    outputs @ outputs.T, np.exp(-squares / 2.0), atol=0.03
+  )
+
+
+@pytest.mark.parametrize('size', [0, 3])
+def test_waves_come_in_pairs(size):
+  with pytest.raises(ValueError, match=f'even and at least 2, got {size}'):
+    layers_lib.Waves(size)

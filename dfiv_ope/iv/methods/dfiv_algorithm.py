@@ -57,6 +57,11 @@ class Learned(Protocol):
       features: of the same rows.
     """
 
+  def step_at_once(
+    self, rule: update_rules.DFIV, stage1: types.IVBatch, stage2: types.IVBatch
+  ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Makes a step on phi and one on psi as `step_at_once` does."""
+
 
 def iterate(
   learned: Learned,
@@ -81,8 +86,15 @@ def iterate(
   Returns:
     Both losses at their last steps, Eq. (6) and (8).
   """
-  first, second = features(learned, stage1), features(learned, stage2)
   together = int(rule.at_once)
+  if (
+    together
+    and rule.instrument_steps == rule.treatment_steps == 1
+    and learned.covariate is None
+  ):
+    loss1, loss2 = learned.step_at_once(rule, stage1, stage2)
+    return {'stage1_loss': loss1, 'stage2_loss': loss2}
+  first, second = features(learned, stage1), features(learned, stage2)
 
   def loss_of_phi() -> tf.Tensor:
     rows1 = first._replace(instrument=learned.phi(stage1))
@@ -107,7 +119,7 @@ def iterate(
     lambda: learned.instrument.step(loss_of_phi),
   )
   if together:
-    loss1, loss2 = _step_at_once(learned, rule, stage1, stage2)
+    loss1, loss2 = learned.step_at_once(rule, stage1, stage2)
   first = first._replace(instrument=learned.phi(stage1))
   second = second._replace(instrument=learned.phi(stage2))
   # Stage 2 learning, t = 1 to T2.
@@ -196,7 +208,7 @@ def iterate_jointly(
   }
 
 
-def _step_at_once(
+def step_at_once(
   learned: Learned,
   rule: update_rules.DFIV,
   stage1: types.IVBatch,

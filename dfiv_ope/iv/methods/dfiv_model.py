@@ -10,6 +10,7 @@ from dfiv_ope import types
 from dfiv_ope.iv import differentiable, two_stage
 from dfiv_ope.iv.methods import dfiv_algorithm, dfiv_fixed, dfiv_losses
 from dfiv_ope.iv.methods.entries import dfiv as entry
+from dfiv_ope.iv.methods.entries import update_rules
 from dfiv_ope.nn import descent, networks, optimizers
 
 
@@ -84,6 +85,11 @@ class DFIV(tf.Module):
 
   def design(self, treatment: tf.Tensor, of: types.IVBatch) -> tf.Tensor:
     return differentiable.design(treatment, of.covariate)
+
+  def step_at_once(
+    self, rule: update_rules.DFIV, stage1: types.IVBatch, stage2: types.IVBatch
+  ) -> tuple[tf.Tensor, tf.Tensor]:
+    return dfiv_algorithm.step_at_once(self, rule, stage1, stage2)
 
   def features(self, rows: types.IVBatch) -> types.IVBatch:
     """Returns rows with psi, phi, xi in place of the variables, [B, ...]."""
