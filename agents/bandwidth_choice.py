@@ -111,13 +111,19 @@ def choose(task: task_lib.EvaluationTask) -> float:
   rows = np.flatnonzero(np.asarray(log.episodes) % stride == 0)
   if len(np.unique(log.episodes[rows])) < _FEWEST_EPISODES:
     rows = np.arange(len(log))
-  found = measure(
-    problem,
-    memory.take(task.rows, rows),
-    np.asarray(log.episodes)[rows],
-    task.initial_observations,
+  whole = len(rows) == len(log)
+  # Policies that are compared never make the rows of a long log.
+  part = (
+    task.rows
+    if whole
+    else problem.log_rows(
+      types.Transition(*(each[rows] for each in task.transitions))
+    )
   )
-  return CANDIDATES[pick(found, whole=len(rows) == len(log))]
+  found = measure(
+    problem, part, np.asarray(log.episodes)[rows], task.initial_observations
+  )
+  return CANDIDATES[pick(found, whole=whole)]
 
 
 def pick(found: Values, *, whole: bool = True) -> int:
