@@ -65,8 +65,11 @@ class Config(base.Config, update_rules.DFIV):
     """Updates that are done at each evaluation point."""
     if not self.patience:
       return super().marks
-    powers = range(self.checks - 1, -1, -1)
-    return tuple(max(1, self.updates >> power) for power in powers)
+    # At least one further update each.
+    return tuple(
+      max(number, self.updates >> (self.checks - number))
+      for number in range(1, self.checks + 1)
+    )
 
 
 # The default was chosen without the truth. psi(s, a) among the instruments and

@@ -300,6 +300,18 @@ def test_waves_are_as_many_as_the_log_allows(rows, actions, size):
   ) == layers.Waves(size)
 
 
+@pytest.mark.parametrize(
+  'updates, checks, marks',
+  [
+    (160, 4, (20, 40, 80, 160)),
+    (40, 6, (1, 2, 5, 10, 20, 40)),
+    (12, 6, (1, 2, 3, 4, 6, 12)),
+  ],
+)
+def test_evaluation_points_double_and_never_repeat(updates, checks, marks):
+  assert dfiv.Config(updates=updates, checks=checks).marks == marks
+
+
 def test_the_paper_has_its_own_form():
   paper = dfiv.CONFIGS['paper']
   assert paper.solve == 'plug-in'

@@ -59,8 +59,8 @@ def test_a_quick_budget_shortens_training_but_not_what_was_set():
   assert found == [
     ('lstd', 'default', False, 0, 1, 1024),
     ('lstd', 'paper', False, 0, 1, 1024),
-    ('dfiv', 'default', True, 7, 3, 32),
-    ('dfiv', 'paper', True, 7, 3, 32),
+    ('dfiv', 'default', True, 7, 2, 32),
+    ('dfiv', 'paper', True, 7, 2, 32),
   ]
   (full,) = sweep_spec.parse({'methods': 'fqe'}).wanted()
   assert (full.custom, full.config.updates) == (False, 20_000)

@@ -26,6 +26,8 @@ _SMALL = (
   '--set',
   'checks=20',
   '--set',
+  'patience=0',
+  '--set',
   'batch_size=128',
 )
 

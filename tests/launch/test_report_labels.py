@@ -94,11 +94,11 @@ def test_the_printed_table_names_what_is_not_dfiv(ope_row, capsys):
       ope_row(
         'dfiv',
         custom=custom,
-        config={'type': 'C', 'solve': solve, 'updates': updates, 'checks': 3},
+        config={'type': 'C', 'solve': solve, 'updates': updates, 'checks': 2},
       )
       for solve, updates, custom in (
         ('plug-in', 900, False),
-        ('plug-in', 300, True),
+        ('plug-in', 40, True),
         ('lstd', 900, True),
       )
     ]
