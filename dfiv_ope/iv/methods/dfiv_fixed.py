@@ -42,9 +42,9 @@ _KIV = kernel_rules.Kernels()
 _HALF_FOLDS, _MOMENT_PENALTY, _DIP = 5, 1e-6, 0.5
 # Rows that bandwidths are searched with, and what may be left of a kernel.
 _SEARCH_ROWS, _TOLERANCE = 5000, 1e-6
-# Standard errors by which a kernel has to predict what a line leaves (of a line
-# one in ten does), and that
-# the share of the learned features lies below its estimate.
+# Standard errors by which a kernel has to predict what a line leaves (3 of 40
+# true lines did), and by which the share of the learned features lies below its
+# estimate.
 _LEAST_CURVE, _SHARE_ERRORS = 1.5, 2.0
 # Of fewer rows in a half, or of more columns, nothing is fitted.
 _LEAST_ROWS, _MOST_COLUMNS = 20, 50
