@@ -106,8 +106,11 @@ def test_a_batch_of_one_row_is_worth_copies_of_it(case, quick, name):
       'stage1_penalties': (1e-3,),
       'stage2_penalties': (1e-3,),
     }
-  if name == 'dfiv':  # Nor does one row, whose products are float32.
-    config = {**config, 'stage1_penalty': 1e-3, 'stage2_penalty': 1e-3}
+  if name == 'dfiv':
+    # One row leaves most directions of the features to the penalty. With a
+    # small one these are what float32 products are rounded to, and differ by a
+    # thousandth between numbers of copies and processors.
+    config = {**config, 'stage1_penalty': 0.1, 'stage2_penalty': 0.1}
   runs = []
   for copies in (1, 4):
     learner = case.learner(
