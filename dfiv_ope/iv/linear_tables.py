@@ -59,7 +59,7 @@ class LinearTables(abc.ABC):
     )
 
   def tests(self) -> pd.DataFrame:
-    """Returns tests of over-identification, endogeneity and all slopes."""
+    """Returns tests of instruments, endogeneity, linearity and all slopes."""
     found = self._inference()
     return tables.tests([*found.tests, found.wald()])
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dfiv_ope.iv.diagnostics import messages, weak_instruments
-from dfiv_ope.iv.linear import results, specification
+from dfiv_ope.iv.linear import reset, results, specification
 
 # Of a test that refuses its null.
 _LEVEL = 0.05
@@ -34,6 +34,7 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
   ]
   words.append(_over_identification(found))
   words.append(_endogeneity(found))
+  words.extend(_linearity(found))
   return words
 
 
@@ -78,6 +79,27 @@ def _endogeneity(found: results.LinearFit) -> str:
     f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}). If that '
     'is plausible, ordinary regression is more precise; report both.'
   )
+
+
+def _linearity(found: results.LinearFit) -> list[str]:
+  test = _chosen(found, reset.LINEARITY, ('RESET',))
+  if test is None:
+    return []
+  if test.p_value < _LEVEL:
+    return [
+      f'A line does not fit ({test.name} {test.statistic:.3g}, '
+      f'{_small(test.p_value)}): squares and cubes of what instruments and '
+      'covariates predict of the treatment go with the residuals. The '
+      'treatment or a covariate acts along a curve, or effects differ between '
+      'rows: the slope is an average then, and its interval does not hold for '
+      'a given change. Fit AutoIV, KIV or SieveIV, or add powers of treatment '
+      'and covariates.'
+    ]
+  return [
+    f'Powers of the predicted treatment add no more than chance '
+    f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}): nothing speaks '
+    'against a line.'
+  ]
 
 
 def _small(p_value: float) -> str:

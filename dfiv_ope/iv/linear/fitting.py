@@ -19,6 +19,7 @@ from dfiv_ope.iv.linear import (
   jackknife,
   k_class,
   noise_models,
+  reset,
   results,
   specification,
   system,
@@ -212,6 +213,7 @@ def _tests(
       rows, ours, two_stage, parts, covariance
     ),
     *specification.endogeneity(rows, two_stage, plain, covariance),
+    *reset.linearity(rows, two_stage, covariance),
   ]
 
 

@@ -52,7 +52,7 @@ class LinearFit:
     r2: share of the outcome that the fit explains; it may be negative.
     scale: standard deviation of the residuals.
     offset: mean of absorbed effects; 0 without.
-    tests: of over-identification and endogeneity.
+    tests: of over-identification, endogeneity and linearity.
     first_stage: of each treatment.
     weak: what weak-instrument-robust sets are made of.
   """

@@ -31,7 +31,7 @@ class Test(NamedTuple):
 
   Attributes:
     name: who it is named after.
-    about: `OVER_IDENTIFICATION` or `ENDOGENEITY`.
+    about: `OVER_IDENTIFICATION`, `ENDOGENEITY` or `reset.LINEARITY`.
     statistic: F, or chi-square where the denominator is infinite.
     freedom: degrees of freedom.
     denominator: of F.
@@ -180,9 +180,14 @@ def endogeneity(
   )
   loadings = free @ np.linalg.pinv(free.T @ free, hermitian=True)
   slopes = loadings.T @ rows.outcome
-  wald = _wald(slopes, covariance(loadings, ordinary - free @ slopes, tested))
   found.append(
-    _chi_square('Wooldridge regression', wald, tested, True, ENDOGENEITY)
+    _chi_square(
+      'Wooldridge regression',
+      wald(slopes, covariance(loadings, ordinary - free @ slopes, tested)),
+      tested,
+      True,
+      ENDOGENEITY,
+    )
   )
   return found
 
@@ -219,9 +224,9 @@ def _score_overid(rows: system.System, residuals: types.FloatArray) -> float:
 
 def _score(scores: types.FloatArray) -> float:
   """Returns how far the sum of scores [n, D] is from zero, squared."""
-  return _wald(scores.sum(axis=0), scores.T @ scores)
+  return wald(scores.sum(axis=0), scores.T @ scores)
 
 
-def _wald(values: types.FloatArray, covariance: types.FloatArray) -> float:
+def wald(values: types.FloatArray, covariance: types.FloatArray) -> float:
   """Returns the square of values [D] in units of their covariance."""
   return float(values @ np.linalg.pinv(covariance, hermitian=True) @ values)
