@@ -75,9 +75,10 @@ def hidden_randomness(
     return ''
   if entry is None or entry.trained:
     return 'the training'
-  # Intervals reach to LSTD-Q with other random features, where it was run.
-  if entry.style.family == registry.IMPORTANCE_SAMPLING or (
-    f'{inference.CHECK}draw' in metrics
+  # Intervals reach to LSTD-Q with other random features, where it was run; a
+  # table, whose check is its prior, has none.
+  if entry.style.family == registry.IMPORTANCE_SAMPLING or any(
+    f'{inference.CHECK}{name}' in metrics for name in ('draw', 'prior')
   ):
     return ''
   return 'the draw of random features'

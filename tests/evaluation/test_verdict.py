@@ -22,3 +22,19 @@ def test_an_estimate_beyond_every_return_is_said(estimate, said):
 
 def test_a_log_with_truncated_episodes_has_no_such_bounds():
   assert not verdict.beyond('lstd', verdict.Answer({'estimate': 99.0}))
+
+
+@pytest.mark.parametrize(
+  'method, runs, checks, hidden',
+  [
+    ('lstd', 1, (), 'the draw of random features'),
+    ('lstd', 3, (), ''),
+    ('lstd', 1, ('draw',), ''),
+    ('lstd', 1, ('prior',), ''),  # A table has no random features.
+    ('wis', 1, (), ''),
+    ('fqe', 1, ('draw',), 'the training'),
+  ],
+)
+def test_one_run_hides_what_no_check_draws_anew(method, runs, checks, hidden):
+  metrics = {f'check_{name}': 1.0 for name in checks}
+  assert verdict.hidden_randomness(method, runs, metrics) == hidden
