@@ -3,6 +3,7 @@
 from collections.abc import Callable
 import gzip
 import pathlib
+import re
 from typing import TYPE_CHECKING
 import zlib
 
@@ -22,6 +23,8 @@ _SUFFIXES = {
   '.h5': 'minari',
   '.tfrecord': 'rl_unplugged',
 }
+# Files of a folder that are one log, one after the other.
+_FILES = {'parquet': ('*.parquet', '*.pq'), 'csv': ('*.csv', '*.csv.gz')}
 _MAGIC = {b'PAR1': 'parquet', b'PK': 'npz', b'\x89HDF': 'minari'}
 # A TFRecord starts with a length of eight bytes, most of which are zero.
 _SMALL_LENGTH = bytes(4)
@@ -65,7 +68,7 @@ def open_log(path: pathlib.Path, *, format_name: str) -> 'source.Source':
     raise ValueError(hints.unknown('format', format_name, NAMES))
   if not path.exists():
     raise FileNotFoundError(f'There is no log {path}.')
-  if path.is_dir() and format_name in ('csv', 'npz'):
+  if path.is_dir() and format_name == 'npz':
     raise ValueError(
       f'{path} is a directory, but {format_name} is a file. Name the file.'
     )
@@ -75,9 +78,9 @@ def open_log(path: pathlib.Path, *, format_name: str) -> 'source.Source':
 def _maker(name: str) -> Callable[[pathlib.Path], 'source.Source']:
   """Returns what opens a format; nothing of the others is imported."""
   if name == 'csv':
-    from dfiv_ope.datasets.formats import csv_file
+    from dfiv_ope.datasets.formats import csv_folder
 
-    return csv_file.CSVFile
+    return csv_folder.CSVFolder
   if name == 'parquet':
     from dfiv_ope.datasets.formats import parquet_folder
 
@@ -109,12 +112,24 @@ def of_directory(path: pathlib.Path) -> str | None:
     return 'rlds'
   if any(path.glob('*-?????-of-?????')):
     return 'rl_unplugged'
-  # A folder of Parquet files, one after the other.
-  return 'parquet' if any(map(_is_parquet, path.iterdir())) else None
+  return next((name for name in _FILES if files(path, name)), None)
 
 
-def _is_parquet(path: pathlib.Path) -> bool:
-  return _SUFFIXES.get(path.suffix) == 'parquet' and path.is_file()
+def files(folder: pathlib.Path, format_name: str) -> list[pathlib.Path]:
+  """Returns the files of a log in their order: part-2 comes before part-10."""
+  found = {
+    path
+    for each in _FILES[format_name]
+    for path in folder.glob(each)
+    if path.is_file()
+  }
+  return sorted(
+    found,
+    key=lambda path: [
+      (int(each), '') if each.isdigit() else (-1, each)
+      for each in re.split(r'(\d+)', path.name)
+    ],
+  )
 
 
 def _of_content(path: pathlib.Path) -> str | None:
