@@ -39,7 +39,9 @@ class Writer(mapped_arrays.Writer):
     self._episodes += log.num_episodes
 
 
-def opened(folder: pathlib.Path, sample: log_lib.Log, **known: Any) -> Any:
+def opened(
+  folder: pathlib.Path, sample: log_lib.Log, **known: Any
+) -> log_lib.Log:
   """Returns the log of a copy, whose arrays are mapped.
 
   Args:

@@ -125,6 +125,7 @@ def evaluate(
       policies,
       truths,
       wanted,
+      named=bool(method),
       columns=columns,
       discount=discount,
       seeds=seeds,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Of the value, as in `dfiv-ope dataset import`.
 _DISCOUNT = 0.99
 # Folder of the run directory for copies of a long log, while they are used.
-_SCRATCH = 'copies'
+_SCRATCH = 'dfiv-ope-copies'
 
 
 def is_file(path: pathlib.Path) -> bool:
@@ -53,6 +53,7 @@ def evaluate(
   truths: Mapping[str, float],
   wanted: Sequence['configured.Configured'],
   *,
+  named: bool,
   columns: log_options.OfLog,
   discount: float | None,
   seeds: int,
@@ -70,6 +71,8 @@ def evaluate(
     policies: what users name, by what tables call them.
     truths: known values of some of them.
     wanted: methods and their configs.
+    named: whether the user named them; of others, those are left out that do
+      not take a log in parts.
     columns: what the columns mean.
     discount: of the value; None for the usual one.
     seeds: number of seeds.
@@ -120,6 +123,12 @@ def evaluate(
   with have.exclusive(), _scratch(out) as scratch:
     survey = None
     if stream_run.in_parts(stream, running.ray):
+      if not named:
+        chosen = stream_run.possible(chosen, ray=running.ray)
+        console.note(
+          f'{path.name} is read in parts. No --method: running '
+          f'{", ".join(chosen)}.'
+        )
       with console.progress('Reading', 1.0) as update:
         survey = stream_run.look(
           stream,

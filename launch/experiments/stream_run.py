@@ -259,6 +259,18 @@ def look(
   )
 
 
+def possible(
+  configs: Mapping[str, base.MethodConfig], *, ray: str | None
+) -> dict[str, base.MethodConfig]:
+  """Returns those methods that take a log in parts."""
+  return {
+    name: config
+    for name, config in configs.items()
+    if name == streamed_runs.METHOD
+    or (ray is None and mapped_run.learns(config))
+  }
+
+
 def require(
   stream: streams.Stream,
   policies: Sequence[Any],
@@ -280,20 +292,18 @@ def require(
     )
     + '. Import it with dfiv-ope dataset import, or '
   )
-  for name, config in configs.items():
-    label = agents.ENTRIES[name].style.label
-    if name == streamed_runs.METHOD:
-      continue
+  taken = possible(configs, ray=ray)
+  for name in (each for each in configs if each not in taken):
+    config, label = configs[name], agents.ENTRIES[name].style.label
     if not mapped_run.learns(config):
       raise ValueError(
         f'{label} needs the log in memory, but {advice}use '
         f'{streamed_runs.METHOD}, or what trains, such as fqe.'
       )
-    if ray:
-      raise ValueError(
-        f'{label} trains in one process, but {advice}use '
-        f'{streamed_runs.METHOD}, or leave out --ray.'
-      )
+    raise ValueError(
+      f'{label} trains in one process, but {advice}use '
+      f'{streamed_runs.METHOD}, or leave out --ray.'
+    )
   for policy in policies:
     if isinstance(policy, str) and policy in (naming.CLONE, naming.COLUMNS):
       raise ValueError(

@@ -79,13 +79,15 @@ def test_long_text_is_copied_into_the_run_directory_and_no_further(
   (tmp_path / 'temporary').mkdir()
   monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'temporary'))
   # A killed command has left a part of its copy.
-  (out / 'copies' / 'transitions.partial').mkdir(parents=True)
+  (out / 'dfiv-ope-copies' / 'transitions.partial').mkdir(parents=True)
   seen = []
   look = streams.Stream.survey
 
   def survey(self, **options):
     found = look(self, **options)
-    seen.append(sorted(each.name for each in (out / 'copies').iterdir()))
+    seen.append(
+      sorted(each.name for each in (out / 'dfiv-ope-copies').iterdir())
+    )
     return found
 
   monkeypatch.setattr(streams.Stream, 'survey', survey)
@@ -93,7 +95,11 @@ def test_long_text_is_copied_into_the_run_directory_and_no_further(
     text,
     {'uniform': 'uniform'},
     {},
-    [configured.configure('lstd', settings=['random_features=10'])],
+    [
+      configured.configure('lstd', settings=['random_features=10']),
+      configured.configure('kiv'),  # Needs the whole log.
+    ],
+    named=False,
     columns=log_options.OfLog(assignments=['reward=earned']),
     discount=0.9,
     seeds=1,
@@ -108,7 +114,7 @@ def test_long_text_is_copied_into_the_run_directory_and_no_further(
   (answer,) = json.loads(capsys.readouterr().out)['answers']
   (line,) = [each for each in answer['estimates'] if each['method'] == 'lstd']
   assert line['estimate'] == pytest.approx(whole.value, rel=1e-10)
-  assert not (out / 'copies').exists()
+  assert not (out / 'dfiv-ope-copies').exists()
   assert not list((tmp_path / 'temporary').iterdir())
 
 
