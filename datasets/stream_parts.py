@@ -1,40 +1,42 @@
 """Parts of a log in Parquet files, read from the files."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from dfiv_ope import types
+from dfiv_ope.datasets import log as log_lib
+from dfiv_ope.datasets import stream_sums
 from dfiv_ope.ope import streamed
-
-if TYPE_CHECKING:
-  from dfiv_ope.datasets import streams
 
 
 class Parts:
   """Reads a log in parts, as `streamed.Parts` says."""
 
-  def __init__(self, stream: 'streams.Stream', survey: 'streams.Survey'):
+  def __init__(
+    self,
+    blocks: Callable[[int, int], Iterator[log_lib.Log]],
+    starts: Sequence[stream_sums.Start],
+    rows: int,
+  ):
     """Reads nothing yet.
 
     Args:
-      stream: the log.
-      survey: of the same files.
+      blocks: yields whole episodes from a row that one starts with, to the row
+        after the last.
+      starts: of blocks of whole episodes.
+      rows: of all files.
     """
-    self._stream = stream
-    self._survey = survey
-    self._starts = [each.transition for each in survey.starts]
+    self._blocks, self._starts, self._rows = blocks, starts, rows
+    self._transitions = [each.transition for each in starts]
 
   def __call__(self, marks: Sequence[int]) -> Iterator[streamed.Part]:
-    starts = self._survey.starts
-    place = int(np.searchsorted(self._starts, marks[0], side='right')) - 1
-    after = int(np.searchsorted(self._starts, marks[-1], side='left'))
-    _, position, episode = starts[place]
-    end = (
-      starts[after].row if after < len(starts) else sum(self._survey.counts) + 1
-    )
-    blocks = self._stream.blocks(self._survey, starts[place].row, end)
+    starts = self._starts
+    place = int(np.searchsorted(self._transitions, marks[0], side='right')) - 1
+    after = int(np.searchsorted(self._transitions, marks[-1], side='left'))
+    row, position, episode = starts[place]
+    end = starts[after].row if after < len(starts) else self._rows + 1
+    blocks = self._blocks(row, end)
     held: list[tuple[types.Transition, np.ndarray, np.ndarray]] = []
     size = 0
     for start, stop in zip(marks[:-1], marks[1:], strict=True):

@@ -54,6 +54,7 @@ class Survey(streamed.Survey):
 
   starts: Sequence[stream_sums.Start]
   known: dict[str, Any]
+  sample: log_lib.Log
   counts: tuple[int, ...] = ()
   copy: pathlib.Path | None = None
 
@@ -199,7 +200,9 @@ class Stream:
     """
     if survey.copy is not None:
       return log_copy.Parts(survey.copy)
-    return stream_parts.Parts(self, survey)
+    return stream_parts.Parts(
+      functools.partial(self.blocks, survey), survey.starts, sum(survey.counts)
+    )
 
   def blocks(
     self, survey: Survey, first: int, end: int

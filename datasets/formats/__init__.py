@@ -3,11 +3,11 @@
 from collections.abc import Callable
 import gzip
 import pathlib
-import re
 from typing import TYPE_CHECKING
 import zlib
 
 from dfiv_ope import hints
+from dfiv_ope.datasets.formats import folders
 
 if TYPE_CHECKING:
   from dfiv_ope.datasets.formats import source
@@ -23,8 +23,6 @@ _SUFFIXES = {
   '.h5': 'minari',
   '.tfrecord': 'rl_unplugged',
 }
-# Files of a folder that are one log, one after the other.
-_FILES = {'parquet': ('*.parquet', '*.pq'), 'csv': ('*.csv', '*.csv.gz')}
 _MAGIC = {b'PAR1': 'parquet', b'PK': 'npz', b'\x89HDF': 'minari'}
 # A TFRecord starts with a length of eight bytes, most of which are zero.
 _SMALL_LENGTH = bytes(4)
@@ -112,23 +110,8 @@ def of_directory(path: pathlib.Path) -> str | None:
     return 'rlds'
   if any(path.glob('*-?????-of-?????')):
     return 'rl_unplugged'
-  return next((name for name in _FILES if files(path, name)), None)
-
-
-def files(folder: pathlib.Path, format_name: str) -> list[pathlib.Path]:
-  """Returns the files of a log in their order: part-2 comes before part-10."""
-  found = {
-    path
-    for each in _FILES[format_name]
-    for path in folder.glob(each)
-    if path.is_file()
-  }
-  return sorted(
-    found,
-    key=lambda path: [
-      (int(each), '') if each.isdigit() else (-1, each)
-      for each in re.split(r'(\d+)', path.name)
-    ],
+  return next(
+    (name for name in folders.PATTERNS if folders.files(path, name)), None
   )
 
 

@@ -5,8 +5,8 @@ import pathlib
 
 import numpy as np
 
-from dfiv_ope.datasets import csv_text, formats
-from dfiv_ope.datasets.formats import csv_file, source
+from dfiv_ope.datasets import csv_text
+from dfiv_ope.datasets.formats import csv_file, folders, source
 
 
 class CSVFolder(source.Source):
@@ -24,7 +24,7 @@ class CSVFolder(source.Source):
     Raises:
       ValueError: the folder has no CSV file.
     """
-    self._paths = formats.files(path, 'csv') if path.is_dir() else [path]
+    self._paths = folders.files(path, 'csv') if path.is_dir() else [path]
     if not self._paths:
       raise ValueError(
         f'{path} is a directory without CSV files. Name a file, or a folder '
@@ -61,7 +61,7 @@ class CSVFolder(source.Source):
           raise source.no_column(path.name, column, self._paths[0].name)
       last = 1  # The header.
       for chunk in file.chunks(columns, text=text):
-        last = max(last, *chunk.rows[-1:].tolist())
+        last = int(chunk.rows[-1]) if len(chunk.rows) else last
         yield source.Chunk(
           chunk.columns, chunk.rows + before, (index + chunk.share) / count
         )

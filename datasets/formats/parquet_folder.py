@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope.datasets import formats
-from dfiv_ope.datasets.formats import parquet_file, source
+from dfiv_ope.datasets.formats import folders, parquet_file, source
 
 
 class ParquetFolder(source.Source):
@@ -35,7 +34,7 @@ class ParquetFolder(source.Source):
         last; None for all.
       counts: rows of each file, if they are known; None to look.
     """
-    self._paths = formats.files(path, 'parquet') if path.is_dir() else [path]
+    self._paths = folders.files(path, 'parquet') if path.is_dir() else [path]
     self._between = between
     first = parquet_file.ParquetFile(self._paths[0])
     self.columns, self.actions = first.columns, first.actions

@@ -71,7 +71,7 @@ def measure(
   """
   bandwidth_choice.settle([evaluator.task])
   evaluator.task.rows  # noqa: B018  made before time counts
-  found = []
+  found: list[Course] = []
   with progress('Training', len(asked) * seeds) as update:
     for each in asked:
       agents.load(each.method)  # Imports are of no learner.

@@ -15,7 +15,7 @@ Values are learned on a scale of their own: Q = value_scale q, and rewards are
 divided by the same number.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 import dataclasses
 from typing import NamedTuple
 
@@ -184,39 +184,7 @@ class Problem:
     following = transitions.next_observation
     if np.any(transitions.discount):
       return self.rows(transitions, later=self.target.of_log(following))
-    return self._ending(transitions, self._first(following))
-
-  def log_parts(self, transitions: types.Transition) -> Iterator[types.IVBatch]:
-    """Yields `log_rows`, `targets.PART` rows at a time.
-
-    Args:
-      transitions: all of the log, [N, ...].
-    """
-    following = transitions.next_observation
-    parts = (
-      types.Transition(
-        *(each[start : start + targets.PART] for each in transitions)
-      )
-      for start in range(0, len(following), targets.PART)
-    )
-    if np.any(transitions.discount):
-      decided = self.target.of_log_in_parts(following)
-      for part, later in zip(parts, decided, strict=True):
-        yield self.rows(part, later=later)
-      return
-    first = self._first(following)
-    for part in parts:
-      yield self._ending(part, first)
-
-  def _first(self, following: types.Array) -> decisions.Decision:
-    """Returns what the policy does in one state that does not matter."""
-    return self.target.decide(following[:1], support=1)
-
-  def _ending(
-    self, transitions: types.Transition, first: decisions.Decision
-  ) -> types.IVBatch:
-    """Returns rows of steps that end their episodes."""
-    following = transitions.next_observation
+    first = self.target.decide(following[:1], support=1)
     return self.rows(
       transitions,
       later=decisions.Decision(

@@ -7,7 +7,7 @@ the overlap and unrelated estimators are asked on the survey's sample, as
 `evaluation.streamed_runs` does.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import pathlib
 from typing import Any
 
@@ -23,7 +23,7 @@ from dfiv_ope.evaluation import (
   streamed_passes,
   streamed_scales,
 )
-from dfiv_ope.ope import bellman
+from dfiv_ope.ope import bellman, targets
 from dfiv_ope.ope import task as task_lib
 
 
@@ -88,7 +88,7 @@ def write_rows(
     folder: which is replaced.
   """
   with mapped_arrays.Writer(folder) as writer:
-    for part in problem.log_parts(transitions):
+    for part in _parts(problem, transitions):
       written = (part.treatment, part.outcome)  # The instrument is among them.
       writer.add(
         {
@@ -99,3 +99,21 @@ def write_rows(
   arrays = iter(mapped_arrays.opened(folder).values())
   treatment, outcome = row_nests.map_rows(lambda _: next(arrays), written)
   return types.IVBatch(treatment, treatment.now, outcome)
+
+
+def _parts(
+  problem: bellman.Problem, transitions: types.Transition
+) -> Iterator[types.IVBatch]:
+  """Yields the rows of a log, `targets.PART` at a time."""
+  parts = (
+    types.Transition(
+      *(each[start : start + targets.PART] for each in transitions)
+    )
+    for start in range(0, len(transitions.action), targets.PART)
+  )
+  if problem.one_step:  # What follows its steps does not matter.
+    yield from map(problem.log_rows, parts)
+    return
+  decided = problem.target.of_log_in_parts(transitions.next_observation)
+  for part, later in zip(parts, decided, strict=True):
+    yield problem.rows(part, later=later)
