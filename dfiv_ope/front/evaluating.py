@@ -187,17 +187,7 @@ def run(
     update: told how many runs are done.
   """
   evaluator = runs.Evaluator(task)
-  found = {}
-  for place, (method, config) in enumerate(chosen.items()):
-    found[method] = estimates.estimate(
-      evaluator,
-      method,
-      config,
-      seeds=seeds,
-      progress=lambda done, note, place=place: update(  # type: ignore[misc]
-        place * seeds + done, note
-      ),
-    )
+  found = estimates.each_of(evaluator, chosen, seeds=seeds, progress=update)
   return result.Result(
     task=task,
     policy=name,

@@ -63,18 +63,12 @@ def run(
   whole.problem = task.problem
   whole.rows = write_rows(whole.problem, whole.transitions, folder)
   evaluator = runs.Evaluator(whole, checks=checks)
-  found = {}
-  for place, (name, config) in enumerate(configs.items()):
-    found[name] = estimates.estimate(
-      evaluator,
-      name,
-      config,
-      seeds=seeds,
-      progress=lambda done, note, place=place: progress(  # type: ignore[misc]
-        (place + done / seeds) / len(configs)
-      ),
-    )
-  return found
+  return estimates.each_of(
+    evaluator,
+    configs,
+    seeds=seeds,
+    progress=lambda done, note: progress(done / (seeds * len(configs))),
+  )
 
 
 def write_rows(

@@ -204,17 +204,12 @@ def _in_memory(
     log, target.policy, dropped=() if all_columns else None
   )
   evaluator = runs.Evaluator(task)
-  found = {}
-  for place, (name, config) in enumerate(configs.items()):
-    found[name] = estimates.estimate(
-      evaluator,
-      name,
-      config,
-      seeds=seeds,
-      progress=lambda done, note, place=place: progress(  # type: ignore[misc]
-        (place + done / seeds) / len(configs)
-      ),
-    )
+  found = estimates.each_of(
+    evaluator,
+    configs,
+    seeds=seeds,
+    progress=lambda done, note: progress(done / (seeds * len(configs))),
+  )
   return Answer(
     task=task,
     target=target,
