@@ -1,6 +1,7 @@
 """Rows of a log in memory: batches drawn from them, or all of them in parts.
 
-What `base.Data` asks for; `datasets.sampling` does the same from a server.
+What `base.Data` asks for; `datasets.sampling` does the same from a server. Rows
+that are `np.memmap`s are read from disk as they are asked for.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,33 +1,35 @@
-"""A log in Parquet files that is read in parts and never held as a whole.
+"""A log in files that is read in parts and never held as a whole.
 
     stream = streams.Stream(path=path, columns=columns, discount=0.99)
-    survey = stream.survey()
+    survey = stream.survey(copy=folder)
     for part in stream.parts(survey)([0, 4096, 8192]): ...
 
-Rows are read, checked and refused as `dfiv-ope dataset import` does it.
+Rows are read, checked and refused as `dfiv-ope dataset import` does it. Parquet
+files are read again for each pass. CSV files are read once: later passes read a
+copy of their transitions (`log_copy`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+import contextlib
 import dataclasses
-import hashlib
+import functools
 import pathlib
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from dfiv_ope import limits, types
+from dfiv_ope import limits
 from dfiv_ope.datasets import (
   assembly,
   episode_sample,
   formats,
+  log_copy,
   log_fields,
   logs,
+  stream_parts,
+  stream_sums,
 )
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import log as log_lib
-from dfiv_ope.datasets import steps as steps_lib
-from dfiv_ope.datasets.formats import parquet_folder
-from dfiv_ope.nn import running_moments
+from dfiv_ope.datasets.formats import csv_folder, parquet_folder
 from dfiv_ope.ope import log_notes, streamed
 
 # Transitions of the sample of whole episodes: as many as unrelated estimators
@@ -35,20 +37,8 @@ from dfiv_ope.ope import log_notes, streamed
 SAMPLED = 50_000
 # Longer logs are not read into memory.
 IN_MEMORY = 200_000
-
-
-class Start(NamedTuple):
-  """Where a block of whole episodes starts.
-
-  Attributes:
-    row: number of its first row in the files.
-    transition: number of its first transition.
-    episode: number of its first episode.
-  """
-
-  row: int
-  transition: int
-  episode: int
+# Formats that are read in parts.
+FORMATS = ('parquet', 'csv')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,19 +46,22 @@ class Survey(streamed.Survey):
   """What a pass over a log finds out, and how to find its rows again.
 
   Attributes:
-    counts: rows of each file.
     starts: of blocks of whole episodes.
     known: fields that `Log`s of some of its rows have.
+    counts: rows of each Parquet file.
+    copy: of the transitions, if there is one.
   """
 
-  counts: tuple[int, ...]
-  starts: Sequence[Start]
+  starts: Sequence[stream_sums.Start]
   known: dict[str, Any]
+  sample: log_lib.Log
+  counts: tuple[int, ...] = ()
+  copy: pathlib.Path | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Stream:
-  """A log in Parquet files; plain data that any process can open.
+  """A log in files; plain data that any process can open.
 
   Attributes:
     path: a folder of files, or one file.
@@ -88,10 +81,22 @@ class Stream:
         'in parts. Import it: dfiv-ope dataset import --transitions.'
       )
 
+  @functools.cached_property
+  def format(self) -> str:
+    """One of `FORMATS`."""
+    return formats.detect(self.path)
+
   @property
-  def rows(self) -> int:
-    """Rows of all files, as their records say."""
-    return parquet_folder.ParquetFolder(self.path).rows
+  def long(self) -> bool:
+    """Whether the log has more rows than are read into memory."""
+    if self.format == 'csv':
+      return csv_folder.CSVFolder(self.path).longer(IN_MEMORY)
+    return parquet_folder.ParquetFolder(self.path).rows > IN_MEMORY
+
+  @property
+  def copied(self) -> bool:
+    """Whether a survey has to copy it, because text has no middle to read."""
+    return self.format == 'csv'
 
   def in_memory(self) -> log_lib.Log:
     """Returns the whole log."""
@@ -101,13 +106,14 @@ class Stream:
         self.columns,
         discount=self.discount,
         name=self.path.name,
-        format_name='parquet',
+        format_name=self.format,
       )
     )
 
   def survey(
     self,
     *,
+    copy: pathlib.Path | None = None,
     sampled: int = SAMPLED,
     seed: int = 0,
     progress: Callable[[float], None] = lambda share: None,
@@ -115,6 +121,8 @@ class Stream:
     """Reads all of the log once, and checks it.
 
     Args:
+      copy: folder for a copy of the transitions, which is replaced; None for
+        no copy.
       sampled: transitions of the sample of whole episodes, at most.
       seed: of the sample.
       progress: told what share is done.
@@ -122,31 +130,43 @@ class Stream:
     Raises:
       ValueError: something is wrong with the log, or it cannot be streamed.
     """
+    if copy is None and self.copied:
+      raise ValueError(f'{self.path} is CSV: say where a copy of it may lie.')
     reader = logs.LogReader(
-      self.path, columns=self.columns, format_name='parquet'
+      self.path, columns=self.columns, format_name=self.format
     )
     sample = episode_sample.EpisodeSample(transitions=sampled, seed=seed)
-    sums = _Sums(self.discount)
-    for block in reader.blocks(progress=progress):
-      sums.add(block, _known(reader))
-      sample.add(block)
-    if not sums.transitions:
-      raise reader.nothing_left()
+    sums = stream_sums.Sums(self.discount)
+    with contextlib.ExitStack() as stack:
+      writer = (
+        None if copy is None else stack.enter_context(log_copy.Writer(copy))
+      )
+      for block in reader.blocks(progress=progress):
+        log = log_lib.Log(**_fields(block, _known(reader), self.discount))
+        sums.add(block, log)
+        sample.add(block)
+        if writer is not None:
+          writer.add_log(log)
+      if not sums.transitions:
+        raise reader.nothing_left()
     known = _known(reader)
     digest = sums.digest(known)
     return Survey(
       **sums.found(),
       digest=digest,
-      counts=parquet_folder.ParquetFolder(self.path).counts,
+      counts=()
+      if self.copied
+      else parquet_folder.ParquetFolder(self.path).counts,
       starts=tuple(sums.starts),
       known=known,
+      copy=copy,
       sample=self._sample(sample, sums, reader, known, digest),
     )
 
   def _sample(
     self,
     sample: episode_sample.EpisodeSample,
-    sums: '_Sums',
+    sums: stream_sums.Sums,
     reader: logs.LogReader,
     known: dict[str, Any],
     digest: str,
@@ -178,12 +198,16 @@ class Stream:
     Args:
       survey: of the same files.
     """
-    return _Reader(self, survey)
+    if survey.copy is not None:
+      return log_copy.Parts(survey.copy)
+    return stream_parts.Parts(
+      functools.partial(self.blocks, survey), survey.starts, sum(survey.counts)
+    )
 
   def blocks(
     self, survey: Survey, first: int, end: int
   ) -> Iterator[log_lib.Log]:
-    """Yields whole episodes.
+    """Yields whole episodes of Parquet files.
 
     Args:
       survey: of the same files.
@@ -202,76 +226,6 @@ class Stream:
     )
     for block in reader.blocks(progress=lambda share: None):
       yield log_lib.Log(**_fields(block, known, self.discount))
-
-
-class _Reader:
-  """Reads a log in parts, as `streamed.Parts` says."""
-
-  def __init__(self, stream: Stream, survey: Survey):
-    self._stream = stream
-    self._survey = survey
-    self._starts = [each.transition for each in survey.starts]
-
-  def __call__(self, marks: Sequence[int]) -> Iterator[streamed.Part]:
-    starts = self._survey.starts
-    place = int(np.searchsorted(self._starts, marks[0], side='right')) - 1
-    after = int(np.searchsorted(self._starts, marks[-1], side='left'))
-    _, position, episode = starts[place]
-    end = (
-      starts[after].row if after < len(starts) else sum(self._survey.counts) + 1
-    )
-    blocks = self._stream.blocks(self._survey, starts[place].row, end)
-    held: list[tuple[types.Transition, np.ndarray, np.ndarray]] = []
-    size = 0
-    for start, stop in zip(marks[:-1], marks[1:], strict=True):
-      while not held or position + size < stop:
-        log = next(blocks)
-        held.append(
-          (
-            log.transitions,
-            log.episodes + episode,
-            np.diff(log.episodes, prepend=-1) > 0,
-          )
-        )
-        size += len(log)
-        episode += log.num_episodes
-      if len(held) != 1:
-        held = [_joined(held)]
-      yield _part(held[0], slice(start - position, stop - position))
-      rest = slice(stop - position, None)
-      transitions, episodes, first = held[0]
-      held = [
-        (
-          types.Transition(*(each[rest] for each in transitions)),
-          episodes[rest],
-          first[rest],
-        )
-      ]
-      size -= stop - position
-      position = stop
-
-
-def _joined(
-  held: Sequence[tuple[types.Transition, np.ndarray, np.ndarray]],
-) -> tuple[types.Transition, np.ndarray, np.ndarray]:
-  transitions, episodes, first = zip(*held, strict=True)
-  return (
-    types.Transition(*map(np.concatenate, zip(*transitions, strict=True))),
-    np.concatenate(episodes),
-    np.concatenate(first),
-  )
-
-
-def _part(
-  held: tuple[types.Transition, np.ndarray, np.ndarray], place: slice
-) -> streamed.Part:
-  transitions, episodes, first = held
-  observation = transitions.observation[place]
-  return streamed.Part(
-    types.Transition(*(each[place] for each in transitions)),
-    episodes[place],
-    observation[first[place]],
-  )
 
 
 def _known(reader: logs.LogReader) -> dict[str, Any]:
@@ -311,82 +265,9 @@ def _fields(
   )
 
 
-class _Sums:
-  """What a survey adds up, block by block."""
-
-  def __init__(self, discount: float):
-    self._discount = discount
-    self.transitions = self.episodes = self._truncated = self._rewarded = 0
-    self._returns: list[np.ndarray] = []
-    self._lengths: list[np.ndarray] = []
-    self._lowest, self._highest, self._largest = np.inf, -np.inf, 0.0
-    self._moments = running_moments.Moments()
-    self._categories: dict[int, np.ndarray] = {}
-    self._hashes = [hashlib.sha256() for _ in (*steps_lib.Steps._fields, '')]
-    self.starts: list[Start] = []
-
-  def add(self, block: assembly.Block, known: dict[str, Any]) -> None:
-    """Takes in the next whole episodes."""
-    log = log_lib.Log(**_fields(block, known, self._discount))
-    rewards = log.transitions.reward
-    self.starts.append(Start(block.row, self.transitions, self.episodes))
-    self._returns.append(log.returns)
-    self._lengths.append(np.bincount(log.episodes))
-    self.transitions += len(log)
-    self.episodes += log.num_episodes
-    self._truncated += log.truncated
-    self._rewarded += int(np.count_nonzero(rewards))
-    self._lowest = min(self._lowest, float(rewards.min()))
-    self._highest = max(self._highest, float(rewards.max()))
-    self._largest = max(self._largest, float(log.transitions.discount.max()))
-    self._moments.add(log.transitions.observation)
-    for column in log.categorical:
-      self._categories[column] = np.unique(
-        np.concatenate(
-          [
-            self._categories.get(column, np.zeros(0)),
-            block.steps.observation[:, column],
-          ]
-        )
-      )
-    for each, array in zip(
-      self._hashes, (*block.steps, block.annotations), strict=True
-    ):
-      # One for each column, so that it does not matter what the blocks are.
-      each.update(np.ascontiguousarray(array).tobytes())
-
-  def digest(self, known: dict[str, Any]) -> str:
-    """Returns what identifies the rows and what they mean."""
-    whole = hashlib.sha256(repr(sorted(known.items())).encode())
-    for each in self._hashes:
-      whole.update(each.digest())
-    return whole.hexdigest()
-
-  def found(self) -> dict[str, Any]:
-    """Returns the fields of `streamed.Survey` that are sums."""
-    limits.finite_value(
-      self._discount, truncated=self._truncated, largest=self._largest
-    )
-    return {
-      'transitions': self.transitions,
-      'returns': np.concatenate(self._returns),
-      'lengths': np.concatenate(self._lengths),
-      'truncated': self._truncated,
-      'lowest': self._lowest,
-      'highest': self._highest,
-      'rewarded': self._rewarded,
-      'largest_discount': self._largest,
-      'scales': self._moments.standardiser(),
-      'categories': {
-        column: tuple(each.tolist())
-        for column, each in self._categories.items()
-      },
-    }
-
-
 def is_stream(path: pathlib.Path) -> bool:
-  """Returns whether a path is Parquet files rather than a dataset of ours."""
+  """Returns whether a path is files that are read in parts, no dataset."""
   try:
-    return formats.detect(path) == 'parquet'
+    return formats.detect(path) in FORMATS
   except (ValueError, OSError):
     return False

@@ -64,7 +64,7 @@ def evaluate(
   discount: Annotated[
     float | None,
     typer.Option(
-      help='Of Parquet files: discount of the value that is asked for, 0.99 '
+      help='Of a log in files: discount of the value that is asked for, 0.99 '
       'without it; 1 if all episodes terminate.'
     ),
   ] = None,
@@ -86,11 +86,12 @@ def evaluate(
 
       dfiv-ope evaluate data/catch --method all --workers 2 --out runs/catch
 
-  Parquet files need no import: name their folder, and say of the columns what
-  `dfiv-ope dataset import` is told. A log that does not fit into memory is read
-  in parts, by lstd, here or on the nodes of --ray.
+  Parquet and CSV files need no import: name one, or their folder, and say of
+  the columns what `dfiv-ope dataset import` is told. A log of more than 200,000
+  rows is read in parts: by lstd, here or on the nodes of --ray, and by what
+  trains.
 
-      dfiv-ope evaluate big.parquet --policy mine:policy --method lstd
+      dfiv-ope evaluate big.csv --policy mine:policy --method lstd
   """
   limits.share('--target-epsilon', target_epsilon)
   limits.count(
@@ -124,6 +125,7 @@ def evaluate(
       policies,
       truths,
       wanted,
+      named=bool(method),
       columns=columns,
       discount=discount,
       seeds=seeds,

@@ -1,11 +1,13 @@
-"""Answers of `dfiv-ope evaluate` on Parquet files, without an import."""
+"""Answers of `dfiv-ope evaluate` on files of a log, without an import."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+import contextlib
 import pathlib
 import shlex
 import sys
 from typing import TYPE_CHECKING
 
+from dfiv_ope import whole_files
 from dfiv_ope.launch import console, log_options, options, runtime
 
 if TYPE_CHECKING:
@@ -14,10 +16,12 @@ if TYPE_CHECKING:
 
 # Of the value, as in `dfiv-ope dataset import`.
 _DISCOUNT = 0.99
+# Folder of the run directory for copies of a long log, while they are used.
+_SCRATCH = 'dfiv-ope-copies'
 
 
 def is_file(path: pathlib.Path) -> bool:
-  """Returns whether a path is Parquet files rather than a dataset."""
+  """Returns whether a path is files of a log rather than a dataset."""
   from dfiv_ope.datasets import finding
 
   if not finding.is_log(path):
@@ -49,6 +53,7 @@ def evaluate(
   truths: Mapping[str, float],
   wanted: Sequence['configured.Configured'],
   *,
+  named: bool,
   columns: log_options.OfLog,
   discount: float | None,
   seeds: int,
@@ -62,10 +67,12 @@ def evaluate(
   """Evaluates policies on files, writes rows and prints the answer.
 
   Args:
-    path: a folder of Parquet files, or one.
+    path: a folder of Parquet or CSV files, or one file.
     policies: what users name, by what tables call them.
     truths: known values of some of them.
     wanted: methods and their configs.
+    named: whether the user named them; of others, those are left out that do
+      not take a log in parts.
     columns: what the columns mean.
     discount: of the value; None for the usual one.
     seeds: number of seeds.
@@ -113,12 +120,24 @@ def evaluate(
     )
   have = store.Store(store.Places(out))
   found: list[rows_lib.Row] = []
-  with have.exclusive():
+  with have.exclusive(), _scratch(out) as scratch:
     survey = None
-    if stream_run.long(stream) or running.ray is not None:
-      stream_run.require(stream, list(policies.values()), chosen)
+    if stream_run.in_parts(stream, running.ray):
+      if not named:
+        chosen = stream_run.possible(chosen, ray=running.ray)
+        console.note(
+          f'{path.name} is read in parts. No --method: running '
+          f'{", ".join(chosen)}.'
+        )
       with console.progress('Reading', 1.0) as update:
-        survey = stream.survey(progress=update)
+        survey = stream_run.look(
+          stream,
+          list(policies.values()),
+          chosen,
+          scratch=scratch,
+          ray=running.ray,
+          progress=update,
+        )
     for name, policy in policies.items():
       with console.progress(f'Evaluating {name}', 1.0) as update:
         answer = stream_run.evaluate(
@@ -126,6 +145,7 @@ def evaluate(
           policy,
           chosen,
           seeds=seeds,
+          scratch=scratch,
           trusted=trust_policy,
           all_columns=all_columns,
           ray=running.ray,
@@ -153,3 +173,14 @@ def evaluate(
     data=lambda rows: summary_table.data(rows, level=level),
     as_json=running.as_json,
   )
+
+
+@contextlib.contextmanager
+def _scratch(out: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Yields a folder for copies; what a killed command left there is removed."""
+  folder = out.resolve() / _SCRATCH
+  whole_files.remove(folder)
+  try:
+    yield folder
+  finally:
+    whole_files.remove(folder)

@@ -16,6 +16,7 @@ import typer
 import dfiv_ope
 from dfiv_ope import error_sentences, interrupts, limits
 from dfiv_ope.launch import (
+  accuracy,
   benchmark,
   checking,
   compare,
@@ -133,6 +134,7 @@ _add_group(
     'learners': benchmark.learners,
     'scale': benchmark.scale,
     'evaluate': benchmark.evaluate,
+    'time-to-accuracy': accuracy.time_to_accuracy,
   },
 )
 once.require(app)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import zlib
 
 from dfiv_ope import hints
+from dfiv_ope.datasets.formats import folders
 
 if TYPE_CHECKING:
   from dfiv_ope.datasets.formats import source
@@ -65,7 +66,7 @@ def open_log(path: pathlib.Path, *, format_name: str) -> 'source.Source':
     raise ValueError(hints.unknown('format', format_name, NAMES))
   if not path.exists():
     raise FileNotFoundError(f'There is no log {path}.')
-  if path.is_dir() and format_name in ('csv', 'npz'):
+  if path.is_dir() and format_name == 'npz':
     raise ValueError(
       f'{path} is a directory, but {format_name} is a file. Name the file.'
     )
@@ -75,9 +76,9 @@ def open_log(path: pathlib.Path, *, format_name: str) -> 'source.Source':
 def _maker(name: str) -> Callable[[pathlib.Path], 'source.Source']:
   """Returns what opens a format; nothing of the others is imported."""
   if name == 'csv':
-    from dfiv_ope.datasets.formats import csv_file
+    from dfiv_ope.datasets.formats import csv_folder
 
-    return csv_file.CSVFile
+    return csv_folder.CSVFolder
   if name == 'parquet':
     from dfiv_ope.datasets.formats import parquet_folder
 
@@ -109,12 +110,9 @@ def of_directory(path: pathlib.Path) -> str | None:
     return 'rlds'
   if any(path.glob('*-?????-of-?????')):
     return 'rl_unplugged'
-  # A folder of Parquet files, one after the other.
-  return 'parquet' if any(map(_is_parquet, path.iterdir())) else None
-
-
-def _is_parquet(path: pathlib.Path) -> bool:
-  return _SUFFIXES.get(path.suffix) == 'parquet' and path.is_file()
+  return next(
+    (name for name in folders.PATTERNS if folders.files(path, name)), None
+  )
 
 
 def _of_content(path: pathlib.Path) -> str | None:

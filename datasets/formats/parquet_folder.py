@@ -3,26 +3,11 @@
 from collections.abc import Iterator, Sequence
 import itertools
 import pathlib
-import re
 from typing import Any
 
 import numpy as np
 
-from dfiv_ope.datasets.formats import parquet_file, source
-
-PATTERNS = ('*.parquet', '*.pq')
-
-
-def files(folder: pathlib.Path) -> list[pathlib.Path]:
-  """Returns the files of a log in their order: part-2 comes before part-10."""
-  found = {path for each in PATTERNS for path in folder.glob(each)}
-  return sorted(
-    found,
-    key=lambda path: [
-      (int(each), '') if each.isdigit() else (-1, each)
-      for each in re.split(r'(\d+)', path.name)
-    ],
-  )
+from dfiv_ope.datasets.formats import folders, parquet_file, source
 
 
 class ParquetFolder(source.Source):
@@ -49,7 +34,7 @@ class ParquetFolder(source.Source):
         last; None for all.
       counts: rows of each file, if they are known; None to look.
     """
-    self._paths = files(path) if path.is_dir() else [path]
+    self._paths = folders.files(path, 'parquet') if path.is_dir() else [path]
     self._between = between
     first = parquet_file.ParquetFile(self._paths[0])
     self.columns, self.actions = first.columns, first.actions
@@ -102,10 +87,7 @@ class ParquetFolder(source.Source):
     for column in columns:
       kind: Any = file.kinds.get(column)
       if kind is None:
-        raise ValueError(
-          f'{name} has no column {column!r}, which {first} has. All files of '
-          'a log need the same columns.'
-        )
+        raise source.no_column(name, column, first)
       if kind != self._kinds[column]:
         raise ValueError(
           f'{name}, row 1: {column} holds {kind}, but {self._kinds[column]} '

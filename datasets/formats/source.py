@@ -79,6 +79,14 @@ def not_installed(error: ImportError, what: str) -> ValueError:
   )
 
 
+def no_column(name: str, column: str, first: str) -> ValueError:
+  """Returns the error of a file that lacks a column of the first one."""
+  return ValueError(
+    f'{name} has no column {column!r}, which {first} has. All files of a log '
+    'need the same columns.'
+  )
+
+
 def described(data: Any) -> actions_lib.Continuous:
   """Returns what an exported file says of actions that are vectors.
 

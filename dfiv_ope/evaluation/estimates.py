@@ -5,7 +5,7 @@ estimate.value, estimate.interval(0.95)
 estimate.difference(other, 0.95)              # paired
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 import math
@@ -128,6 +128,34 @@ def estimate(
       )
     )
   return of_runs(evaluator, method, found)
+
+
+def each_of(
+  evaluator: runs_lib.Evaluator,
+  configs: Mapping[str, base.MethodConfig],
+  *,
+  seeds: int,
+  progress: Progress | None = None,
+) -> dict[str, Estimate]:
+  """Runs several estimators, one after the other.
+
+  Args:
+    evaluator: of the task.
+    configs: hyper-parameters by the names of the estimators.
+    seeds: the number of seeds of each.
+    progress: told the number of runs done of all, and a note.
+  """
+  found: dict[str, Estimate] = {}
+
+  def report(done: float, note: str) -> None:
+    if progress is not None:
+      progress(len(found) * seeds + done, note)
+
+  for method, config in configs.items():
+    found[method] = estimate(
+      evaluator, method, config, seeds=seeds, progress=report
+    )
+  return found
 
 
 def of_runs(

@@ -51,16 +51,23 @@ class Evaluator:
     task: the log and the target policy.
   """
 
-  def __init__(self, task: task_lib.EvaluationTask, *, checked: bool = True):
+  def __init__(
+    self,
+    task: task_lib.EvaluationTask,
+    *,
+    checked: bool = True,
+    checks: Mapping[str, float] | None = None,
+  ):
     """Makes what runs share when it is first asked for.
 
     Args:
       task: the log and the target policy.
       checked: whether unrelated estimators are asked, too.
+      checks: what they say, if it is known.
     """
     self.task = task
     self._checked = checked
-    self._checks: dict[str, float] | None = None
+    self._checks: Mapping[str, float] | None = checks
     self._influences: dict[random_features.Settings, influence.Influence] = {}
 
   @property

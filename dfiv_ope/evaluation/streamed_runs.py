@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import bandwidth_choice, base, fixed_features, lstd, memory
+from dfiv_ope.agents import base, fixed_features, lstd
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import (
@@ -62,10 +62,7 @@ def run(
   """
   started = time.process_time()
   _require(survey, task, config)
-  marks = memory.marks(survey.transitions)
-  groups = streamed_passes.groups(marks, group)
-  task.problem = streamed_scales.pose(survey, task, groups, reduce)
-  bandwidth_choice.settle([task])
+  groups = streamed_scales.settle(survey, task, reduce, group)
   problem = task.problem
   stages = {
     number: label.stage

@@ -150,6 +150,29 @@ def encode(
   )
 
 
+def settle(
+  survey: streamed.Survey,
+  task: 'task_lib.EvaluationTask',
+  reduce: streamed_passes.Reduce,
+  group: int,
+) -> list[streamed_passes.Group]:
+  """Gives a task the problem of the whole log, once; returns the log's groups.
+
+  Args:
+    survey: of the log.
+    task: a sample of the log, and the policy.
+    reduce: works on the groups.
+    group: parts of a group, an even number.
+  """
+  from dfiv_ope.agents import bandwidth_choice, memory
+
+  groups = streamed_passes.groups(memory.marks(survey.transitions), group)
+  if 'problem' not in vars(task):
+    task.problem = pose(survey, task, groups, reduce)
+    bandwidth_choice.settle([task])
+  return groups
+
+
 def pose(
   survey: streamed.Survey,
   task: 'task_lib.EvaluationTask',

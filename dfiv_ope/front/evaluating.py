@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,10 @@ def evaluate(
           columns={'action': 'dose'})
 
   Args:
-    log: of `dfiv_ope.Log`; or a folder of Parquet files, or one. Files of more
-      rows than fit into memory are read in parts, by lstd alone.
+    log: of `dfiv_ope.Log`; or a folder of Parquet or CSV files, or one file.
+      Files of more than 200,000 rows are read in parts, by lstd and by what
+      trains. A copy of CSV files, and of what trains, lies in the system's
+      temporary folder meanwhile.
     policy: a function of observations [B, D] that returns probabilities
       [B, A] or actions [B]; an object with `action_probabilities`; or a name:
       'uniform', 'behaviour-clone', 'columns', the directory of a SavedModel,
@@ -103,7 +106,7 @@ def evaluate(
       )
   if discount is not None or columns is not None or ray is not None:
     raise ValueError(
-      'discount, columns and ray are of a log in Parquet files; this one is in '
+      'discount, columns and ray are of a log in files; this one is in '
       'memory and has its own. Leave them out.'
     )
   if initial_observations is not None:
@@ -134,7 +137,7 @@ def _of_files(
   columns: Mapping[str, Any],
   **options: Any,
 ) -> result.Result:
-  """Returns what methods say of a policy on a log in Parquet files.
+  """Returns what methods say of a policy on a log in files.
 
   Raises:
     ValueError: an argument is missing, or the files are not sound.
@@ -149,7 +152,10 @@ def _of_files(
   stream = stream_run.open_stream(
     path.expanduser(), stream_run.columns_of(columns), discount=discount
   )
-  found = stream_run.evaluate(stream, policy, chosen, **options)
+  with tempfile.TemporaryDirectory(prefix='dfiv-ope-') as scratch:
+    found = stream_run.evaluate(
+      stream, policy, chosen, scratch=pathlib.Path(scratch), **options
+    )
   return result.Result(
     task=found.task,
     policy=found.target.description,
@@ -181,17 +187,7 @@ def run(
     update: told how many runs are done.
   """
   evaluator = runs.Evaluator(task)
-  found = {}
-  for place, (method, config) in enumerate(chosen.items()):
-    found[method] = estimates.estimate(
-      evaluator,
-      method,
-      config,
-      seeds=seeds,
-      progress=lambda done, note, place=place: update(  # type: ignore[misc]
-        place * seeds + done, note
-      ),
-    )
+  found = estimates.each_of(evaluator, chosen, seeds=seeds, progress=update)
   return result.Result(
     task=task,
     policy=name,

@@ -101,13 +101,38 @@ class Target:
     """Returns `decide` of all next states of a log, in what memory it has."""
     if self.spaces.vectors is not None:
       return _joined(self.in_parts(observation))
-    support = self.support(observation)
-    if support * len(observation) <= _MOST_PROBABILITIES:
+    support = self._kept(observation)
+    if support is not None:
       return self.decide(observation, support=support)
-    return _joined(
-      _drawn(decision, seed=part)
-      for part, decision in enumerate(self.in_parts(observation))
+    return _joined(self._drawn_parts(observation))
+
+  def of_log_in_parts(
+    self, observation: types.Array
+  ) -> Iterator[decisions.Decision]:
+    """Yields `of_log`, `PART` rows at a time."""
+    if self.spaces.vectors is not None:
+      yield from self.in_parts(observation)
+      return
+    support = self._kept(observation)
+    if support is None:
+      yield from self._drawn_parts(observation)
+      return
+    for start in range(0, len(observation), PART):
+      yield self.decide(observation[start : start + PART], support=support)
+
+  def _kept(self, observation: types.Array) -> int | None:
+    """Returns the support whose probabilities are kept; None to draw."""
+    support = self.support(observation)
+    return (
+      support if support * len(observation) <= _MOST_PROBABILITIES else None
     )
+
+  def _drawn_parts(
+    self, observation: types.Array
+  ) -> Iterator[decisions.Decision]:
+    """Yields draws of the policy's actions, `PART` rows at a time."""
+    for part, decision in enumerate(self.in_parts(observation)):
+      yield _drawn(decision, seed=part)
 
   def support(self, observation: types.Array) -> int:
     """Returns the largest number of actions taken at any of the states."""

@@ -1,6 +1,6 @@
-"""The log of `big_log.py` as a folder of Parquet files, of any size.
+"""The log of `big_log.py` as a folder of Parquet or CSV files, of any size.
 
-    python docs/results/streamed_log.py 20000000 big.parquet
+    python docs/results/streamed_log.py 20000000 big.parquet      # or big.csv
     PYTHONPATH=docs/results dfiv-ope evaluate big.parquet --discount 0.95 \
         --policy big_log:policy --method lstd --seeds 1 --out runs/big
 
@@ -13,7 +13,7 @@ import sys
 import big_log
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 # Rows of a file, and of its groups of rows.
 _FILE, _GROUP = 1_000_000, 100_000
@@ -28,19 +28,20 @@ def write(rows: int, folder: pathlib.Path) -> None:
     episodes = columns['episode'] + first
     first = int(episodes[-1]) + 1
     observation = columns['observation'].astype(np.float32)
-    parquet.write_table(
-      pa.table(
-        {
-          'episode': episodes,
-          **{f'obs_{place}': each for place, each in enumerate(observation.T)},
-          'action': columns['action'].astype(np.int8),
-          'reward': columns['reward'].astype(np.float32),
-          **{name: columns[name] for name in ('terminated', 'truncated')},
-        }
-      ),
-      folder / f'part-{number:05d}.parquet',
-      row_group_size=_GROUP,
+    table = pa.table(
+      {
+        'episode': episodes,
+        **{f'obs_{place}': each for place, each in enumerate(observation.T)},
+        'action': columns['action'].astype(np.int8),
+        'reward': columns['reward'].astype(np.float32),
+        **{name: columns[name] for name in ('terminated', 'truncated')},
+      }
     )
+    path = folder / f'part-{number:05d}{folder.suffix}'
+    if folder.suffix == '.csv':
+      csv.write_csv(table, path)
+    else:
+      parquet.write_table(table, path, row_group_size=_GROUP)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,8 @@
-"""Evaluates a policy on a log in Parquet files, without an import.
+"""Evaluates a policy on a log in files, without an import.
 
 A log that fits into memory is read and evaluated as any other. A longer one is
-read in parts (`evaluation.streamed_runs`), here or on a Ray cluster.
+read in parts (`evaluation.streamed_runs`), here or on a Ray cluster; what
+trains draws batches from a copy of it (`mapped_run`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from dfiv_ope.evaluation import (
   streamed_passes,
   streamed_runs,
 )
+from dfiv_ope.launch.experiments import mapped_run
 from dfiv_ope.launch.experiments.executors import passes
 from dfiv_ope.ope import streamed
 from dfiv_ope.ope import task as task_lib
@@ -61,7 +63,7 @@ def columns_of(data: Mapping[str, Any]) -> columns_lib.Columns:
 def open_stream(
   path: pathlib.Path, columns: columns_lib.Columns, *, discount: float | None
 ) -> streams.Stream:
-  """Returns a log in Parquet files.
+  """Returns a log in files.
 
   Args:
     path: a folder, or one file.
@@ -91,6 +93,7 @@ def evaluate(
   configs: Mapping[str, base.MethodConfig],
   *,
   seeds: int,
+  scratch: pathlib.Path,
   trusted: bool = False,
   all_columns: bool = False,
   ray: str | None = None,
@@ -106,6 +109,7 @@ def evaluate(
     policy: as `policies.resolve` takes it.
     configs: of the methods, by name.
     seeds: number of seeds.
+    scratch: folder for copies, which the caller removes.
     trusted: load a SavedModel whatever operations it holds.
     all_columns: keep columns that nobody needs.
     ray: address of a Ray cluster; None for this process.
@@ -118,7 +122,7 @@ def evaluate(
   Raises:
     ValueError: the log or the policy is not sound, or a method cannot stream.
   """
-  if survey is None and not long(stream) and ray is None:
+  if survey is None and not in_parts(stream, ray):
     return _in_memory(
       stream,
       policy,
@@ -129,8 +133,7 @@ def evaluate(
       progress=progress,
     )
   if survey is None:
-    require(stream, [policy], configs)
-    survey = stream.survey()
+    survey = look(stream, [policy], configs, scratch=scratch, ray=ray)
   target = task_lib.find_policy(policy, survey.sample, trusted=trusted)
   task = task_lib.EvaluationTask(
     survey.sample, target.policy, dropped=() if all_columns else None
@@ -158,12 +161,27 @@ def evaluate(
         group=group,
       )
       for name, config in configs.items()
+      if name == streamed_runs.METHOD
     }
+    learners = {
+      name: config for name, config in configs.items() if name not in found
+    }
+    if learners:
+      found |= mapped_run.run(
+        survey,
+        task,
+        learners,
+        seeds=seeds,
+        reduce=reduce,
+        group=group,
+        folder=scratch / 'rows',
+        progress=progress,
+      )
   return Answer(
     task=task,
     target=target,
     configs=configs,
-    estimates=found,
+    estimates={name: found[name] for name in configs},
     log_average=streamed_runs.log_average(survey),
     survey=survey,
   )
@@ -186,17 +204,12 @@ def _in_memory(
     log, target.policy, dropped=() if all_columns else None
   )
   evaluator = runs.Evaluator(task)
-  found = {}
-  for place, (name, config) in enumerate(configs.items()):
-    found[name] = estimates.estimate(
-      evaluator,
-      name,
-      config,
-      seeds=seeds,
-      progress=lambda done, note, place=place: progress(  # type: ignore[misc]
-        (place + done / seeds) / len(configs)
-      ),
-    )
+  found = estimates.each_of(
+    evaluator,
+    configs,
+    seeds=seeds,
+    progress=lambda done, note: progress(done / (seeds * len(configs))),
+  )
   return Answer(
     task=task,
     target=target,
@@ -207,30 +220,84 @@ def _in_memory(
   )
 
 
-def long(stream: streams.Stream) -> bool:
-  """Returns whether a log has more rows than are read into memory."""
-  return stream.rows > streams.IN_MEMORY
+def in_parts(stream: streams.Stream, ray: str | None) -> bool:
+  """Returns whether a log is read in parts."""
+  return ray is not None or stream.long
+
+
+def look(
+  stream: streams.Stream,
+  policies: Sequence[Any],
+  configs: Mapping[str, base.MethodConfig],
+  *,
+  scratch: pathlib.Path,
+  ray: str | None,
+  progress: Progress = lambda share: None,
+) -> streams.Survey:
+  """Returns the survey of a log that is read in parts.
+
+  Args:
+    stream: the log.
+    policies: that will be evaluated.
+    configs: of the methods, by name.
+    scratch: folder for a copy of the log, where one is needed.
+    ray: address of a Ray cluster; None for this process.
+    progress: told what share is done.
+
+  Raises:
+    ValueError: a method or a policy needs the whole log, or rows are not sound.
+  """
+  require(stream, policies, configs, ray=ray)
+  copied = stream.copied or any(map(mapped_run.learns, configs.values()))
+  return stream.survey(
+    copy=scratch / 'transitions' if copied else None, progress=progress
+  )
+
+
+def possible(
+  configs: Mapping[str, base.MethodConfig], *, ray: str | None
+) -> dict[str, base.MethodConfig]:
+  """Returns those methods that take a log in parts."""
+  return {
+    name: config
+    for name, config in configs.items()
+    if name == streamed_runs.METHOD
+    or (ray is None and mapped_run.learns(config))
+  }
 
 
 def require(
-  stream: streams.Stream, policies: Sequence[Any], configs: Mapping[str, Any]
+  stream: streams.Stream,
+  policies: Sequence[Any],
+  configs: Mapping[str, Any],
+  *,
+  ray: str | None = None,
 ) -> None:
   """Refuses methods and policies that need the whole log.
 
   Raises:
     ValueError: there is one.
   """
-  others = [name for name in configs if name != streamed_runs.METHOD]
   advice = (
-    f'{stream.path.name} is read in parts, because it has {stream.rows:,} '
-    f'rows (more than {streams.IN_MEMORY:,}) or --ray is asked for. Import it '
-    'with dfiv-ope dataset import, or '
+    f'{stream.path.name} is read in parts, because '
+    + (
+      '--ray is asked for'
+      if ray
+      else f'it has more than {streams.IN_MEMORY:,} rows'
+    )
+    + '. Import it with dfiv-ope dataset import, or '
   )
-  if others:
-    label = agents.ENTRIES[others[0]].style.label
+  taken = possible(configs, ray=ray)
+  for name in (each for each in configs if each not in taken):
+    config, label = configs[name], agents.ENTRIES[name].style.label
+    if not mapped_run.learns(config):
+      raise ValueError(
+        f'{label} needs the log in memory, but {advice}use '
+        f'{streamed_runs.METHOD}, or what trains, such as fqe.'
+      )
     raise ValueError(
-      f'{label} needs the log in memory, but {advice}use '
-      f'{streamed_runs.METHOD}.'
+      f'{label} trains in one process, but {advice}use '
+      f'{streamed_runs.METHOD}, or leave out --ray.'
     )
   for policy in policies:
     if isinstance(policy, str) and policy in (naming.CLONE, naming.COLUMNS):

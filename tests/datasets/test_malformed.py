@@ -351,8 +351,11 @@ def test_a_wrong_csv_is_refused(name, tmp_path, refused):
 def test_a_directory_is_no_file(tmp_path, refused):
   (tmp_path / 'log.csv').mkdir()
   assert 'in no format' in refused(tmp_path / 'log.csv', tmp_path / 'out', {})
-  assert 'is a directory, but csv is a file' in refused(
+  assert 'is a directory without CSV files' in refused(
     tmp_path / 'log.csv', tmp_path / 'out', {}, 'csv'
+  )
+  assert 'is a directory, but npz is a file' in refused(
+    tmp_path / 'log.csv', tmp_path / 'out', {}, 'npz'
   )
 
 

@@ -1,8 +1,10 @@
-"""Logs in Parquet files that are read in parts."""
+"""Logs in Parquet and CSV files that are read in parts."""
 
 import dataclasses
+import gzip
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 import pytest
@@ -53,17 +55,35 @@ def _stream(folder, **columns):
   )
 
 
+def _write_csv(folder, table, marks=(0, 11, 12, 40, 50)):
+  """Writes the same log as text, one of the files compressed."""
+  folder.mkdir()
+  frame = pd.DataFrame(table)
+  for place, (start, end) in enumerate(zip(marks, marks[1:], strict=False)):
+    text = frame[start:end].to_csv(index=False, float_format='%.17g')
+    path = folder / f'part-{place * 5}.csv'
+    path.write_text(text)
+    if place == 2:
+      path.with_suffix('.csv.gz').write_bytes(gzip.compress(path.read_bytes()))
+      path.unlink()
+  return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
   return _write(tmp_path / 'log', _table())
 
 
+@pytest.mark.parametrize('write', [_write, _write_csv])
 @pytest.mark.parametrize('batch', [1, 7, 1000])
-def test_parts_are_the_log_whatever_the_batches(folder, monkeypatch, batch):
+def test_parts_are_the_log_whatever_the_batches(
+  tmp_path, monkeypatch, batch, write
+):
+  whole = _stream(_write(tmp_path / 'parquet', _table())).in_memory()
   monkeypatch.setattr(source, 'CHUNK_ROWS', batch)
-  stream = _stream(folder)
-  whole = stream.in_memory()
-  survey = stream.survey()
+  stream = _stream(write(tmp_path / 'log', _table()))
+  assert stream.in_memory().digest == whole.digest
+  survey = stream.survey(copy=tmp_path / 'copy' if stream.copied else None)
   marks = [4, 4, 13, 30, len(whole)]
   parts = list(stream.parts(survey)(marks))
   for part, start, end in zip(parts, marks, marks[1:], strict=False):
@@ -151,6 +171,91 @@ def test_moments_of_blocks_are_those_of_all_rows():
     found.apply(x), wanted.apply(x), rtol=0, atol=1e-12
   )
   assert found.scale[3] == 1.0 and found.mean[3] == 3.0
+
+
+def test_text_says_what_parquet_says_of_labels_too(tmp_path):
+  table = _table()
+  table['obs_2'] = np.where(table['obs_0'] > 1e6, 'far', ' near')
+  table['action'] = np.where(table['action'] == 1, 'go, now', 'stay')
+  found, same = (
+    _stream(
+      write(tmp_path / write.__name__, table),
+      actions=['go, now', 'stay'],
+      categorical='obs_2',
+    ).survey(copy=tmp_path / 'copy')
+    for write in (_write_csv, _write)
+  )
+  assert found.digest == same.digest
+  assert found.known == same.known
+  assert found.known['actions'] == ('go, now', 'stay')
+  np.testing.assert_array_equal(found.returns, same.returns)
+
+
+def test_a_copy_is_there_whole_or_not_at_all(folder, tmp_path):
+  bad = _table()
+  bad['reward'][45] = np.nan
+  text = _write_csv(tmp_path / 'text', bad)
+  copy = tmp_path / 'copies' / 'log'
+  _stream(folder).survey(copy=copy)
+  before = {each.name for each in copy.iterdir()}
+  assert 'next_observation.npy' in before
+  with pytest.raises(
+    ValueError, match=r'part-15.csv, row 7 \(episode e7\): re'
+  ):
+    _stream(text).survey(copy=copy)
+  assert not list(copy.parent.iterdir())
+  with pytest.raises(ValueError, match='CSV: say where a copy of it may lie'):
+    _stream(text).survey()
+
+
+def test_how_long_text_is_needs_no_reading_of_it(tmp_path, monkeypatch):
+  stream = _stream(_write_csv(tmp_path / 'text', _table()))
+  for most, longer in ((49, True), (50, False)):
+    monkeypatch.setattr(streams, 'IN_MEMORY', most)
+    assert stream.long == longer
+  last = tmp_path / 'text' / 'part-15.csv'
+  last.write_text(last.read_text().rstrip('\n'))
+  assert not stream.long
+  monkeypatch.setattr(streams, 'IN_MEMORY', 49)
+  assert stream.long
+
+
+@pytest.mark.parametrize(
+  'line, words',
+  [
+    ('e8,1.0,2.0,1,0.5,False,9', 'is not CSV'),
+    ('e8,"1.0,2.0,1,0.5,False', 'is not CSV'),
+    ('e8,1.0,x,1,0.5,False', "part-15.csv, row 12 (episode e8): obs_1 is 'x'"),
+    ('e8,1.0,1.0,1,0.5,maybe', 'part-15.csv, row 12 (episode e8): terminated'),
+    ('e0,1.0,1.0,1,0.5,False', 'part-15.csv, row 12 (episode e0): the episo'),
+    (',1.0,1.0,1,0.5,False', 'part-15.csv, row 12: episode is empty'),
+    ('e8,1.0,1.0,5,0.5,False', 'part-15.csv, row 12 (episode e8): action is'),
+    ('e8,1.0,\xff,1,0.5,False', 'part-15.csv, row 12: there is a byte'),
+  ],
+)
+def test_text_is_refused_as_an_import_refuses_it(tmp_path, line, words):
+  folder = _write_csv(tmp_path / 'log', _table())
+  with (folder / 'part-15.csv').open('a', encoding='latin1') as file:
+    file.write(f'{line}\n')
+  found = []
+  for read in (
+    lambda: _stream(folder).survey(copy=tmp_path / 'copy'),
+    _stream(folder).in_memory,
+  ):
+    with pytest.raises(ValueError) as error:
+      read()
+    found.append(str(error.value))
+  assert words in found[0]
+  assert found[0].split('.')[0] == found[1].split('.')[0]
+
+
+def test_text_files_need_the_same_columns(tmp_path):
+  folder = _write_csv(tmp_path / 'log', _table())
+  (folder / 'part-15.csv').write_text('episode,obs_0\ne7,1.0\n')
+  with pytest.raises(
+    ValueError, match="part-15.csv has no column 'action', which part-0.csv"
+  ):
+    _stream(folder).survey(copy=tmp_path / 'copy')
 
 
 def _bad(name, row, value):

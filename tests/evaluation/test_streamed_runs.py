@@ -1,13 +1,15 @@
-"""LSTD-Q on a log that is read in parts is that of the log in memory."""
+"""Methods on a log that is read in parts say what they say of it in memory."""
 
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 import pytest
 
-from dfiv_ope.agents import memory
+from dfiv_ope.agents import memory, row_nests
+from dfiv_ope.agents.entries import fqe as fqe_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import streams
@@ -23,7 +25,7 @@ from dfiv_ope.evaluation import (
   streamed_passes,
   streamed_runs,
 )
-from dfiv_ope.launch.experiments import stream_run
+from dfiv_ope.launch.experiments import mapped_run, stream_run
 from dfiv_ope.ope import task as task_lib
 
 _CONFIG = lstd_entry.Config(random_features=10)
@@ -78,22 +80,40 @@ def stream(folder, monkeypatch):
 
 
 @pytest.fixture
+def text(folder, stream, tmp_path):
+  """The same log as CSV files."""
+  for path in folder.iterdir():
+    pd.read_parquet(path).to_csv(
+      tmp_path / f'{path.stem}.csv', index=False, float_format='%.17g'
+    )
+  return dataclasses.replace(stream, path=tmp_path)
+
+
+@pytest.fixture
 def unchecked(monkeypatch):
   """Unrelated estimators take seconds, and look at the sample alone."""
   monkeypatch.setattr(cross_checks, 'measure', lambda *args, **kwargs: {})
 
 
-def _in_memory(stream, config, seeds):
+def _in_memory(stream, config, seeds, method='lstd'):
   log = stream.in_memory()
   policy = task_lib.find_policy(_policy, log).policy
   evaluator = runs.Evaluator(task_lib.EvaluationTask(log, policy))
-  return estimates.estimate(evaluator, 'lstd', config, seeds=seeds)
+  return estimates.estimate(evaluator, method, config, seeds=seeds)
 
 
-def _streamed(stream, config, seeds, survey=None, group=2):
-  survey = survey or stream.survey()
+def _streamed(
+  stream, config, seeds, survey=None, group=2, *, method='lstd', scratch=None
+):
+  survey = survey or stream.survey(copy=scratch and scratch / 'transitions')
   return stream_run.evaluate(
-    stream, _policy, {'lstd': config}, seeds=seeds, survey=survey, group=group
+    stream,
+    _policy,
+    {method: config},
+    seeds=seeds,
+    scratch=scratch,
+    survey=survey,
+    group=group,
   )
 
 
@@ -125,6 +145,63 @@ def test_streamed_is_in_memory_whatever_the_batches(stream, monkeypatch):
   assert found.log_average.value == pytest.approx(
     found.task.log.average_return.mean, rel=1e-12
   )
+
+
+@pytest.mark.usefixtures('unchecked')
+def test_text_is_the_same_log(stream, text, tmp_path, monkeypatch):
+  whole = _in_memory(stream, _CONFIG, 2)
+  for batch in (7, 1000):
+    monkeypatch.setattr(source, 'CHUNK_ROWS', batch)
+    found = _streamed(text, _CONFIG, 2, scratch=tmp_path / 'scratch')
+    _same(found.estimates['lstd'], whole)
+    assert found.survey.digest == stream.survey().digest
+
+
+_FQE = fqe_entry.Config(updates=12, checks=2, batch_size=16, hidden=(8,))
+
+
+@pytest.mark.usefixtures('unchecked')
+def test_learners_draw_from_disk_what_they_draw_from_memory(stream, tmp_path):
+  whole = _in_memory(stream, _FQE, 1, 'fqe')
+  found = _streamed(stream, _FQE, 1, method='fqe', scratch=tmp_path)
+  for ours, theirs in zip(found.estimates['fqe'].runs, whole.runs, strict=True):
+    assert list(ours.metrics) == list(theirs.metrics)
+    # Networks are float32, and so are the rows that they see.
+    assert ours.metrics == pytest.approx(theirs.metrics, rel=2e-5, abs=1e-6)
+    assert ours.curves['updates'] == theirs.curves['updates']
+  assert {each.name for each in tmp_path.iterdir()} == {'transitions', 'rows'}
+
+
+def test_rows_on_disk_are_the_rows_in_memory_to_the_bit(stream, tmp_path):
+  log = stream.in_memory()
+  task = task_lib.EvaluationTask(log, task_lib.find_policy(_policy, log).policy)
+  mapped = mapped_run.write_rows(
+    task.problem, task.transitions, tmp_path / 'rows'
+  )
+  drawn = []
+  for rows in (task.rows, mapped):
+    for ours, theirs in zip(
+      row_nests.leaves(rows), row_nests.leaves(task.rows), strict=True
+    ):
+      np.testing.assert_array_equal(ours, theirs)
+    data = memory.InMemory(rows, batch_size=9, seed=3)
+    drawn.append([list(row_nests.leaves(data.sample())) for _ in range(2)])
+  for ours, theirs in zip(*drawn, strict=True):
+    for one, other in zip(ours, theirs, strict=True):
+      assert one.shape == other.shape
+      np.testing.assert_array_equal(one, other)
+  ending = log.transitions._replace(
+    discount=np.zeros_like(log.transitions.discount)
+  )
+  problem = dataclasses.replace(task.problem, one_step=True)
+  for ours, theirs in zip(
+    row_nests.leaves(
+      mapped_run.write_rows(problem, ending, tmp_path / 'ending')
+    ),
+    row_nests.leaves(problem.log_rows(ending)),
+    strict=True,
+  ):
+    np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.usefixtures('unchecked')
@@ -205,8 +282,11 @@ def test_trees_merge_neighbours_in_the_order_of_the_log():
 
 
 def test_what_is_no_sum_is_refused(stream):
-  with pytest.raises(ValueError, match='FQE needs the log in memory, but'):
-    stream_run.require(stream, [], {'lstd': None, 'fqe': None})
+  with pytest.raises(ValueError, match='KIV needs the log in memory, but'):
+    stream_run.require(stream, [], {'lstd': None, 'kiv': None})
+  with pytest.raises(ValueError, match='FQE trains in one process, but'):
+    stream_run.require(stream, [], {'fqe': _FQE}, ray='local')
+  stream_run.require(stream, [], {'fqe': _FQE})
   with pytest.raises(ValueError, match='columns is made of the whole log'):
     stream_run.require(stream, ['columns'], {'lstd': None})
   survey = dataclasses.replace(

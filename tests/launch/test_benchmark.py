@@ -116,3 +116,23 @@ def test_wrong_arguments_are_answered_with_a_sentence(
   command, arguments, message
 ):
   assert message in command.refuses('benchmark', 'learners', *arguments)
+
+
+@pytest.mark.parametrize(
+  'arguments, words',
+  [
+    (('--method', 'lstd'), "no method 'lstd'"),
+    (('--config', 'quick'), "no config 'quick'"),
+    (('--truth', 'nan'), '--truth must be a finite number'),
+    ((), 'There is no dataset nowhere'),
+  ],
+)
+def test_time_to_accuracy_is_of_what_trains_on_a_dataset(
+  command, tmp_path, arguments, words
+):
+  assert words in command.refuses(
+    *('benchmark', 'time-to-accuracy', 'nowhere', '--out', tmp_path / 'times'),
+    *arguments,
+    cwd=tmp_path,
+  )
+  assert not list(tmp_path.iterdir())

@@ -1,12 +1,16 @@
-"""`dfiv-ope evaluate` on Parquet files, as a user runs it."""
+"""`dfiv-ope evaluate` on files of a log, as a user runs it."""
 
 import json
+import tempfile
 
 import pandas as pd
 import pytest
 
 import dfiv_ope
-from dfiv_ope.launch import command_costs, runtime
+from dfiv_ope.agents import configured
+from dfiv_ope.datasets import streams
+from dfiv_ope.evaluation import cross_checks
+from dfiv_ope.launch import command_costs, files, log_options, options, runtime
 
 _TINY = ('--method', 'lstd', '--set', 'random_features=10', '--seeds', '1')
 
@@ -49,6 +53,69 @@ def test_a_folder_needs_no_import(command, folder, tmp_path):
   assert same.survey is None
   rows = (tmp_path / 'runs' / 'rows.jsonl').read_text().splitlines()
   assert len(rows) == 2
+
+
+def test_long_text_is_copied_into_the_run_directory_and_no_further(
+  folder, tmp_path, monkeypatch, capsys
+):
+  monkeypatch.setattr(cross_checks, 'measure', lambda *args, **kwargs: {})
+  text, out = tmp_path / 'text', tmp_path / 'runs'
+  text.mkdir()
+  for path in folder.iterdir():
+    pd.read_parquet(path).to_csv(
+      text / f'{path.stem}.csv', index=False, float_format='%.17g'
+    )
+  whole = dfiv_ope.evaluate(
+    text,
+    'uniform',
+    methods='lstd',
+    seeds=1,
+    configs={'lstd': {'random_features': 10}},
+    discount=0.9,
+    columns={'reward': 'earned'},
+  )
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)  # TensorFlow runs.
+  monkeypatch.setattr(streams, 'IN_MEMORY', 1_000)
+  (tmp_path / 'temporary').mkdir()
+  monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'temporary'))
+  # A killed command has left a part of its copy.
+  (out / 'dfiv-ope-copies' / 'transitions.partial').mkdir(parents=True)
+  seen = []
+  look = streams.Stream.survey
+
+  def survey(self, **options):
+    found = look(self, **options)
+    seen.append(
+      sorted(each.name for each in (out / 'dfiv-ope-copies').iterdir())
+    )
+    return found
+
+  monkeypatch.setattr(streams.Stream, 'survey', survey)
+  files.evaluate(
+    text,
+    {'uniform': 'uniform'},
+    {},
+    [
+      configured.configure('lstd', settings=['random_features=10']),
+      configured.configure('kiv'),  # Needs the whole log.
+    ],
+    named=False,
+    columns=log_options.OfLog(assignments=['reward=earned']),
+    discount=0.9,
+    seeds=1,
+    preset='default',
+    trust_policy=False,
+    all_columns=False,
+    level=0.95,
+    out=out,
+    running=options.Running(as_json=True),
+  )
+  assert seen == [['transitions']]
+  (answer,) = json.loads(capsys.readouterr().out)['answers']
+  (line,) = [each for each in answer['estimates'] if each['method'] == 'lstd']
+  assert line['estimate'] == pytest.approx(whole.value, rel=1e-10)
+  assert not (out / 'dfiv-ope-copies').exists()
+  assert not list((tmp_path / 'temporary').iterdir())
 
 
 @pytest.mark.parametrize(
@@ -130,5 +197,5 @@ def test_python_asks_for_what_files_do_not_say(folder):
   log = dfiv_ope.Log.from_arrays(
     [[0.0], [1.0]], [0, 1], [0, 1], [0, 1], discount=0.9
   )
-  with pytest.raises(ValueError, match='are of a log in Parquet files'):
+  with pytest.raises(ValueError, match='are of a log in files'):
     dfiv_ope.evaluate(log, 'uniform', discount=0.9)

@@ -171,7 +171,6 @@ def test_errors_are_said_in_quiet_too(command, tmp_path):
 @pytest.mark.parametrize(
   'arguments',
   [
-    ('evaluate', 'log.csv', '--method', 'lstd', '--out', 'runs'),
     ('benchmark', 'coverage', 'log.csv', '--out', 'runs'),
     ('dataset', 'show', 'log.csv'),
     ('dataset', 'export', 'log.csv', '--out', 'log.parquet'),

@@ -71,6 +71,7 @@ def test_a_cluster_that_loses_a_node_finds_the_same_digits(stream):
       'slow_policy:policy',
       {'lstd': lstd_entry.Config(random_features=10)},
       seeds=2,
+      scratch=stream.path,
       survey=survey,
       group=2,
       **where,
