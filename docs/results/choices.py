@@ -1,0 +1,158 @@
+"""What it costs to let the program choose an estimator, or to blend.
+
+    python docs/results/choices.py --half development --first 40
+    python docs/results/choices.py --summary choices.csv
+
+One log of each case of a part: LSTD-Q, rollouts in nearest steps, weighted
+importance sampling and WDR, with one seed; `auto` is the one of them that has
+the least estimated error (`evaluation.error_selection`), `blend` is the method.
+Errors are shares of the larger of |value| and the spread of returns, at least
+0.1 %, so that nothing is won where all are right; each is divided by that of
+the best of the four.
+"""
+
+import argparse
+import csv
+import pathlib
+import sys
+import time
+
+import numpy as np
+
+import dfiv_ope
+from dfiv_ope import agents, configs
+from dfiv_ope.cases import suite
+from dfiv_ope.evaluation import error_selection, runs
+from dfiv_ope.results import problems
+from dfiv_ope.results import rows as rows_lib
+
+_CANDIDATES = ('lstd', 'nearest', 'wis', 'wdr')
+_BLEND, _AUTO = 'blend', 'auto'
+_FIELDS = ('case', 'log', 'chosen', 'cpu_s', *_CANDIDATES, _BLEND)
+# Smaller errors are alike.
+_LEAST = 0.001
+
+
+def _run(
+  evaluator: runs.Evaluator, case: str, log: int, method: str
+) -> rows_lib.Row:
+  """Returns the row of a method."""
+  entry = agents.ENTRIES[method]
+  config = entry.configs['default']
+  found = evaluator.run(method, config, seed=0)
+  return rows_lib.Row(
+    problem=problems.SuiteCase(
+      case=case, log=log, cases=1, seeds=1, level=0.95, ranked=False
+    ),
+    method=method,
+    config=configs.encode(config),
+    seed=0,
+    version=entry.version,
+    versions={'dfiv_ope': dfiv_ope.__version__},
+    metrics=found.metrics,
+    resamples=tuple(found.resamples),
+    outcome=rows_lib.DIVERGED if found.failure else rows_lib.FINISHED,
+  )
+
+
+def measured(case: str, log: int) -> dict[str, object]:
+  """Returns a line: errors of all, and which one was chosen.
+
+  Args:
+    case: its name.
+    log: seed of the log.
+  """
+  made = suite.CASES[case].make(log)
+  started = time.process_time()
+  evaluator = runs.Evaluator(made.task, checked=False)
+  rows = [
+    _run(evaluator, case, log, method) for method in (*_CANDIDATES, _BLEND)
+  ]
+  scale = max(abs(made.truth), float(np.std(made.log.returns)))
+  (chosen,) = [
+    row.method
+    for row in error_selection.judge(rows[:-1])
+    if row.metrics.get('chosen')
+  ]
+  return {
+    'case': case,
+    'log': log,
+    'chosen': chosen,
+    'cpu_s': f'{time.process_time() - started:.1f}',
+    **{
+      row.method: ''
+      if row.failed
+      else f'{abs(row.metrics["estimate"] - made.truth) / scale:.5f}'
+      for row in rows
+    },
+  }
+
+
+def summary(lines: list[dict[str, str]]) -> str:
+  """Returns errors over that of the best candidate, of each way to choose."""
+  ratios: dict[str, list[float]] = {}
+  for line in lines:
+    errors = {
+      method: max(float(line[method]), _LEAST)
+      for method in (*_CANDIDATES, _BLEND)
+      if line[method]
+    }
+    errors[_AUTO] = errors[line['chosen']]
+    best = min(errors[method] for method in _CANDIDATES if method in errors)
+    for method, error in errors.items():
+      ratios.setdefault(method, []).append(error / best)
+  head = ('', 'answers', 'geometric mean', 'worst', 'best or within 1.2 times')
+  return '\n'.join(
+    [
+      f'| {" | ".join(head)} |',
+      '|---' * len(head) + '|',
+      *(
+        f'| {method} | {len(found)} | {np.exp(np.mean(np.log(found))):.2f} | '
+        f'{max(found):.1f} | {sum(each <= 1.2 for each in found)} |'
+        for method in (*_CANDIDATES, _AUTO, _BLEND)
+        if (found := ratios.get(method))
+      ),
+    ]
+  )
+
+
+def main() -> None:
+  """Writes a table and prints its summary."""
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument('--half', default='development', help='parts, by commas')
+  parser.add_argument('--without', default='', help='cases, by commas')
+  parser.add_argument('--first', type=int, default=40, help='first log seed')
+  parser.add_argument('--logs', type=int, default=1)
+  parser.add_argument('--out', type=pathlib.Path, default='choices.csv')
+  parser.add_argument('--summary', type=pathlib.Path, nargs='+')
+  options = parser.parse_args()
+  if options.summary:
+    lines = []
+    for path in options.summary:
+      with path.open() as opened:
+        lines += csv.DictReader(opened)
+    print(summary(lines))
+    return
+  left = options.without.split(',')
+  names = [
+    name
+    for half in options.half.split(',')
+    for name in suite.select(half)[0]
+    if name not in left
+  ]
+  with options.out.open('w') as opened:
+    table = csv.DictWriter(opened, _FIELDS)
+    table.writeheader()
+    for log in range(options.first, options.first + options.logs):
+      for name in names:
+        try:
+          table.writerow(measured(name, log))
+        except ValueError as error:
+          print(f'{name} {log} left out: {str(error)[:80]}', file=sys.stderr)
+        opened.flush()
+  with options.out.open() as opened:
+    print(summary(list(csv.DictReader(opened))))
+
+
+if __name__ == '__main__':
+  main()
