@@ -27,7 +27,7 @@ _MISSING = 0.02
 # one of them checks within half of chance (docs/trust.md).
 _LEAST_SHARE, _LEAST_ROWS = 0.15, 500
 # The same of a table, which smooths nothing: that few rows tell is known to the
-# interval. With fewer, 218, a log of graph-long-few was wrong.
+# interval. With 193 of them a log of graph-long-few was wrong.
 _LEAST_SHARE_OF_TABLE, _LEAST_ROWS_OF_TABLE = 0.05, 300
 _CONFIRMED, _CONFIRMED_VALUE = 2.0 / 3.0, 0.02
 # Without these it is not confirmed: smoothing, and what needs no features.

@@ -7,8 +7,8 @@ One log of each case of a part: LSTD-Q, rollouts in nearest steps, weighted
 importance sampling and WDR, with one seed; `auto` is the one of them that has
 the least estimated error (`evaluation.error_selection`), `blend` is the method.
 Errors are shares of the larger of |value| and the spread of returns, at least
-0.1 %, so that nothing is won where all are right; each is divided by that of
-the best of the four.
+0.1 %, so that nothing is won where all are right; they are compared with that
+of the best of the four, and with that of LSTD-Q.
 """
 
 import argparse
@@ -89,8 +89,8 @@ def measured(case: str, log: int) -> dict[str, object]:
 
 
 def summary(lines: list[dict[str, str]]) -> str:
-  """Returns errors over that of the best candidate, of each way to choose."""
-  ratios: dict[str, list[float]] = {}
+  """Returns errors of each way to choose, beside the best and LSTD-Q."""
+  found: dict[str, list[tuple[float, float, float]]] = {}
   for line in lines:
     errors = {
       method: max(float(line[method]), _LEAST)
@@ -100,20 +100,31 @@ def summary(lines: list[dict[str, str]]) -> str:
     errors[_AUTO] = errors[line['chosen']]
     best = min(errors[method] for method in _CANDIDATES if method in errors)
     for method, error in errors.items():
-      ratios.setdefault(method, []).append(error / best)
-  head = ('', 'answers', 'geometric mean', 'worst', 'best or within 1.2 times')
-  return '\n'.join(
-    [
-      f'| {" | ".join(head)} |',
-      '|---' * len(head) + '|',
-      *(
-        f'| {method} | {len(found)} | {np.exp(np.mean(np.log(found))):.2f} | '
-        f'{max(found):.1f} | {sum(each <= 1.2 for each in found)} |'
-        for method in (*_CANDIDATES, _AUTO, _BLEND)
-        if (found := ratios.get(method))
-      ),
-    ]
+      found.setdefault(method, []).append(
+        (error, error / best, error / errors['lstd'])
+      )
+  head = (
+    '',
+    'answers',
+    'median error',
+    'RMSE',
+    'over the best: geometric mean',
+    'worst',
+    'within 1.2 times',
+    'over LSTD-Q: geometric mean',
+    'worst',
   )
+  table = [f'| {" | ".join(head)} |', '|---' * len(head) + '|']
+  for method in (*_CANDIDATES, _AUTO, _BLEND):
+    error, best, plain = np.transpose(found[method])
+    table.append(
+      f'| {method} | {len(error)} | {100.0 * np.median(error):.1f} % | '
+      f'{100.0 * np.sqrt(np.mean(np.square(error))):.0f} % | '
+      f'{np.exp(np.mean(np.log(best))):.2f} | {max(best):.0f} | '
+      f'{sum(best <= 1.2)} | '
+      f'{np.exp(np.mean(np.log(plain))):.2f} | {max(plain):.1f} |'
+    )
+  return '\n'.join(table)
 
 
 def main() -> None:
