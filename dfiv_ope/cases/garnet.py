@@ -6,6 +6,7 @@ some problems two states each look alike. Values are exact.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,10 @@ def garnet(
   *,
   states: int,
   actions: int,
-  branches: int,
-  ending: float,
   horizon: int,
-  discount: float,
+  branches: int = 3,
+  ending: float = 0.05,
+  discount: float = 0.95,
   columns: int = 0,
   alike: bool = False,
   late: bool = False,
@@ -36,9 +37,9 @@ def garnet(
     generator: draws it.
     states: how many go on; even where they look alike.
     actions: A.
+    horizon: longest episode.
     branches: states that an action may lead to.
     ending: probability that a step is the last.
-    horizon: longest episode.
     discount: of the value.
     columns: of the points that are observed; 0 for names.
     alike: whether states 0 and 1 look alike, 2 and 3, and so on.
@@ -101,18 +102,12 @@ def setting(
   behaviour: tuple[float, float],
   target: tuple[float, float],
   *,
-  horizon: int,
   draw: int,
   states: int = 20,
   actions: int = 3,
-  branches: int = 3,
-  ending: float = 0.05,
-  discount: float = 0.95,
   columns: int = 0,
   alike: bool = False,
-  late: bool = False,
-  noise: float = 0.0,
-  complete: bool = False,
+  **options: Any,
 ) -> case.Setting:
   """Returns a case; policies have random preferences.
 
@@ -120,33 +115,21 @@ def setting(
     behaviour: how far the policy that writes the log leans to another one, and
       how sharply it decides.
     target: the same of the target policy.
-    horizon: longest episode.
-    draw: which problem; the other arguments are those of `garnet`.
+    draw: which problem.
     states: how many go on.
     actions: A.
-    branches: states that an action may lead to.
-    ending: probability that a step is the last.
-    discount: of the value.
     columns: of the points that are observed; 0 for names.
     alike: whether states look alike in twos.
-    late: whether only the last step is rewarded.
-    noise: of the rewards.
-    complete: whether episodes terminate at the horizon.
+    **options: of `garnet`.
   """
   generator = np.random.default_rng((3, draw))
   problem = garnet(
     generator,
     states=states,
     actions=actions,
-    branches=branches,
-    ending=ending,
-    horizon=horizon,
-    discount=discount,
     columns=columns,
     alike=alike,
-    late=late,
-    noise=noise,
-    complete=complete,
+    **options,
   )
   seen = looks(states, alike=alike)
   scores, lean = generator.standard_normal((2, states + 1, actions))[:, seen]

@@ -7,7 +7,6 @@ made on it.
 from collections.abc import Iterator
 import functools
 import itertools
-from typing import Any
 
 from dfiv_ope.cases import (
   case,
@@ -26,91 +25,58 @@ def entries() -> Iterator[finite_cases.Entry]:
   return itertools.chain(_garnets(), _drifts(), _offers())
 
 
-def _garnet(
-  name: str,
-  behaviour: tuple[float, float],
-  target: tuple[float, float],
-  overlap: str,
-  *,
-  episodes: int,
-  horizon: int,
-  recorded: bool = True,
-  complete: bool = False,
-  columns: int = 0,
-  **options: Any,
-) -> finite_cases.Entry:
-  return finite_cases.Entry(
-    'garnet',
-    name,
-    case.Facts(
-      episodes=episodes,
-      horizon=horizon,
-      overlap=overlap,
-      stochastic=True,
-      truncated=not complete,
-      recorded=recorded,
-      table=not columns,
-    ),
-    functools.partial(
-      garnet.setting,
-      behaviour,
-      target,
-      horizon=horizon,
-      complete=complete,
-      columns=columns,
-      **options,
-    ),
-  )
-
-
 def _garnets() -> Iterator[finite_cases.Entry]:
-  yield _garnet(
-    'short',
-    (0.0, 1.0),
-    (0.4, 1.0),
-    _GOOD,
+  made = functools.partial(smooth_entry.make, 'garnet', setting=garnet.setting)
+  yield made(
+    name='short',
+    behaviour=(0.0, 1.0),
+    target=(0.4, 1.0),
+    overlap=_GOOD,
     episodes=1_000,
     horizon=40,
+    table=True,
     draw=0,
     ending=0.3,
   )
-  yield _garnet(
-    'long',
-    (0.0, 1.0),
-    (0.4, 1.0),
-    _GOOD,
+  yield made(
+    name='long',
+    behaviour=(0.0, 1.0),
+    target=(0.4, 1.0),
+    overlap=_GOOD,
     episodes=100,
     horizon=100,
+    table=True,
     draw=1,
     ending=0.02,
   )
-  yield _garnet(
-    'medium',
-    (0.0, 1.0),
-    (1.0, 1.5),
-    _MEDIUM,
+  yield made(
+    name='medium',
+    behaviour=(0.0, 1.0),
+    target=(1.0, 1.5),
+    overlap=_MEDIUM,
     episodes=300,
     horizon=80,
+    table=True,
     draw=2,
     ending=0.1,
     recorded=False,
   )
-  yield _garnet(
-    'points-near',
-    (0.0, 0.7),
-    (0.4, 1.0),
-    _GOOD,
+  yield made(
+    name='points-near',
+    behaviour=(0.0, 0.7),
+    target=(0.4, 1.0),
+    overlap=_GOOD,
     episodes=500,
     horizon=60,
     draw=3,
     columns=3,
     ending=0.2,
   )
-  yield _garnet(
-    'points-far',
-    (0.0, 0.7),
-    (1.2, 1.2),
-    _MEDIUM,
+  yield made(
+    name='points-far',
+    behaviour=(0.0, 0.7),
+    target=(1.2, 1.2),
+    overlap=_MEDIUM,
     episodes=300,
     horizon=80,
     draw=4,
@@ -118,48 +84,52 @@ def _garnets() -> Iterator[finite_cases.Entry]:
     ending=0.1,
     recorded=False,
   )
-  yield _garnet(
-    'alike-near',
-    (0.0, 1.0),
-    (0.3, 1.0),
-    _GOOD,
+  yield made(
+    name='alike-near',
+    behaviour=(0.0, 1.0),
+    target=(0.3, 1.0),
+    overlap=_GOOD,
     episodes=1_000,
     horizon=50,
+    table=True,
     draw=5,
     ending=0.25,
     alike=True,
   )
-  yield _garnet(
-    'alike-far',
-    (0.0, 2.0),
-    (-4.0, 1.5),
-    _POOR,
+  yield made(
+    name='alike-far',
+    behaviour=(0.0, 2.0),
+    target=(-4.0, 1.5),
+    overlap=_POOR,
     episodes=600,
     horizon=80,
+    table=True,
     draw=6,
     ending=0.1,
     alike=True,
     recorded=False,
   )
-  yield _garnet(
-    'late',
-    (0.0, 1.0),
-    (0.4, 1.0),
-    _GOOD,
+  yield made(
+    name='late',
+    behaviour=(0.0, 1.0),
+    target=(0.4, 1.0),
+    overlap=_GOOD,
     episodes=400,
     horizon=80,
+    table=True,
     draw=7,
     ending=0.15,
     late=True,
     noise=0.5,
   )
-  yield _garnet(
-    'untold-horizon',
-    (0.0, 1.0),
-    (0.4, 1.0),
-    _GOOD,
+  yield made(
+    name='untold-horizon',
+    behaviour=(0.0, 1.0),
+    target=(0.4, 1.0),
+    overlap=_GOOD,
     episodes=600,
     horizon=6,
+    table=True,
     draw=8,
     ending=0.02,
     complete=True,
