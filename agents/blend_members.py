@@ -1,7 +1,8 @@
 """What a blend is made of: estimates that share as little as can be.
 
 - `lstd`: LSTD-Q, as it is, with the weights of its dual;
-- `nearest`: rollouts in the log's nearest steps, where these are near;
+- `nearest`: rollouts in the log's nearest steps, where these are near. Not of
+  a table: rollouts among names are LSTD-Q without its prior, with noise;
 - `dr`: doubly robust, where probabilities are recorded, enough episodes have a
   weight, and these average about one.
 
@@ -54,17 +55,19 @@ def find(
   found = {LSTD: _regression(config, task, seed=seed)}
   if task.log.num_episodes < 2 or task.problem.one_step:
     return found  # Rollouts of one step are another regression.
+  rolls = not cross_fitting.is_table(config, task)
+  recorded = task.log.behaviour_probabilities is not None
+  if not rolls and not recorded:
+    return found
   held_out = cross_fitting.folds(task, config.folds, seed=seed)
   values = cross_fitting.values(config, task, held_out, seed=seed)
-  # Some policies are known in the states of the log alone.
-  with contextlib.suppress(ValueError):
-    rolled = nearest.roll(task, values, rollouts=config.rollouts, seed=seed)
-    if rolled.metrics['beyond_share'] <= _FAR:
-      # Actions that the log does not have in a state are missing here, too.
-      found[NEAREST] = rolled._replace(
-        draw_error=float(np.hypot(rolled.draw_error, found[LSTD].draw_error))
-      )
-  if task.log.behaviour_probabilities is not None:
+  if rolls:
+    # Some policies are known in the states of the log alone.
+    with contextlib.suppress(ValueError):
+      rolled = nearest.roll(task, values, rollouts=config.rollouts, seed=seed)
+      if rolled.metrics['beyond_share'] <= _FAR:
+        found[NEAREST] = rolled
+  if recorded:
     try:
       made = doubly_robust.Ingredients(
         direct.weights(config, task), values, held_out

@@ -50,13 +50,25 @@ class Weights(NamedTuple):
     where: the episodes.
     logs: log of the product of ratios so far, [N].
     discounts: what a reward of each step counts at the start, [N].
+    left: what a reward after the end of each episode would count, [E].
     metrics: what is known of the ratios.
   """
 
   where: weighing.Layout
   logs: types.FloatArray
   discounts: types.FloatArray
+  left: types.FloatArray
   metrics: Mapping[str, float]
+
+  @property
+  def left_share(self) -> float:
+    """What comes after the ends of episodes counts, weighed as they are."""
+    last = self.logs[self.where.ends]
+    most = np.max(last)
+    if np.isneginf(most):
+      return 1.0
+    shares = np.exp(last - most)
+    return float(shares @ self.left / np.sum(shares))
 
 
 def weights(config: entry.Config, task: task_lib.EvaluationTask) -> Weights:
@@ -79,6 +91,7 @@ def weights(config: entry.Config, task: task_lib.EvaluationTask) -> Weights:
     episode_returns.weights_of_all(
       log.discount, np.asarray(log.transitions.discount), where.starts
     ),
+    _left(task),
     {
       'estimated_propensities': float(
         task.behaviour_of_others(config.folds).estimated
@@ -93,12 +106,7 @@ def require_ends(task: task_lib.EvaluationTask) -> None:
   Raises:
     UnanswerableError: rewards after the end of an episode would count.
   """
-  log = task.log
-  left = episode_returns.remaining_of_all(
-    log.discount,
-    np.asarray(log.transitions.discount),
-    weighing.layout(log.episodes).starts,
-  )
+  left = _left(task)
   cut = left >= _NEGLIGIBLE
   if cut.any():
     raise UnanswerableError(
@@ -107,6 +115,15 @@ def require_ends(task: task_lib.EvaluationTask) -> None:
       'Weights of what was logged cannot tell them: use dr, lstd or fqe, '
       'which estimate what follows.'
     )
+
+
+def _left(task: task_lib.EvaluationTask) -> types.FloatArray:
+  log = task.log
+  return episode_returns.remaining_of_all(
+    log.discount,
+    np.asarray(log.transitions.discount),
+    weighing.layout(log.episodes).starts,
+  )
 
 
 def answer(

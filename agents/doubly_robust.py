@@ -71,6 +71,10 @@ def answer(
   """Returns an estimate, with the value of the model beside it."""
   return direct.answer(
     weighed,
-    {**found.weights.metrics, 'model_value': found.model_value},
+    {
+      **found.weights.metrics,
+      'model_value': found.model_value,
+      'values_share': found.weights.left_share,
+    },
     correction,
   )

@@ -46,5 +46,5 @@ def weigh(
     weighing.of_steps(found.logs, gains, where, normalised=normalised)
     if per_decision
     else weighing.of_episodes(last, where.total(gains), normalised=normalised),
-    found.metrics,
+    {**found.metrics, 'values_share': 0.0},
   )

@@ -72,6 +72,7 @@ def estimate(
     metrics={
       **made.metrics,
       'model_share': float(shares[0]),
+      'values_share': max(made.metrics['values_share'], float(shares @ left)),
       'weighted_value': wdr.value,
     }
   )

@@ -94,7 +94,7 @@ def suite(
     str,
     typer.Option(
       help='quick: one of each half of each family of the first set; all; a '
-      'part (development, held_out, development_2, held_out_2); or how their '
+      'part (development, held_out, or these with _2 or _3); or how their '
       'names begin, such as a family.'
     ),
   ] = 'quick',

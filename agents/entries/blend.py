@@ -24,7 +24,7 @@ class Config(doubly_robust.Config):
 # No paper of ours has it.
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-  version=6,
+  version=7,
   configs=CONFIGS,
   cost=doubly_robust.COST,
   direct=True,
@@ -34,7 +34,7 @@ ENTRY = registry.Entry(
   ),
   when=(
     'When one number is wanted and it is not known which estimator to '
-    'believe: LSTD-Q, rollouts in nearest steps and, where probabilities '
-    'are recorded, DR, by their estimated mean squared errors.'
+    'believe: LSTD-Q, rollouts in nearest steps (not of tables) and, where '
+    'probabilities are recorded, DR, by their estimated mean squared errors.'
   ),
 )

@@ -6,7 +6,7 @@ from dfiv_ope.agents.entries import weighing
 Config = weighing.Config
 CONFIGS = weighing.CONFIGS
 ENTRY = registry.Entry(
-  version=2,
+  version=3,
   configs=CONFIGS,
   cost=weighing.COST,
   direct=True,

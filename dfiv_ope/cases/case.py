@@ -14,10 +14,18 @@ from dfiv_ope.ope import episodes as episodes_lib
 if TYPE_CHECKING:
   from dfiv_ope.ope import task as task_lib
 
-# Of the first set of cases, its halves; of the second, a third and two thirds.
+# Of the first set of cases, its halves; of the others, a third and two thirds.
 DEVELOPMENT, HELD_OUT = 'development', 'held_out'
 DEVELOPMENT_2, HELD_OUT_2 = 'development_2', 'held_out_2'
-PARTS = (DEVELOPMENT, HELD_OUT, DEVELOPMENT_2, HELD_OUT_2)
+DEVELOPMENT_3, HELD_OUT_3 = 'development_3', 'held_out_3'
+PARTS = (
+  DEVELOPMENT,
+  HELD_OUT,
+  DEVELOPMENT_2,
+  HELD_OUT_2,
+  DEVELOPMENT_3,
+  HELD_OUT_3,
+)
 GOOD, MEDIUM, POOR = 'good', 'medium', 'poor'
 # Effective sample size of the ratios of single steps, as a share of the rows.
 _GOOD, _MEDIUM = 0.77, 0.28
@@ -186,7 +194,7 @@ class Case:
     name: unique; begins with the family.
     family: of problems.
     half: one of PARTS: 'development' for choosing rules, 'held_out' for
-      looking once, and the same of the second set.
+      looking once, and the same of the other sets.
     facts: what is known of it.
     setting: returns the problem and the policies.
     package: that it cannot be drawn without; empty if there is none.

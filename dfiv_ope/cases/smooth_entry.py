@@ -1,4 +1,4 @@
-"""Cases with numbers as states: what all of them have."""
+"""Cases whose setting takes two policies: what all of them have."""
 
 import functools
 from typing import Any
@@ -18,12 +18,13 @@ def make(
   horizon: int,
   stochastic: bool = True,
   recorded: bool = True,
+  table: bool = False,
   vectors: bool = False,
   complete: bool = False,
   time_feature: bool = False,
   **options: Any,
 ) -> finite_cases.Entry:
-  """Returns a case with numbers among its observations.
+  """Returns a case.
 
   Args:
     family: what it is one of.
@@ -36,6 +37,8 @@ def make(
     horizon: steps of an episode.
     stochastic: whether transitions are.
     recorded: whether the log has the behaviour's probabilities.
+    table: whether the state is the name of one of finitely many; otherwise
+      there are numbers among its observations.
     vectors: whether actions are vectors.
     complete: whether episodes terminate at the horizon; otherwise they are
       truncated there.
@@ -52,7 +55,7 @@ def make(
       stochastic=stochastic,
       truncated=not complete or bool(options.get('dropout')),
       recorded=recorded,
-      table=False,
+      table=table,
       vectors=vectors,
       time_feature=time_feature,
     ),

@@ -9,8 +9,8 @@ cases in the order of the SHA-256 of their names are for development and held
 out in turn, and so on with the next family. Rules and defaults are chosen on
 the first, and looked at once on the second. When both had been seen, a second
 set of other kinds of problems was written; in the same order every third case
-of it is for development, and the others are held out. Nothing here loads
-TensorFlow.
+of it is for development, and the others are held out; the third set of random
+problems was dealt likewise. Nothing here loads TensorFlow.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +26,7 @@ from dfiv_ope.cases import (
   physics_cases,
   second_set,
   service_cases,
+  third_set,
 )
 
 # Of the logs and answers: raised when they change, which makes stored results
@@ -74,6 +75,10 @@ CASES: Mapping[str, case.Case] = _by_name(
     *_in_parts(
       second_set.entries(),
       (case.DEVELOPMENT_2, case.HELD_OUT_2, case.HELD_OUT_2),
+    ),
+    *_in_parts(
+      third_set.entries(),
+      (case.DEVELOPMENT_3, case.HELD_OUT_3, case.HELD_OUT_3),
     ),
   ]
 )

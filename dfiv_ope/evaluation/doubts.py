@@ -9,7 +9,7 @@ import math
 import statistics
 from typing import NamedTuple
 
-from dfiv_ope.evaluation import inference, verdict
+from dfiv_ope.evaluation import bearing, inference, verdict
 from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.ope import history, overlap, traits
 
@@ -26,9 +26,13 @@ _MISSING = 0.02
 # logs of catch, where LSTD-Q is confidently wrong, have 0.11 to 0.12, and on
 # one of them checks within half of chance (docs/trust.md).
 _LEAST_SHARE, _LEAST_ROWS = 0.15, 500
+# The same of a table, which smooths nothing: that few rows tell is known to the
+# interval. With 193 of them a log of graph-long-few was wrong.
+_LEAST_SHARE_OF_TABLE, _LEAST_ROWS_OF_TABLE = 0.05, 300
 _CONFIRMED, _CONFIRMED_VALUE = 2.0 / 3.0, 0.02
 # Without these it is not confirmed: smoothing, and what needs no features.
-_SMOOTHING, _FREE = ('narrow', 'prior'), 'nearest'
+_TABLE, _FREE = 'prior', 'nearest'
+_SMOOTHING = ('narrow', _TABLE)
 # Of visits that have no near step of the log.
 _FAR = (0.3, 0.6)
 # What errors that depend on the past may add to the value, as a share of it,
@@ -90,17 +94,23 @@ def of(
     *(Reason(CARE, words) for words in (support.doubts if support else ())),
     *_weights(metrics),
     *_heavy(name, metrics),
-    *first_stage(name, metrics),
+    *first_stage(name, metrics, interval),
+    *([] if interval is None else _agreement(metrics, interval)),
+    *([] if bearing.weighs_alone(metrics) else _state(metrics, interval)),
+  ]
+
+
+def _state(
+  metrics: Mapping[str, float], interval: inference.Interval | None
+) -> list[Reason]:
+  """Is the observation the state, and was the log in these states?"""
+  return [
     *_far(metrics),
     *_memory(metrics),
     *(
       []
       if interval is None
-      else [
-        *_agreement(metrics, interval),
-        *_past(metrics, interval),
-        *_trait(metrics, interval),
-      ]
+      else [*_past(metrics, interval), *_trait(metrics, interval)]
     ),
   ]
 
@@ -127,6 +137,8 @@ def _known(answer: verdict.Answer) -> Iterator[Reason]:
   """Is there an interval, and was it checked?"""
   if answer.missing or answer.interval is None:
     yield Reason(DO_NOT, answer.missing or 'There is no interval.')
+  elif bearing.weighs_alone(answer.metrics):
+    pass
   elif not inference.checks(answer.metrics):
     yield Reason(
       CARE, 'Unrelated estimators were not asked: evaluate this policy alone.'
@@ -162,8 +174,13 @@ def _support(
   grade = 'good' if share is None else overlap.share_grade(share)
   if share is None or grade == 'good':
     return
-  enough = support is not None and share * support.rows >= _LEAST_ROWS
-  if not (share >= _LEAST_SHARE and enough and _confirmed(metrics, interval)):
+  least, rows = (
+    (_LEAST_SHARE_OF_TABLE, _LEAST_ROWS_OF_TABLE)
+    if _TABLE in inference.checks(metrics)
+    else (_LEAST_SHARE, _LEAST_ROWS)
+  )
+  enough = support is not None and share * support.rows >= rows
+  if not (share >= least and enough and _confirmed(metrics, interval)):
     yield Reason(
       DO_NOT if grade == 'poor' else CARE,
       f'The effective sample size is {messages.percent(share)} of the rows of '
@@ -217,17 +234,25 @@ def _heavy(name: str, metrics: Mapping[str, float]) -> Iterator[Reason]:
     yield Reason(CARE, words)
 
 
-def first_stage(name: str, metrics: Mapping[str, float]) -> Iterator[Reason]:
+def first_stage(
+  name: str, metrics: Mapping[str, float], interval: inference.Interval | None
+) -> Iterator[Reason]:
   """Do states and actions say what follows?
+
+  Where transitions are noisy they say little, and nothing is wrong with that as
+  long as it is known well, and unrelated estimators confirm the value.
 
   Args:
     name: what the method is called.
     metrics: of its runs.
+    interval: of the value; None if there is none.
   """
-  words = messages.weak_values(
-    {name: {'first_stage_f': math.nan, **metrics}}
+  known = metrics.get('first_stage_f', math.nan)
+  words = (
+    messages.weak_values({name: {'first_stage_f': math.nan, **metrics}})
     if 'first_stage_r2' in metrics
-    else {}
+    and not (known >= messages.WEAK_F and _confirmed(metrics, interval))
+    else ''
   )
   if words:
     yield Reason(CARE, words)
@@ -258,7 +283,7 @@ def _agreement(
   metrics: Mapping[str, float], interval: inference.Interval
 ) -> Iterator[Reason]:
   """Do unrelated estimators say the same?"""
-  known = inference.checks(metrics)
+  known = bearing.checks(metrics)
   estimate, scale = interval.estimate, _scale(metrics, interval)
   chance = _chance(interval)
   gap = max(interval.reach)

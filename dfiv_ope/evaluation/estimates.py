@@ -15,7 +15,7 @@ import numpy as np
 
 from dfiv_ope.agents import checkpoints
 from dfiv_ope.agents.entries import base
-from dfiv_ope.evaluation import inference, run_results
+from dfiv_ope.evaluation import bearing, inference, run_results
 from dfiv_ope.evaluation import runs as runs_lib
 
 # Called as progress(runs done, note).
@@ -58,7 +58,7 @@ class Estimate:
       np.array([run.resamples for run in self.sound]),
       np.array([run.metrics.get('correction', 0.0) for run in self.sound]),
       min(run.metrics.get('degrees', math.inf) for run in self.sound),
-      inference.checks(self.sound[0].metrics),
+      bearing.checks(self.sound[0].metrics),
     )
 
   @functools.cached_property

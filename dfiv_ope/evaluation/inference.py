@@ -48,6 +48,8 @@ _HEAVY_ROWS, HEAVY = 0.001, 0.3
 CHECK = 'check_'
 # Values that differ by less of their standard error are equal.
 _TIE = 1e-4
+# Of an estimate: what sums of 32-bit numbers leave unknown of it.
+_ROUNDING = 1e-5
 # A correction of more data errors is no chance.
 _CORRECTIONS = 2.0
 # Draws of the training's randomness for each resample.
@@ -353,10 +355,11 @@ def interval(
   # The correction is what one more check says.
   others = (estimate, estimate + correction, *checks)
   below, above = estimate - min(others), max(others) - estimate
+  rounding = _ROUNDING * abs(estimate)
   return Interval(
     estimate=estimate,
-    low=estimate + float(low) - below,
-    high=estimate + float(high) + above,
+    low=estimate + min(float(low) - below, -rounding),
+    high=estimate + max(float(high) + above, rounding),
     data_error=float(np.std(data)),
     training_error=training,
     correction=correction,

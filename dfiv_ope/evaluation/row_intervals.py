@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from dfiv_ope.evaluation import inference
+from dfiv_ope.evaluation import bearing, inference
 from dfiv_ope.results import problems
 from dfiv_ope.results import rows as rows_lib
 
@@ -43,7 +43,7 @@ def draws(rows: Sequence[rows_lib.Row]) -> inference.Draws:
     np.array([row.resamples for row in rows]),
     np.array([row.metrics.get('correction', 0.0) for row in rows]),
     min(row.metrics.get('degrees', float('inf')) for row in rows),
-    inference.checks(rows[0].metrics),
+    bearing.checks(rows[0].metrics),
   )
 
 

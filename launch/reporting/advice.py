@@ -186,7 +186,9 @@ def _first_stage(case: log_results.LogResults) -> Iterator[Advice]:
   """Do states and actions say what follows, of other methods?"""
   for each in case.methods:
     if each is not case.preferred:
-      for reason in doubts.first_stage(each.variant, each.metrics):
+      for reason in doubts.first_stage(
+        each.variant, each.metrics, each.interval
+      ):
         yield Advice(False, reason.words, '')
 
 

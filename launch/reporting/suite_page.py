@@ -19,6 +19,8 @@ _HALVES = {
   case_lib.HELD_OUT: 'held-out half',
   case_lib.DEVELOPMENT_2: 'second set, for development',
   case_lib.HELD_OUT_2: 'second set, held out',
+  case_lib.DEVELOPMENT_3: 'third set, for development',
+  case_lib.HELD_OUT_3: 'third set, held out',
   suite_tables.BOTH: 'all that were run',
 }
 _COLUMNS = [

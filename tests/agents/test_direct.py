@@ -487,6 +487,24 @@ def test_values_of_an_episode_do_not_come_from_it(features):
   assert np.abs(after.initial - before.initial).max() > 0.01
 
 
+def test_what_follows_truncated_episodes_rests_on_values(task):
+  assert run('wis', task).metrics['values_share'] == 0.0
+  assert run('dr', task).metrics['values_share'] == 0.0
+  # Of episodes with coins like the target's, all weights are one.
+  cut = task_of(probability=_BEHAVIOUR, cut=True)
+  log = cut.log
+  wanted = log.truncated / log.num_episodes * _DISCOUNT**3
+  assert run('wdr', cut).metrics['values_share'] == pytest.approx(wanted)
+  assert run('magic', cut).metrics['values_share'] >= wanted * 0.999
+
+
+def test_rollouts_are_in_a_blend_of_numbers_and_not_of_a_table(task):
+  assert {'lstd_share', 'dr_share'} <= set(run('blend', task).metrics)
+  assert 'nearest_share' not in run('blend', task).metrics
+  numbers = run('blend', task_of(seed=1, categorical=[]))
+  assert 'nearest_share' in numbers.metrics
+
+
 def test_magic_blends_the_model_and_the_weights(task):
   magic, wdr = run('magic', task), run('wdr', task)
   assert magic.metrics['weighted_value'] == wdr.metrics['estimate']

@@ -16,6 +16,8 @@ _QUICK = [
   for name, each in suite.CASES.items()
   if each.family not in ('icu', 'gymnasium')
 ]
+# Parts without a case of few rows.
+_LARGER = (case.DEVELOPMENT, case.HELD_OUT, case.DEVELOPMENT_2)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,8 @@ _QUICK = [
     (case.HELD_OUT, 34, '84f36e4218ca4ba2'),
     (case.DEVELOPMENT_2, 10, '7c31f59864cc08fc'),
     (case.HELD_OUT_2, 20, 'a7741d567c69ae22'),
+    (case.DEVELOPMENT_3, 8, '611de8296a4fc84d'),
+    (case.HELD_OUT_3, 16, 'bb6f47e85fb0c928'),
   ],
 )
 def test_the_parts_are_fixed(part, size, digest):
@@ -61,7 +65,7 @@ def test_cases_are_what_their_facts_say(name):
   assert (
     len(log.categorical) == log.num_observations - log.time_feature
   ) == facts.table
-  assert (300 if each.half == case.HELD_OUT_2 else 1_000) <= len(log) <= 22_000
+  assert (1_000 if each.half in _LARGER else 300) <= len(log) <= 22_000
   assert np.isfinite(log.transitions.observation).all()
   assert log.digest == each.make(0).log.digest != each.make(1).log.digest
 

@@ -70,6 +70,12 @@ def test_an_interval_holds_what_is_missing(correction, low, high):
   assert (found.low, found.high) == pytest.approx((low, high))
 
 
+def test_no_interval_is_narrower_than_rounding():
+  found = inference.interval([200.0], np.zeros([1, 10]), [0.0], level=0.95)
+  assert (found.low, found.high) == pytest.approx((199.998, 200.002))
+  assert found.reach == (0.0, 0.0)
+
+
 @pytest.mark.parametrize('level', [0.0, 1.0, -3.0])
 def test_levels_that_are_none_are_refused(level):
   with pytest.raises(ValueError, match='level in'):

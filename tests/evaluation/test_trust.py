@@ -178,9 +178,13 @@ def test_methods_with_the_same_verdict_share_a_sentence():
   ]
 
 
-def _resting(share, gap, *, rows=10_000, names=('narrow', 'draw', 'nearest')):
+def _resting(
+  share, gap, *, rows=10_000, names=('narrow', 'draw', 'nearest'), **metrics
+):
   """Returns the verdict on 100 +- 9 whose checks lie `gap` above it."""
-  answer = _answer((100.0, 100.0 + gap), chance=9.0, effective_share=share)
+  answer = _answer(
+    (100.0, 100.0 + gap), chance=9.0, effective_share=share, **metrics
+  )
   checks = {f'check_{name}': 100.0 + gap for name in names}
   return trust.judge(
     answer._replace(metrics={**answer.metrics, **checks}),
@@ -208,6 +212,36 @@ def test_few_effective_rows_need_checks_that_agree(share, gap, options, grade):
     assert reason.startswith(
       f'The effective sample size is {100 * share:.2g} % of the rows of the log'
     )
+
+
+@pytest.mark.parametrize(
+  'share, rows, grade',
+  [
+    (0.06, 5_100, trust.TRUST),  # 306 effective rows
+    (0.06, 4_900, trust.CARE),
+    (0.04, 20_000, trust.DO_NOT),
+  ],
+)
+def test_a_table_smooths_nothing_and_needs_fewer_rows(share, rows, grade):
+  names = ('prior', 'nearest')
+  assert _resting(share, 5.9, rows=rows, names=names).grade == grade
+  apart = _resting(share, 6.1, rows=rows, names=names)
+  assert apart.grade == max(grade, trust.CARE, key=trust.GRADES.index)
+
+
+@pytest.mark.parametrize(
+  'strength, gap, grade',
+  [(11.0, 5.9, trust.TRUST), (11.0, 6.1, trust.CARE), (9.0, 0.0, trust.CARE)],
+)
+def test_noisy_transitions_need_checks_that_agree(strength, gap, grade):
+  found = _resting(
+    0.9,
+    gap,
+    first_stage_r2=0.1,
+    first_stage_f=strength,
+    names=('prior', 'nearest'),
+  )
+  assert found.grade == grade
 
 
 @pytest.mark.parametrize('missing', ['nearest', 'narrow'])
