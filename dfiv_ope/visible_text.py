@@ -1,4 +1,7 @@
-"""Texts of anyone as they may be printed: nothing steers a terminal."""
+"""Texts of anyone as they may be printed, and numbers as people write them.
+
+Nothing that a user or a file says steers a terminal.
+"""
 
 import re
 
@@ -32,6 +35,17 @@ def lines(text: str) -> str:
   return _CONTROL.sub(
     lambda found: found[0] if found[0] in '\n\t' else _escape(found), text
   )
+
+
+def number(value: float, digits: int = 4) -> str:
+  """Returns a number by its first digits: 120 and not 1.2e+02.
+
+  Args:
+    value: any.
+    digits: that are not rounded to zero.
+  """
+  text = f'{value:.{digits}g}'
+  return f'{float(text):.0f}' if 'e+' in text and abs(value) < 1e9 else text
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -9,11 +9,13 @@ import math
 import statistics
 from typing import NamedTuple
 
+from dfiv_ope import visible_text
 from dfiv_ope.evaluation import bearing, inference, verdict
 from dfiv_ope.iv.diagnostics import messages
 from dfiv_ope.ope import history, overlap, traits
 
 TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
+_number = visible_text.number
 # Where unrelated estimators differ by more than chance does, and more than the
 # first share of the value, an estimate needs care; where by more than the
 # second share and several times chance, none is to be believed.
@@ -128,8 +130,9 @@ def between_families(answers: Sequence[verdict.Answer]) -> Iterator[Reason]:
   if gap > widest:
     yield Reason(
       DO_NOT,
-      f'Families of estimators differ by {gap:.3g}, more than the widest '
-      f'interval, {widest:.3g}. Collect more data near the policy.',
+      f'Families of estimators differ by {_number(gap, 3)}, more than the '
+      f'widest interval, {_number(widest, 3)}. Collect more data near the '
+      'policy.',
     )
 
 
@@ -292,10 +295,10 @@ def _agreement(
     if interval.contradicted and abs(missing) > _MISSING * scale:
       yield Reason(
         CARE,
-        f'The log says that {missing:.2g} is missing from the estimate '
-        f'{estimate:.4g}, whose standard error is '
-        f'{interval.data_error:.2g}. The interval reaches there; another '
-        'method may be nearer.',
+        f'The log says that {_number(missing, 2)} is missing from the estimate '
+        f'{_number(estimate)}, whose standard error is '
+        f'{_number(interval.data_error, 2)}. The interval reaches there; '
+        'another method may be nearer.',
       )
     return
   name, value = max(
@@ -305,9 +308,9 @@ def _agreement(
   said = _CHECKS.get(name, 'the correction by the log')
   yield Reason(
     DO_NOT if gap > max(_TIMES * chance, _GRAVE * scale) else CARE,
-    f'Estimators differ: {said} says {value:.4g}, {gap:.2g} from '
-    f'{estimate:.4g}, where chance explains {chance:.2g}. The interval '
-    'reaches there.'
+    f'Estimators differ: {_number(value)} by {said}, {_number(gap, 2)} from '
+    f'{_number(estimate)}, where chance explains {_number(chance, 2)}. The '
+    'interval reaches there.'
     + (
       ' Errors depend on the number of the step: add it to the '
       'observations (time_feature).'
@@ -342,7 +345,8 @@ def _memory(metrics: Mapping[str, float]) -> Iterator[Reason]:
       'The observations are not the whole state: the step before tells '
       f'{100.0 * share:.2g} % of the variance of '
       f'{OUTCOMES[int(metrics["memory_outcome"])]} beyond the state and the '
-      'action. Add what lasts to the observations, such as the step before.',
+      'action. Add what lasts to the observations, such as the step before, or '
+      'the number of the step (time_feature) if it goes with time.',
     )
 
 
@@ -359,8 +363,8 @@ def _trait(
       DO_NOT if share > _TRAIT[1] else CARE,
       'Rewards of an episode stay above or below what states and actions '
       'explain, and the actions go with it: something that lasts and is not '
-      f'recorded moves both. It adds at least {-value:.2g} to the estimate '
-      f'(standard error {error:.2g}). Add it to the '
+      f'recorded moves both. It adds at least {_number(-value, 2)} to the '
+      f'estimate (standard error {_number(error, 2)}). Add it to the '
       'observations, or log actions that do not depend on it.',
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import math
 from typing import NamedTuple
 
-from dfiv_ope import agents, registry
+from dfiv_ope import agents, registry, visible_text
 from dfiv_ope.evaluation import inference
 from dfiv_ope.ope import log_notes, overlap
 
@@ -162,8 +162,9 @@ def beyond(name: str, answer: Answer) -> str:
   if low - slack <= metrics['estimate'] <= high + slack:
     return ''
   return (
-    f'The estimate of {name}, {metrics["estimate"]:.4g}, lies beyond the '
-    f'return of every episode of the log ({low:.4g} to {high:.4g}): it is '
+    f'The estimate of {name}, {visible_text.number(metrics["estimate"])}, lies '
+    'beyond the return of every episode of the log '
+    f'({visible_text.number(low)} to {visible_text.number(high)}): it is '
     'extrapolation, and its interval does not show how wrong it may be. '
     'Compare methods of another family, such as kiv and fqe.'
   )
@@ -196,9 +197,9 @@ def few_effective(name: str, metrics: Mapping[str, float]) -> str:
   if effective >= inference.FEW_EFFECTIVE:
     return ''
   return (
-    f'{name} rests on the equivalent of {effective:.2g} episodes (effective '
-    'sample size of their weights): its interval is not to be trusted. '
-    'Compare lstd, kiv or fqe, which weigh no episodes.'
+    f'{name} rests on the equivalent of {visible_text.number(effective, 2)} '
+    'episodes (effective sample size of their weights): its interval is not '
+    'to be trusted. Compare lstd, kiv or fqe, which weigh no episodes.'
   )
 
 

@@ -8,7 +8,7 @@ import math
 import pathlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from dfiv_ope import agents
+from dfiv_ope import agents, visible_text
 from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import estimates as estimates_lib
 from dfiv_ope.evaluation import inference, result_rows, verdict
@@ -258,12 +258,16 @@ class Result:
 
   def __repr__(self) -> str:
     low, high = self.interval()
-    ends = '' if math.isnan(low) else f' [{low:.4g}, {high:.4g}]'
+    ends = (
+      ''
+      if math.isnan(low)
+      else f' [{visible_text.number(low)}, {visible_text.number(high)}]'
+    )
     return (
       f'<Result {self.policy} on {self.task.log.name}: '
-      f'{self.value:.4g}{ends} by {self.method}, '
+      f'{visible_text.number(self.value)}{ends} by {self.method}, '
       f'{self.trust().grade}, log average '
-      f'{self.log_average.value:.4g}>'
+      f'{visible_text.number(self.log_average.value)}>'
     )
 
   def _repr_html_(self) -> str:

@@ -91,5 +91,5 @@ def test_overlap_and_robust_checks_are_doubts_all_the_same():
   _, judged = _judged(check_doubly_robust=60.0)
   assert judged.grade == trust.DO_NOT
   assert judged.reasons[0].startswith(
-    'Estimators differ: the doubly robust estimate says 60, 40 from 100'
+    'Estimators differ: 60 by the doubly robust estimate, 40 from 100'
   )

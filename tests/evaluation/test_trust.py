@@ -74,14 +74,14 @@ def test_a_wide_interval_may_be_trusted():
 def test_the_reason_names_who_differs_and_by_how_much():
   (reason,) = trust.judge(_answer((100.0, 104.0)), _GOOD).reasons
   assert reason == (
-    'Estimators differ: rollouts in nearest steps says 104, 4 from 100, '
+    'Estimators differ: 104 by rollouts in nearest steps, 4 from 100, '
     'where chance explains 1. The interval reaches there.'
   )
 
 
 def test_errors_by_step_have_a_remedy():
   (reason,) = trust.judge(_answer((100.0, 100.0, 108.0)), _GOOD).reasons
-  assert 'corrected for the number of the step says 108' in reason
+  assert '108 by LSTD-Q corrected for the number of the step' in reason
   assert 'add it to the observations (time_feature)' in reason
 
 

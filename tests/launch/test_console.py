@@ -146,3 +146,19 @@ def test_details_stand_before_the_error(capsys, monkeypatch):
   assert capsys.readouterr().err == (
     'first\nsecond \\x1b[31m\nError: two things are wrong\n'
   )
+
+
+@pytest.mark.parametrize(
+  'value, digits, said',
+  [
+    (123.4, 2, '120'),
+    (-12345.6, 4, '-12350'),
+    (0.0123456, 4, '0.01235'),
+    (1.5e12, 2, '1.5e+12'),
+    (2.0, 3, '2'),
+    (float('nan'), 2, 'nan'),
+    (float('inf'), 2, 'inf'),
+  ],
+)
+def test_numbers_are_written_as_people_do(value, digits, said):
+  assert visible_text.number(value, digits) == said
