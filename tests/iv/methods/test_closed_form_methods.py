@@ -205,7 +205,7 @@ def test_sieve_says_when_every_candidate_is_too_wide():
     (lambda: kiv.Config(stage1_penalties=(0.0,)), 'positive candidates'),
     (lambda: sieve.Config(stage1_penalties=(-1.0,)), 'positive candidates'),
     (lambda: sieve.Config(interaction=0), 'interaction must be at least 1'),
-    (lambda: sieve.Config(treatment_bases=()), 'at least one basis'),
+    (lambda: sieve.Config(treatment_bases=()), 'at least one candidate'),
   ],
 )
 def test_bad_configs_are_refused(make, message):
