@@ -18,6 +18,7 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.iv import bases as bases_lib
 from dfiv_ope.iv import (
+  beside,
   closed_form,
   dictionaries,
   heavy_tails,
@@ -36,7 +37,7 @@ _RANK_ROWS = 2000
 # Factor of covariates that are their own instruments.
 _EXOGENOUS = 30.0
 
-_Functions = dictionaries.Dictionary | dictionaries.Beside
+_Functions = dictionaries.Dictionary | beside.Beside
 
 
 def build(
@@ -253,13 +254,13 @@ def _dictionaries(
     return treatment, instrument, covariate
   last = slice(-sizes.covariate, None)
   return (
-    dictionaries.Beside(
-      dictionaries.Part(treatment, slice(sizes.treatment)),
-      dictionaries.Part(covariate, last),
+    beside.Beside(
+      beside.Part(treatment, slice(sizes.treatment)),
+      beside.Part(covariate, last),
     ),
-    dictionaries.Beside(
-      dictionaries.Part(instrument, slice(None)),
-      dictionaries.Part(make(covariate_bases), last, _EXOGENOUS),
+    beside.Beside(
+      beside.Part(instrument, slice(None)),
+      beside.Part(make(covariate_bases), last, _EXOGENOUS),
     ),
     None,
   )
