@@ -1,8 +1,10 @@
 """Dictionaries beside each other, without products of their functions.
 
-functions = Beside(Part(first, slice(2)), Part(second, slice(2, None)))
-functions.adapt(x)
-functions(x)                                   # [B, size]
+    functions = Beside(Part(first, slice(2)), Part(second, slice(2, None)))
+    functions.adapt(x)
+    functions(x)                                   # [B, size]
+
+Each sees the columns that its part names.
 """
 
 from collections.abc import Mapping

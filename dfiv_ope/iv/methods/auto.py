@@ -12,7 +12,7 @@ two-stage least squares has it alone where nothing is clearly better.
     model.config.candidates              # those with a share, the largest first
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 import warnings
@@ -81,7 +81,8 @@ def fit(
         refusals.append(f'{name}: {error}')
     if progress is not None:
       progress(done, total, {})
-  shares, losses = {config.candidates[0]: 1.0}, {}
+  shares = {config.candidates[0]: 1.0}
+  losses: Mapping[str, float] = {}
   if total > 2:
     if not predictions:
       raise ValueError(

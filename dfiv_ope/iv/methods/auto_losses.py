@@ -79,9 +79,7 @@ def shares(
   best = min(curves, key=lambda at: float(np.mean(squares[:, at])))
   weights = np.array(
     [
-      math.exp(
-        -_DECAY * _difference(squares[:, at], squares[:, best], at == best) ** 2
-      )
+      math.exp(-_DECAY * _difference(squares[:, at], squares[:, best]) ** 2)
       for at in curves
     ]
   )
@@ -108,15 +106,13 @@ def means(
   return dict(zip(names, losses.tolist(), strict=True))
 
 
-def _difference(
-  first: types.FloatArray, second: types.FloatArray, same: bool = False
-) -> float:
+def _difference(first: types.FloatArray, second: types.FloatArray) -> float:
   """Returns the mean of first - second [n] in standard errors."""
-  if same:
-    return 0.0
   gain = first - second
-  error = float(np.std(gain)) / math.sqrt(len(gain))
   mean = float(np.mean(gain))
+  if not mean:
+    return 0.0
+  error = float(np.std(gain)) / math.sqrt(len(gain))
   return mean / error if error > 0.0 else math.copysign(math.inf, mean)
 
 

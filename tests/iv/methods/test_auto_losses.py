@@ -43,6 +43,10 @@ def test_a_line_stays_unless_the_average_is_clearly_better():
   assert auto_losses.shares(outcome, both, names, 2.0) == {'two_sls': 1.0}
   both = np.concatenate([line, near - 0.3], axis=1)
   assert auto_losses.shares(outcome, both, names, 2.0) == {'kiv': 1.0}
+  # A curve that is the line is not better than it.
+  both = np.concatenate([line, line], axis=1)
+  assert auto_losses.shares(outcome, both, names, 2.0) == {'two_sls': 1.0}
+  both = np.concatenate([line, near - 0.3], axis=1)
   # Without a line there is nothing that stays.
   assert auto_losses.shares(outcome, both, ('sieve', 'kiv'), 99.0) == {
     'kiv': 1.0
