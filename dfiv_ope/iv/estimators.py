@@ -11,7 +11,7 @@ Hyper-parameters are those of the method's `Config`, keyword-only. Data may be
 arrays, data frames or lists: Y [n], T, Z and X [n] or [n, columns]. Pipelines
 and searches of scikit-learn take `regressors.IVRegressor`.
 
-TwoSLS, SieveIV, KIV and AGMM are solved with numpy, and AutoIV chooses between
+TwoSLS, SieveIV, KIV and AGMM are solved with numpy, and AutoIV averages
 them. DeepIV, DeepGMM and DFIV load TensorFlow when they are first named.
 """
 
@@ -29,6 +29,7 @@ from dfiv_ope.iv import (
   summary_lines,
 )
 from dfiv_ope.iv.linear import fitting
+from dfiv_ope.iv.methods.entries import auto
 
 
 class TwoSLS(
@@ -155,19 +156,27 @@ class AGMM(
 class AutoIV(
   iv_estimator.IVEstimator, method='auto', dtype=np.float64, most_splits=1
 ):
-  """The closed form whose held-out loss is least."""
+  """The average of the closed forms whose held-out losses are about least."""
 
   @property
   def chosen_(self) -> str:
-    """The chosen method."""
+    """The method with the largest share."""
+    return next(iter(self.shares_))
+
+  @property
+  def shares_(self) -> dict[str, float]:
+    """The share of each method in the average, the largest first."""
     self._check_fitted()
-    return str(self.model_.config.candidates[0])
+    return {
+      name: self.history_.get(f'{auto.SHARE}{name}', [1.0])[-1]
+      for name in self.model_.config.candidates
+    }
 
   def summary(self) -> str:
     """Returns the fit in words and numbers, and what was chosen."""
     head, *rest = super().summary().splitlines()
     return '\n'.join(
-      [head, *summary_lines.choice(self.chosen_, self.history_), *rest]
+      [head, *summary_lines.choice(self.shares_, self.history_), *rest]
     )
 
 

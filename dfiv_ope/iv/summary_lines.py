@@ -41,30 +41,40 @@ def losses(history: Mapping[str, Sequence[float]]) -> list[str]:
   ]
 
 
-def choice(chosen: str, history: Mapping[str, Sequence[float]]) -> list[str]:
-  """Returns which method was chosen, and how far others were behind.
+def choice(
+  shares: Mapping[str, float], history: Mapping[str, Sequence[float]]
+) -> list[str]:
+  """Returns which methods were averaged, and how far others were behind.
 
   Args:
-    chosen: the method.
-    history: of a model that `methods.auto` chose.
+    shares: of each method in the average, the largest first.
+    history: of a model that `methods.auto` made.
   """
   losses = {
     name.removeprefix(auto.LOSS): values[-1]
     for name, values in history.items()
     if name.startswith(auto.LOSS)
   }
-  label = methods.ENTRIES[chosen].style.label
+
+  def label(name: str) -> str:
+    return methods.ENTRIES[name].style.label
+
+  chosen = next(iter(shares))
   if chosen not in losses:
-    return [f'{"chosen method":<19} {label}, the only candidate']
+    return [f'{"chosen method":<19} {label(chosen)}, the only candidate']
+  head = f'{"chosen method":<19} {label(chosen)}'
+  if len(shares) > 1:
+    head = f'{"average of":<19} ' + ', '.join(
+      f'{label(name)} ({100.0 * share:.0f} %)' for name, share in shares.items()
+    )
   behind = [
-    f'{methods.ENTRIES[name].style.label} '
-    f'{100.0 * (loss / losses[chosen] - 1.0):+.2g} %'
+    f'{label(name)} {100.0 * (loss / losses[chosen] - 1.0):+.2g} %'
     for name, loss in sorted(losses.items(), key=lambda each: each[1])
     if name != chosen
   ]
+  of = f' of {label(chosen)}' if len(shares) > 1 else ''
   return [
-    f'{"chosen method":<19} {label}, held-out loss '
-    f'{losses[chosen]:.4g} of the variance of Y'
+    f'{head}, held-out loss{of} {losses[chosen]:.4g} of the variance of Y'
     + (f' ({", ".join(behind)})' if behind else '')
   ]
 

@@ -120,8 +120,24 @@ def test_twenty_irrelevant_covariates_cost_little():
   ):
     model = estimators.AGMM().fit(outcome, treatment, Z=z, X=X)
   assert model.ate(-1.0, 1.0) == pytest.approx(2.0, rel=0.2)
-  with pytest.warns(many_columns.ManyColumnsWarning, match='DFIV'):
-    estimators.SieveIV(n_splits=1).fit(outcome, treatment, Z=z, X=X)
+
+
+@pytest.mark.parametrize('name', ['sieve', 'deepiv', 'deepgmm'])
+def test_many_columns_are_said_before_anything_is_fitted(name):
+  y, t, z, *x = np.random.default_rng(0).normal(size=(23, 100))
+  with warnings.catch_warnings():
+    warnings.simplefilter('error', many_columns.ManyColumnsWarning)
+    with pytest.raises(many_columns.ManyColumnsWarning, match='networks'):
+      estimators.ESTIMATORS[name]().fit(y, t, Z=z, X=np.stack(x, axis=1))
+
+
+def test_pixels_are_no_columns_that_may_not_matter():
+  x = np.random.default_rng(0).normal(size=(50, 100))
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    many_columns.warn_of_many(x, pictures=True)
+  with pytest.warns(many_columns.ManyColumnsWarning, match='100 columns'):
+    many_columns.warn_of_many(x)
 
 
 def test_heavy_tails_are_clipped_and_said():

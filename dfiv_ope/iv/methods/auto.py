@@ -1,45 +1,45 @@
-"""The choice between closed forms by a loss that is the same for all of them.
+"""Closed forms averaged by a loss that is the same for all of them.
 
 Each candidate is fitted to one half of the rows and predicts the other half.
 There, one regression on instruments and covariates, the same for all, averages
 its predictions: E[f(X) | z], which is E[Y | z] if f is the structural function.
-The mean square of Y less that is its loss. A candidate's own stage-2 loss would
-not do: it depends on how well its own stage 1 predicts its own features.
+The mean square of Y less that is its loss (`auto_losses`). A candidate's own
+stage-2 loss would not do: it depends on how well its own stage 1 predicts its
+own features. Candidates that are about as good as the best share the answer;
+two-stage least squares has it alone where nothing is clearly better.
 
     model = auto.fit(auto.Config(), stage1, stage2, seed=0)
-    model.config.candidates                                  # the chosen one
+    model.config.candidates              # those with a share, the largest first
 """
 
+from collections.abc import Mapping, Sequence
 import dataclasses
-import math
 from typing import Any
 import warnings
 
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv import closed_form, features, landmarks, methods, ridge
+from dfiv_ope.iv import closed_form, methods
+from dfiv_ope.iv.methods import auto_average, auto_losses
 from dfiv_ope.iv.methods.entries import auto as entry
 
 # Known before this module is loaded.
 Config = entry.Config
 
-# Of the common regression: features of the instruments, what they may leave of
-# the kernel, candidate penalties, and folds within each half.
-_LANDMARKS, _TOLERANCE, _FOLDS = 200, 1e-6, 5
-_PENALTIES = tuple(10.0**power for power in range(-7, 1))
+Model = closed_form.Model | auto_average.Average
+
+# Fields that are those of the sieve's config.
+_OF_SIEVE = ('treatment_bases', 'covariate_bases', 'covariate_products')
 
 
-def build(
-  config: Config, sizes: types.Sizes, *, seed: int = 0
-) -> closed_form.Model:
-  """Returns an unfitted model of the first candidate."""
-  name = config.candidates[0]
-  model: closed_form.Model = methods.load(name).build(
-    _settings(config, name), sizes, seed=seed
-  )
-  model.config = dataclasses.replace(config, candidates=(name,))
-  return model
+def build(config: Config, sizes: types.Sizes, *, seed: int = 0) -> Model:
+  """Returns an unfitted average of the candidates."""
+  parts: list[closed_form.Model] = [
+    methods.load(name).build(_settings(config, name), sizes, seed=seed)
+    for name in config.candidates
+  ]
+  return _average(config, parts, [1.0 / len(parts)] * len(parts))
 
 
 def fit(
@@ -49,8 +49,8 @@ def fit(
   *,
   seed: int,
   progress: types.Progress | None = None,
-) -> closed_form.Model:
-  """Returns the fit of the candidate with the least loss to all rows.
+) -> Model:
+  """Returns the average of the candidates that are about as good as the best.
 
   Args:
     config: hyper-parameters.
@@ -60,66 +60,83 @@ def fit(
     progress: called after each fit, with the losses so far.
 
   Returns:
-    The fitted model. Its config names the chosen method, its history has the
-    loss of each candidate beside that method's own.
+    The fitted model. Its config names the methods with a share, its history
+    has the loss of each candidate and the shares beside the history of the
+    method with the largest one.
 
   Raises:
     ValueError: no candidate can be fitted.
   """
   halves = [
-    _first_rows(half, config.choice_rows // 2) for half in (stage1, stage2)
+    _rows(half, slice(config.choice_rows // 2)) for half in (stage1, stage2)
   ]
-  squares: dict[str, types.FloatArray] = {}
+  predictions: dict[str, list[types.FloatArray]] = {}
   refusals: list[str] = []
   total = len(config.candidates) + 1
   for done, name in enumerate(config.candidates, start=1):
     if total > 2:
       try:
-        squares[name] = _squares(
-          halves, _predictions(config, name, halves, seed)
-        )
+        predictions[name] = _predictions(config, name, halves, seed)
       except ValueError as error:
         refusals.append(f'{name}: {error}')
     if progress is not None:
-      progress(done, total, _means(squares))
-  if total > 2 and not squares:
-    raise ValueError(
-      f'None of the candidates can be fitted. {" ".join(refusals)}'
+      progress(done, total, {})
+  shares = {config.candidates[0]: 1.0}
+  losses: Mapping[str, float] = {}
+  if total > 2:
+    if not predictions:
+      raise ValueError(
+        f'None of the candidates can be fitted. {" ".join(refusals)}'
+      )
+    outcome = np.concatenate(
+      [np.asarray(half.outcome, np.float64) for half in halves]
     )
-  name = (
-    choose(squares, config.least_gain) if squares else (config.candidates[0])
-  )
-  model = _fit(config, name, (stage1, stage2), seed)
-  chosen: dict[str, Any] = {'candidates': (name,)}
-  if name == 'sieve':
+    expected = np.concatenate(
+      [
+        auto_losses.expectations(
+          half, np.concatenate([each[at] for each in predictions.values()], 1)
+        )
+        for at, half in enumerate(halves)
+      ]
+    )
+    names = tuple(predictions)
+    shares = auto_losses.shares(outcome, expected, names, config.least_gain)
+    losses = auto_losses.means(outcome, expected, names)
+  parts = {name: _fit(config, name, (stage1, stage2), seed) for name in shares}
+  chosen: dict[str, Any] = {'candidates': tuple(shares)}
+  if 'sieve' in parts:
     chosen.update(
-      {
-        each: getattr(model.config, each)
-        for each in ('treatment_bases', 'covariate_bases')
-      }
+      {each: getattr(parts['sieve'].config, each) for each in _OF_SIEVE}
     )
-  model.config = dataclasses.replace(config, **chosen)
+  model = _average(
+    dataclasses.replace(config, **chosen),
+    list(parts.values()),
+    list(shares.values()),
+  )
   model.history = {
-    **model.history,
-    **{name: [loss] for name, loss in _means(squares).items()},
+    **next(iter(parts.values())).history,
+    **{f'{entry.LOSS}{name}': [loss] for name, loss in losses.items()},
+    **{
+      f'{entry.SHARE}{name}': [share]
+      for name, share in shares.items()
+      if len(shares) > 1
+    },
   }
   if progress is not None:
-    progress(total, total, _means(squares))
+    progress(
+      total, total, {f'{entry.LOSS}{name}': x for name, x in losses.items()}
+    )
   return model
 
 
-def choose(squares: dict[str, types.FloatArray], least_gain: float) -> str:
-  """Returns the candidate of the least loss, or the first if about as good.
-
-  Args:
-    squares: squared errors of the same rows [n] by candidate.
-    least_gain: standard errors of a difference of losses that count.
-  """
-  first = next(iter(squares))
-  best = min(squares, key=lambda name: float(np.mean(squares[name])))
-  gain = squares[first] - squares[best]
-  error = float(np.std(gain)) / math.sqrt(len(gain))
-  return best if float(np.mean(gain)) > least_gain * error else first
+def _average(
+  config: Config, parts: Sequence[closed_form.Model], shares: Sequence[float]
+) -> Model:
+  """Returns the average of models; of one, that model with another config."""
+  if len(parts) > 1:
+    return auto_average.Average(config, parts, np.array(shares))
+  parts[0].config = config
+  return parts[0]
 
 
 def _fit(
@@ -142,9 +159,7 @@ def _settings(config: Config, name: str) -> Any:
     default
     if name != 'sieve'
     else dataclasses.replace(
-      default,
-      treatment_bases=config.treatment_bases,
-      covariate_bases=config.covariate_bases,
+      default, **{each: getattr(config, each) for each in _OF_SIEVE}
     )
   )
 
@@ -171,66 +186,6 @@ def _predictions(
       np.asarray(model.predict(rows.treatment, rows.covariate), np.float64)
     )
   return predictions
-
-
-def _squares(
-  halves: list[types.IVBatch], predictions: list[types.FloatArray]
-) -> types.FloatArray:
-  """Returns (y - E[f(X) | z])^2 of all rows, [n]."""
-  squares = []
-  for rows, predicted in zip(halves, predictions, strict=True):
-    phi = ridge.append_intercept(_instrument_features(rows.instrument))
-    outcome = np.asarray(rows.outcome, np.float64)
-    # The penalty predicts Y best, and so is the same for all candidates.
-    penalty = min(
-      _PENALTIES,
-      key=lambda each: float(
-        np.mean(np.square(outcome - _averaged(phi, outcome, each)))
-      ),
-    )
-    squares.append(
-      np.square(outcome - _averaged(phi, predicted, penalty))[:, 0]
-    )
-  return np.concatenate(squares)
-
-
-def _instrument_features(instrument: types.FloatArray) -> types.FloatArray:
-  """Returns features of a kernel that is wide where there are many columns."""
-  x = np.asarray(instrument, np.float64)
-  made = landmarks.Landmarks(x.shape[1])
-  made.adapt(
-    x,
-    features.median_bandwidth(x) * math.sqrt(x.shape[1]),
-    _TOLERANCE,
-    _LANDMARKS,
-  )
-  return made(x)
-
-
-def _averaged(
-  phi: types.FloatArray, target: types.FloatArray, penalty: float
-) -> types.FloatArray:
-  """Returns the regression of a target on phi at rows it was not fitted to."""
-  result = np.zeros_like(target)
-  folds = [np.arange(start, len(target), _FOLDS) for start in range(_FOLDS)]
-  parts = [ridge.sums(phi[fold], target[fold]) for fold in folds]
-  for index, fold in enumerate(folds):
-    others = ridge.merge(
-      *(each for at, each in enumerate(parts) if at != index)
-    )
-    result[fold] = phi[fold] @ ridge.solve_sums(others, penalty, intercept=True)
-  return result
-
-
-def _means(squares: dict[str, types.FloatArray]) -> dict[str, float]:
-  return {
-    f'{entry.LOSS}{name}': float(np.mean(each))
-    for name, each in squares.items()
-  }
-
-
-def _first_rows(half: types.IVBatch, count: int) -> types.IVBatch:
-  return _rows(half, slice(count))
 
 
 def _rows(batch: types.IVBatch, which: slice) -> types.IVBatch:

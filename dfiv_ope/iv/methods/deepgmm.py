@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import types
+from dfiv_ope.iv import closed_form, many_columns
 from dfiv_ope.iv.methods import deepgmm_update
 from dfiv_ope.iv.methods.entries import deepgmm as entry
 from dfiv_ope.nn import descent, networks
@@ -136,6 +137,9 @@ def fit(
     The fitted model; its `history` has the game value and the held-out loss,
     the worst violation, at each check, averaged over the games.
   """
+  many_columns.warn_of_many(
+    closed_form.join(stage1.treatment, stage1.covariate), pictures=True
+  )
   halves = [descent.tensors(stage1), descent.tensors(stage2)]
   model = build(config, descent.sizes(halves[0]), seed=seed)
   generator = tf.random.Generator.from_seed((seed, 1))

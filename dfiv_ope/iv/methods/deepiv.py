@@ -17,6 +17,7 @@ losses in both stages than the original's; those are `Config.paper`.
 import tensorflow as tf
 
 from dfiv_ope import types
+from dfiv_ope.iv import closed_form, many_columns
 from dfiv_ope.iv.methods import deepiv_mixture, deepiv_update
 from dfiv_ope.iv.methods.entries import deepiv as entry
 from dfiv_ope.nn import descent, layers, networks
@@ -85,6 +86,9 @@ def fit(
     The fitted model; its `history` has the losses of both trainings at each
     check, averaged over the members.
   """
+  many_columns.warn_of_many(
+    closed_form.join(stage1.treatment, stage1.covariate), pictures=True
+  )
   rows = descent.tensors(stage1, stage2)
   model = build(config, descent.sizes(rows), seed=seed)
   folds = descent.folds(rows, config.members, config.held_out_share, seed=seed)

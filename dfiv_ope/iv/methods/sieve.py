@@ -2,11 +2,13 @@
 
 Two-stage least squares on dictionaries of Hermite polynomials or B-splines.
 Which dictionary is decided by held-out losses: first that of the covariates,
-then that of the treatment. A spline is penalised by its roughness, so where the
-instruments tell little of a slope it follows its neighbours.
+then that of the treatment, then the same without products of both. A spline is
+penalised by its roughness, so where the instruments tell little of a slope it
+follows its neighbours.
 
 Deviation: predicted functions are the instruments of the actual ones
-(`closed_form.cross_fit`), not their substitutes.
+(`closed_form.cross_fit`), not their substitutes. Outcomes of heavy tails are
+clipped.
 """
 
 import dataclasses
@@ -16,8 +18,10 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.iv import bases as bases_lib
 from dfiv_ope.iv import (
+  beside,
   closed_form,
   dictionaries,
+  heavy_tails,
   identification,
   many_columns,
   two_stage,
@@ -30,6 +34,10 @@ Config = entry.Config
 
 # Rows that tell the rank of a dictionary.
 _RANK_ROWS = 2000
+# Factor of covariates that are their own instruments.
+_EXOGENOUS = 30.0
+
+_Functions = dictionaries.Dictionary | beside.Beside
 
 
 def build(
@@ -68,19 +76,25 @@ def fit(
     many_columns.warn_of_many(
       closed_form.join(stage1.treatment, stage1.covariate)
     )
+  stage1, stage2 = _clipped(config, stage1, stage2)
   # Without a covariate the candidates for xi do not differ.
-  covariate_bases = config.covariate_bases[
-    : 1 if stage1.covariate is None else None
-  ]
-  total = len(covariate_bases) + len(config.treatment_bases) - 1
+  some = slice(1 if stage1.covariate is None else None)
+  covariate_bases = config.covariate_bases[some]
+  products = config.covariate_products[some]
+  total = len(covariate_bases) + len(config.treatment_bases) * len(products) - 1
   fits: list[closed_form.Model] = []
   done = 0
 
-  def attempt(treatment: bases_lib.Basis, covariate: bases_lib.Basis) -> None:
+  def attempt(
+    treatment: bases_lib.Basis, covariate: bases_lib.Basis, product: bool
+  ) -> None:
     nonlocal done
     model = _fit_one(
       dataclasses.replace(
-        config, treatment_bases=(treatment,), covariate_bases=(covariate,)
+        config,
+        treatment_bases=(treatment,),
+        covariate_bases=(covariate,),
+        covariate_products=(product,),
       ),
       stage1,
       stage2,
@@ -92,7 +106,7 @@ def fit(
       progress(done, total, {'stage2_loss': min(map(_loss, fits))})
 
   for basis in covariate_bases:
-    attempt(config.treatment_bases[0], basis)
+    attempt(config.treatment_bases[0], basis, products[0])
   if not fits:
     raise ValueError(
       f'Every covariate basis needs more than {config.most_columns} columns '
@@ -100,8 +114,9 @@ def fit(
       'fewer covariates.'
     )
   covariate_basis = min(fits, key=_loss).config.covariate_bases[0]
-  for basis in config.treatment_bases[1:]:
-    attempt(basis, covariate_basis)
+  for product in products:
+    for basis in config.treatment_bases[product == products[0] :]:
+      attempt(basis, covariate_basis, product)
   fits.sort(key=_loss)
   rows = _joined(stage1, stage2)
   for model in fits:
@@ -124,8 +139,11 @@ def _fit_one(
   treatment, instrument, covariate = _dictionaries(
     config, types.Sizes(sizes[0], sizes[1], sizes[3])
   )
-  treatment.adapt(rows.treatment)
   instrument.adapt(rows.instrument)
+  if covariate is None:
+    treatment.adapt(closed_form.join(rows.treatment, rows.covariate))
+  else:
+    treatment.adapt(rows.treatment)
   width = treatment.size + 1
   if covariate is not None and rows.covariate is not None:
     covariate.adapt(rows.covariate)
@@ -153,6 +171,23 @@ def _joined(stage1: types.IVBatch, stage2: types.IVBatch) -> types.IVBatch:
       None if first is None else np.concatenate([first, second])
       for first, second in zip(stage1, stage2, strict=True)
     )
+  )
+
+
+def _clipped(
+  config: Config, stage1: types.IVBatch, stage2: types.IVBatch
+) -> tuple[types.IVBatch, types.IVBatch]:
+  """Returns both stages with heavy tails of outcomes clipped."""
+  rows = _joined(stage1, stage2)
+  outcome = heavy_tails.clip(
+    np.asarray(rows.outcome, np.float64),
+    config.outcome_width,
+    closed_form.join(rows.treatment, rows.covariate),
+  )
+  cut = len(stage1.outcome)
+  return (
+    stage1._replace(outcome=outcome[:cut]),
+    stage2._replace(outcome=outcome[cut:]),
   )
 
 
@@ -191,12 +226,12 @@ def _standard(columns: types.FloatArray) -> types.FloatArray:
 
 def _dictionaries(
   config: Config, sizes: types.Sizes
-) -> tuple[
-  dictionaries.Dictionary,
-  dictionaries.Dictionary,
-  dictionaries.Dictionary | None,
-]:
-  """Returns the dictionaries of treatment, instrument and covariate."""
+) -> tuple[_Functions, _Functions, dictionaries.Dictionary | None]:
+  """Returns the dictionaries of treatment, instrument and covariate.
+
+  Without products that of the treatment has the covariates beside it. These
+  are their own instruments, which no penalty should shrink.
+  """
 
   def make(bases: list[bases_lib.Basis]) -> dictionaries.Dictionary:
     return dictionaries.Dictionary(
@@ -209,11 +244,25 @@ def _dictionaries(
   instrument_bases = [config.instrument_basis] * (
     sizes.instrument - sizes.covariate
   )
+  treatment = make([config.treatment_bases[0]] * sizes.treatment)
+  # The covariates are the last columns of the instrument.
+  instrument = make(instrument_bases + covariate_bases)
+  if not sizes.covariate:
+    return treatment, instrument, None
+  covariate = make(covariate_bases)
+  if config.covariate_products[0]:
+    return treatment, instrument, covariate
+  last = slice(-sizes.covariate, None)
   return (
-    make([config.treatment_bases[0]] * sizes.treatment),
-    # The covariates are the last columns of the instrument.
-    make(instrument_bases + covariate_bases),
-    make(covariate_bases) if sizes.covariate else None,
+    beside.Beside(
+      beside.Part(treatment, slice(sizes.treatment)),
+      beside.Part(covariate, last),
+    ),
+    beside.Beside(
+      beside.Part(instrument, slice(None)),
+      beside.Part(make(covariate_bases), last, _EXOGENOUS),
+    ),
+    None,
   )
 
 

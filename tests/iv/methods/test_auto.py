@@ -1,4 +1,4 @@
-"""The choice between closed forms."""
+"""The average of closed forms."""
 
 import numpy as np
 import pytest
@@ -50,12 +50,34 @@ def test_a_curve_is_not_and_what_was_chosen_is_saved(tmp_path):
   )
 
 
-def test_the_first_candidate_stays_unless_another_is_clearly_better():
-  first = np.array([1.0, 2.0, 1.0, 2.0])
-  assert auto.choose({'a': first, 'b': first - 0.1}, 1.0) == 'b'
-  noisy = first - np.array([1.0, -1.0, 1.0, -0.9])
-  assert auto.choose({'a': first, 'b': noisy}, 1.0) == 'a'
-  assert auto.choose({'a': first, 'b': noisy}, 0.0) == 'b'
+def test_candidates_that_are_about_as_good_are_averaged(tmp_path):
+  outcome, treatment, z = data(np.abs)
+  model = estimators.AutoIV(candidates=('kiv', 'agmm'), n_splits=1).fit(
+    outcome, treatment, Z=z
+  )
+  assert set(model.shares_) == {'kiv', 'agmm'}
+  assert sum(model.shares_.values()) == pytest.approx(1.0)
+  assert model.chosen_ == max(model.shares_, key=model.shares_.get)
+  each = {
+    name: estimators.ESTIMATORS[name](n_splits=1).fit(outcome, treatment, Z=z)
+    for name in model.shares_
+  }
+  np.testing.assert_allclose(
+    model.predict(treatment),
+    sum(
+      share * each[name].predict(treatment)
+      for name, share in model.shares_.items()
+    ),
+    rtol=1e-8,
+  )
+  assert 'average of          ' in model.summary()
+  model.save(tmp_path / 'saved')
+  loaded = estimators.load(tmp_path / 'saved')
+  assert loaded.shares_ == model.shares_
+  assert loaded.summary() == model.summary()
+  np.testing.assert_allclose(
+    loaded.predict(treatment), model.predict(treatment), rtol=1e-12
+  )
 
 
 def test_a_candidate_that_there_is_not_is_refused():

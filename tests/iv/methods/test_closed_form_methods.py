@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope import types
-from dfiv_ope.iv import bases, features
+from dfiv_ope.iv import bases, features, heavy_tails
 from dfiv_ope.iv import landmarks as landmarks_lib
 from dfiv_ope.iv.methods import agmm, kiv, sieve, two_sls
 
@@ -174,7 +174,7 @@ def test_sieve_chooses_among_its_candidates_by_the_held_out_loss():
 
 
 def test_sieve_drops_interactions_that_would_be_too_many():
-  config = sieve.Config(most_functions=20)
+  config = sieve.Config(most_functions=20, covariate_products=(True,))
   data = batch(100)
   wide = np.random.default_rng(3).normal(size=(100, 5))
   data = data._replace(
@@ -188,6 +188,50 @@ def test_sieve_drops_interactions_that_would_be_too_many():
   model = sieve.fit(config, *halves, seed=0)
   assert model.features(data).covariate.shape[1] <= 5 * 24
   assert np.all(np.isfinite(model.predict(data.treatment, wide)))
+
+
+def test_sieve_without_products_is_a_sum_that_covariates_do_not_bend():
+  config = sieve.Config(
+    treatment_bases=(bases.BSpline(8),),
+    covariate_bases=(bases.BSpline(6),),
+    covariate_products=(False,),
+  )
+  halves = batch(500, 0), batch(500, 1)
+  model = sieve.fit(config, *halves, seed=0)
+  points = np.linspace(-1.5, 1.5, 9)[:, None]
+  curves = [
+    model.predict(points, np.full_like(points, value))
+    - model.predict(np.zeros_like(points), np.full_like(points, value))
+    for value in (-1.0, 0.5)
+  ]
+  np.testing.assert_allclose(*curves, atol=1e-10)
+  np.testing.assert_allclose(curves[0], np.sin(points), atol=0.25)
+  again = sieve.build(
+    model.config, types.Sizes(1, halves[0].instrument.shape[1], 1)
+  )
+  again.restore(model.state())
+  np.testing.assert_array_equal(
+    again.predict(points, points), model.predict(points, points)
+  )
+
+
+def test_sieve_clips_heavy_tails_of_outcomes():
+  halves = batch(500, 0), batch(500, 1)
+  wild = np.random.default_rng(5).standard_t(1.2, (500, 1))
+  halves = tuple(
+    half._replace(outcome=half.outcome + sign * wild)
+    for half, sign in zip(halves, (1.0, -1.0), strict=True)
+  )
+  with pytest.warns(heavy_tails.HeavyTailsWarning):
+    model = sieve.fit(sieve.Config(), *halves, seed=0)
+  kept = sieve.fit(sieve.Config(outcome_width=0.0), *halves, seed=0)
+  points = np.linspace(-1.5, 1.5, 9)[:, None]
+
+  def error(fitted):
+    found = fitted.predict(points, np.zeros_like(points))
+    return np.mean(np.square(found - np.sin(points)))
+
+  assert error(model) < 0.3 * error(kept)
 
 
 def test_sieve_says_when_every_candidate_is_too_wide():
@@ -205,7 +249,7 @@ def test_sieve_says_when_every_candidate_is_too_wide():
     (lambda: kiv.Config(stage1_penalties=(0.0,)), 'positive candidates'),
     (lambda: sieve.Config(stage1_penalties=(-1.0,)), 'positive candidates'),
     (lambda: sieve.Config(interaction=0), 'interaction must be at least 1'),
-    (lambda: sieve.Config(treatment_bases=()), 'at least one basis'),
+    (lambda: sieve.Config(treatment_bases=()), 'at least one candidate'),
   ],
 )
 def test_bad_configs_are_refused(make, message):

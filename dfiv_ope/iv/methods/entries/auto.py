@@ -1,4 +1,4 @@
-"""The choice between closed forms: hyper-parameters and registry entry."""
+"""The average of closed forms: hyper-parameters and registry entry."""
 
 import dataclasses
 
@@ -6,31 +6,33 @@ from dfiv_ope import configs, hints, registry
 from dfiv_ope.iv import bases
 from dfiv_ope.iv.methods.entries import sieve
 
-# What can be chosen, the simplest first.
+# What can have a share, the simplest first.
 CANDIDATES = ('two_sls', 'sieve', 'kiv', 'agmm')
-# Begins the names of their losses in a history.
-LOSS = 'loss_of_'
+# Begin the names of their losses and shares in a history.
+LOSS, SHARE = 'loss_of_', 'share_of_'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
-  """Hyper-parameters of the choice.
+  """Hyper-parameters of the average.
 
   Attributes:
-    candidates: methods to choose from, the simplest first; each has its
-      defaults. Of a fitted model, the chosen one.
+    candidates: methods that may have a share; each has its defaults. Of a
+      fitted model, those that have one, the largest first.
     treatment_bases: candidates of the sieve for psi.
     covariate_bases: candidates of the sieve for xi.
-    choice_rows: rows that the choice looks at, at most.
-    least_gain: by how many standard errors of their difference a later
-      candidate has to have less loss than the first.
+    covariate_products: candidates of the sieve.
+    choice_rows: rows that decide the shares, at most.
+    least_gain: by how many standard errors of their difference the average of
+      the others has to have less loss than two-stage least squares.
   """
 
   candidates: tuple[str, ...] = CANDIDATES
   treatment_bases: tuple[bases.Basis, ...] = sieve.Config.treatment_bases
   covariate_bases: tuple[bases.Basis, ...] = sieve.Config.covariate_bases
+  covariate_products: tuple[bool, ...] = sieve.Config.covariate_products
   choice_rows: int = 10_000
-  least_gain: float = 1.0
+  least_gain: float = 2.0
 
   def __post_init__(self) -> None:
     if not self.candidates:
@@ -43,7 +45,7 @@ class Config:
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-  version=3,
+  version=4,
   configs=CONFIGS,
   tiny={'candidates': ('two_sls', 'agmm')},
   cost={'fixed': 20.0},
@@ -52,8 +54,9 @@ ENTRY = registry.Entry(
   ),
   when=(
     'When nothing is known of the effect: fits 2SLS, the sieve, KIV and '
-    'AGMM to halves of the rows and keeps the one whose predictions, '
-    'averaged over what the instruments leave open, are closest to the '
-    'outcomes of the other half.'
+    'AGMM to halves of the rows and averages those whose predictions, '
+    'averaged over what the instruments leave open, are about as close to '
+    'the outcomes of the other half as the closest; 2SLS alone where '
+    'nothing is clearly better.'
   ),
 )

@@ -14,6 +14,9 @@ class Config:
   Attributes:
     treatment_bases: candidates for psi, the simplest first.
     covariate_bases: candidates for xi, and for the covariate's part of phi.
+    covariate_products: whether functions of the treatment are multiplied with
+      those of the covariates; candidates. Without products f is a function of
+      the treatment plus one of the covariates.
     instrument_basis: the instrument's part of phi; with fewer functions than
       psi, f would not be identified.
     interaction: the most columns that one product of psi, phi or xi joins.
@@ -28,6 +31,9 @@ class Config:
     moment_penalty: ridge penalty of the projection on predicted functions,
       which are then the instruments of the actual ones
       (`closed_form.cross_fit`); None for Eq. (9).
+    outcome_width: outcomes of heavy tails are clipped at so many robust
+      standard deviations from what treatment and covariates explain
+      (`heavy_tails`); 0 for never.
   """
 
   treatment_bases: tuple[bases.Basis, ...] = (
@@ -42,7 +48,9 @@ class Config:
     bases.BSpline(6),
     bases.BSpline(12),
     bases.BSpline(24),
+    bases.BSpline(32),
   )
+  covariate_products: tuple[bool, ...] = (True, False)
   instrument_basis: bases.Basis = bases.BSpline(12)
   interaction: int = 2
   most_functions: int = 700
@@ -51,24 +59,25 @@ class Config:
   stage2_penalties: tuple[float, ...] = penalties.CANDIDATES
   slack: float = 0.05
   moment_penalty: float | None = 1e-6
+  outcome_width: float = 4.0
 
   def __post_init__(self) -> None:
     if self.interaction < 1:
       raise ValueError(
         f'interaction must be at least 1, got {self.interaction}.'
       )
-    for name in ('treatment_bases', 'covariate_bases'):
+    for name in ('treatment_bases', 'covariate_bases', 'covariate_products'):
       if not getattr(self, name):
-        raise ValueError(f'{name} must name at least one basis, got none.')
+        raise ValueError(f'{name} must have at least one candidate, got none.')
     penalties.check(self)
-    configs.check_at_least(self, 0, 'slack')
+    configs.check_at_least(self, 0, 'slack', 'outcome_width')
     if self.moment_penalty is not None:
       configs.check_positive(self, 'moment_penalty')
 
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-  version=2,
+  version=3,
   configs=CONFIGS,
   cost={'fixed': 4.0},
   style=registry.Style(

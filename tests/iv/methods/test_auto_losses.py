@@ -1,0 +1,53 @@
+"""The losses and shares of AutoIV's candidates."""
+
+import numpy as np
+import pytest
+
+from dfiv_ope import types
+from dfiv_ope.iv.methods import auto_losses
+
+
+def test_predictions_are_averaged_over_what_the_instrument_leaves_open():
+  generator = np.random.default_rng(0)
+  z = generator.uniform(-2.0, 2.0, (1000, 12))
+  noise = generator.standard_normal((1000, 1))
+  outcome = np.sin(2.0 * z[:, :1])
+  rows = types.IVBatch(outcome, z, outcome + noise, None)
+  expected = auto_losses.expectations(
+    rows, np.concatenate([outcome + noise, z[:, 1:2] + noise], axis=1)
+  )
+  # Of twelve columns one moves each; one kernel of all leaves .39 and .11.
+  truth = np.concatenate([outcome, z[:, 1:2]], axis=1)
+  assert np.all(np.mean(np.square(expected - truth), axis=0) < 0.06)
+
+
+def test_a_share_falls_with_standard_errors_behind_the_best():
+  outcome = np.zeros((100, 1))
+  # Squares of the second are 1 + 0.2 or 1 - 0.2, those of the first 1 - 0.02:
+  # one standard error of the difference (0.2 / 10) apart.
+  second = np.sqrt(1.0 + 0.2 * np.tile([1.0, -1.0], 50))[:, None]
+  first = np.full((100, 1), np.sqrt(0.98))
+  shares = auto_losses.shares(
+    outcome, np.concatenate([first, second], 1), ('sieve', 'kiv'), 2.0
+  )
+  assert shares['kiv'] / shares['sieve'] == pytest.approx(np.exp(-0.25))
+
+
+def test_a_line_stays_unless_the_average_is_clearly_better():
+  generator = np.random.default_rng(0)
+  outcome = generator.standard_normal((400, 1))
+  line = outcome + 0.5
+  near = line - 0.001 + 0.1 * generator.standard_normal((400, 1))
+  names = ('two_sls', 'kiv')
+  both = np.concatenate([line, near], axis=1)
+  assert auto_losses.shares(outcome, both, names, 2.0) == {'two_sls': 1.0}
+  both = np.concatenate([line, near - 0.3], axis=1)
+  assert auto_losses.shares(outcome, both, names, 2.0) == {'kiv': 1.0}
+  # A curve that is the line is not better than it.
+  both = np.concatenate([line, line], axis=1)
+  assert auto_losses.shares(outcome, both, names, 2.0) == {'two_sls': 1.0}
+  both = np.concatenate([line, near - 0.3], axis=1)
+  # Without a line there is nothing that stays.
+  assert auto_losses.shares(outcome, both, ('sieve', 'kiv'), 99.0) == {
+    'kiv': 1.0
+  }
