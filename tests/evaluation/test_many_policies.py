@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dfiv_ope
-from dfiv_ope.agents import lstd, shared_sums
+from dfiv_ope.agents import cross_sums, lstd, shared_sums
 from dfiv_ope.agents.entries import kiv
 from dfiv_ope.evaluation import comparison, many_policies, policy_sums, runs
 from dfiv_ope.ope import choices
@@ -151,18 +151,20 @@ def test_cross_sums_are_those_of_each_row():
     generator.dirichlet([1.0, 1.0], size=500),
   ]
   coded = [choices.Choices.of(each) for each in probabilities]
-  sums = shared_sums.CrossSums(coded, rows=500, size=3)
+  sums = cross_sums.CrossSums(coded, rows=300, size=3)
   for rows in (np.arange(300), np.arange(300, 500)):
+    on = rows[later[rows, 0] != 0.0]
     sums.add(
-      now[rows],
-      later[rows],
-      actions[rows],
-      rows,
-      np.flatnonzero(later[rows, 0]),
+      np.concatenate([now[rows], later[on] / 0.5]),
+      on - rows[0],
+      len(rows) + np.arange(len(on)),
+      np.full(len(on), 0.5),
+      actions[on],
+      on,
     )
-  for found, policy in zip(sums.total, probabilities, strict=True):
+  for place, policy in enumerate(probabilities):
     np.testing.assert_allclose(
-      found,
+      sums.of(place),
       np.einsum('na,nb,ni,nj->abij', np.eye(2)[actions], policy, now, later),
       atol=1e-12,
     )
