@@ -5,7 +5,7 @@ estimate.value, estimate.interval(0.95)
 estimate.difference(other, 0.95)              # paired
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 import math
@@ -47,6 +47,22 @@ class Estimate:
     if not self.sound:
       return math.nan
     return statistics.fmean(run.metrics['estimate'] for run in self.sound)
+
+  def checked(self, checks: Mapping[str, float]) -> 'Estimate':
+    """Returns the same with what unrelated estimators say.
+
+    Args:
+      checks: of `runs.Evaluator.ask`, as metrics.
+    """
+    return dataclasses.replace(
+      self,
+      runs=tuple(
+        run
+        if run.failure
+        else dataclasses.replace(run, metrics={**run.metrics, **checks})
+        for run in self.runs
+      ),
+    )
 
   @functools.cached_property
   def draws(self) -> inference.Draws | None:

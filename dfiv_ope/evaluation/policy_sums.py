@@ -5,7 +5,7 @@ all policies (`many_policies`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -52,41 +52,73 @@ class Solved(NamedTuple):
     )
 
 
+class Weighed(NamedTuple):
+  """What a pass over the log says of the values of S seeds.
+
+  Attributes:
+    weights: of rows, [K, N].
+    weighted: w e of episodes, S of [E, K].
+    later: gamma d Q(s', pi) of the rows of the first stage, S of [M, K].
+  """
+
+  weights: types.FloatArray
+  weighted: list[types.FloatArray]
+  later: list[types.FloatArray]
+
+
+class Asked(NamedTuple):
+  """What a policy does.
+
+  Attributes:
+    problem: of the policy.
+    following: in the next states of the log.
+    first: in the start states.
+  """
+
+  problem: bellman.Problem
+  following: choices_lib.Choices
+  first: choices_lib.Choices
+
+  @classmethod
+  def of(cls, problem: bellman.Problem, log: shared_log.SharedLog) -> Self:
+    """Asks the policy of a problem; it is seen a block at a time."""
+    return cls(
+      problem,
+      _ask(problem, log.transitions.next_observation, log),
+      choices_lib.Choices.of(_probabilities(problem, log.initial_observations)),
+    )
+
+
 class Policies:
   """Target policies of one log, as many as fit memory.
 
   Attributes:
     following: what each does next in the rows of the log.
+    progress: told how far it is.
   """
 
   def __init__(
     self,
     log: shared_log.SharedLog,
-    problems: Sequence[bellman.Problem],
+    asked: Sequence[Asked],
     config: lstd.Config,
     progress: Progress,
   ):
-    """Asks the policies what they do.
+    """Takes what the policies do.
 
     Args:
       log: their log.
-      problems: of each.
+      asked: of each.
       config: of LSTD-Q.
       progress: told how far it is.
     """
     self._log = log
-    self._problems = problems
+    self._problems = [each.problem for each in asked]
+    self.following = [each.following for each in asked]
+    self._first = [each.first for each in asked]
     self._config = config
-    self._settings = config.settings_of(problems[0])
-    self._progress = progress
-    self.following = [
-      _ask(problem, log.transitions.next_observation, log)
-      for problem in problems
-    ]
-    self._first = [
-      choices_lib.Choices.of(_probabilities(problem, log.initial_observations))
-      for problem in problems
-    ]
+    self._settings = config.settings_of(self._problems[0])
+    self.progress = progress
 
   def _outcome(self, rows: np.ndarray) -> types.FloatArray:
     """Returns the rewards of rows on the scale of each policy, [B, K]."""
@@ -132,7 +164,7 @@ class Policies:
         )
       )
       for rows in log.chunks(stage, most):
-        self._progress(
+        self.progress(
           done + share * rows[0] / len(log.actions), f'seed {seed} sums'
         )
         found, later = log.states(function, rows, memory)
@@ -186,21 +218,25 @@ class Policies:
     return np.stack(found)
 
   def weigh(
-    self, solved: Sequence[Solved]
-  ) -> tuple[types.FloatArray, list[types.FloatArray]]:
-    """Returns weights of rows [K, N], and w e of episodes, S of [E, K].
+    self, solved: Sequence[Solved], looked_at: Sequence[int]
+  ) -> Weighed:
+    """Returns what a pass over the log says of the values that were found.
 
     Args:
       solved: of each seed, 0 first.
+      looked_at: parts that the first stage is measured on, rising.
     """
     log, policies = self._log, len(self._problems)
     weights = np.zeros((policies, len(log.actions)))
     weighted = [np.zeros((log.num_episodes, policies)) for _ in solved]
     coefficients = [each.blocks(log.num_actions) for each in solved]
+    chosen = np.zeros(len(log.actions), bool)
+    chosen[np.concatenate([log.part(each) for each in looked_at])] = True
+    kept: list[list[types.FloatArray]] = [[] for _ in solved]
     most = max(1, _VALUES // (policies * log.num_actions))
     memory = shared_log.Memory(self._settings.random_features + 1)
     for rows in shared_log.slices(len(log.actions), most):
-      self._progress(0.6 + 0.2 * rows[0] / len(log.actions), 'weights')
+      self.progress(0.6 + 0.2 * rows[0] / len(log.actions), 'weights')
       outcome, actions = self._outcome(rows), log.actions[rows]
       following = np.stack(
         [each.at(rows) for each in self.following], axis=1
@@ -216,16 +252,15 @@ class Policies:
           weight = shared_log.taken(found[: len(rows)], each.dual, actions)
           weights[:, rows] = weight.T
         values = shared_log.values(found, matrix)  # [S, K, A]
-        errors = (
-          outcome
-          - values[np.arange(len(rows)), :, actions]
-          + log.continuation[rows, None]
-          * np.einsum('bka,bka->bk', values[later], following)
+        after = log.continuation[rows, None] * np.einsum(
+          'bka,bka->bk', values[later], following
         )
+        errors = outcome - values[np.arange(len(rows)), :, actions] + after
+        kept[place].append(after[chosen[rows]])
         weighted[place][owners[starts]] += np.add.reduceat(
           weight * errors, starts, axis=0
         )
-    return weights, weighted
+    return Weighed(weights, weighted, [np.concatenate(each) for each in kept])
 
   def initial_values(self, solved: Solved) -> types.FloatArray:
     """Returns E_pi Q(s0, .) of each start state and policy, [M, K].
