@@ -124,7 +124,7 @@ def _ask(
     + 2 * seeds * log.num_episodes
   )
   asked: list[policy_sums.Asked] = []
-  left = _MEMORY
+  left: float = _MEMORY
   for evaluator in evaluators:
     asked.append(policy_sums.Asked.of(evaluator.task.problem, log))
     left -= each + asked[-1].following.size
