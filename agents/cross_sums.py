@@ -12,6 +12,7 @@ nothing but the features.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
@@ -22,6 +23,26 @@ from dfiv_ope.ope import choices as choices_lib
 
 # Bytes of products that are held before they are added up.
 _PRODUCTS = 200_000_000
+
+
+class Steps(NamedTuple):
+  """Rows of a log, none of which ends its episode.
+
+  Attributes:
+    states: h of states, [S, H].
+    now: which of them are s, [B].
+    later: which of them are s', [B].
+    continuation: gamma d, [B].
+    actions: logged ones, [B].
+    rows: their numbers in the log, [B].
+  """
+
+  states: types.FloatArray
+  now: np.ndarray
+  later: np.ndarray
+  continuation: types.FloatArray
+  actions: np.ndarray
+  rows: np.ndarray
 
 
 class CrossSums:
@@ -71,43 +92,22 @@ class CrossSums:
         )
     raise IndexError(policy)
 
-  def add(
-    self,
-    states: types.FloatArray,
-    now: np.ndarray,
-    later: np.ndarray,
-    continuation: types.FloatArray,
-    actions: np.ndarray,
-    rows: np.ndarray,
-  ) -> None:
-    """Adds rows of the log, none of which ends its episode.
-
-    Args:
-      states: h of states, [S, H].
-      now: which of them are s, [B].
-      later: which of them are s', [B].
-      continuation: gamma d, [B].
-      actions: logged ones, [B].
-      rows: their numbers in the log, [B].
-    """
+  def add(self, steps: Steps) -> None:
+    """Adds rows of the log."""
     for group, total in zip(self._groups, self._sums, strict=True):
-      key = actions.astype(np.int64) * len(group.tables) + group.kinds[rows]
+      key = steps.actions.astype(np.int64) * len(group.tables)
+      key += group.kinds[steps.rows]
       order = np.argsort(key, kind='stable')
       kinds, starts = np.unique(key[order], return_index=True)
       ends = np.append(starts[1:], len(order))
+      most = len(self._products)
       for action in range(self._actions):
         own = np.flatnonzero(kinds // len(group.tables) == action)
-        most = len(self._products)
         for first in range(0, len(own), most):
           some = own[first : first + most]
           for place, kind in enumerate(some):
             self._multiply(
-              states,
-              now,
-              later,
-              continuation,
-              order[starts[kind] : ends[kind]],
-              self._products[place],
+              steps, order[starts[kind] : ends[kind]], self._products[place]
             )
           _add_products(
             total[action],
@@ -115,44 +115,36 @@ class CrossSums:
             self._products[: len(some)],
           )
     for action in range(self._actions if self._dense else 0):
-      chosen = np.flatnonzero(actions == action)
+      chosen = np.flatnonzero(steps.actions == action)
       for start in range(0, len(chosen), shared_sums.PIECE):
-        some = chosen[start : start + shared_sums.PIECE]
-        here, there = self._gather(states, now, later, continuation, some)
-        for total, place in zip(self._others, self._dense, strict=True):
-          chances = self._policies[place].at(rows[some])
-          for other in range(self._actions):
-            total[action, other] += here.T @ (chances[:, other, None] * there)
+        self._add_dense(
+          steps, chosen[start : start + shared_sums.PIECE], action
+        )
+
+  def _add_dense(self, steps: Steps, some: np.ndarray, action: int) -> None:
+    """Adds some of the rows, of one action, for policies of many kinds."""
+    here, there = self._gather(steps, some)
+    for total, place in zip(self._others, self._dense, strict=True):
+      chances = self._policies[place].at(steps.rows[some])
+      for other in range(self._actions):
+        total[action, other] += here.T @ (chances[:, other, None] * there)
 
   def _gather(
-    self,
-    states: types.FloatArray,
-    now: np.ndarray,
-    later: np.ndarray,
-    continuation: types.FloatArray,
-    rows: np.ndarray,
+    self, steps: Steps, some: np.ndarray
   ) -> tuple[types.FloatArray, types.FloatArray]:
-    """Returns h(s) and gamma d h(s') of few rows, both [B, H]."""
-    here, there = self._here[: len(rows)], self._there[: len(rows)]
-    np.take(states, now[rows], axis=0, out=here, mode='clip')
-    np.take(states, later[rows], axis=0, out=there, mode='clip')
-    there *= continuation[rows, None]
+    """Returns h(s) and gamma d h(s') of few of the rows, both [B, H]."""
+    here, there = self._here[: len(some)], self._there[: len(some)]
+    np.take(steps.states, steps.now[some], axis=0, out=here, mode='clip')
+    np.take(steps.states, steps.later[some], axis=0, out=there, mode='clip')
+    there *= steps.continuation[some, None]
     return here, there
 
   def _multiply(
-    self,
-    states: types.FloatArray,
-    now: np.ndarray,
-    later: np.ndarray,
-    continuation: types.FloatArray,
-    rows: np.ndarray,
-    out: types.FloatArray,
+    self, steps: Steps, some: np.ndarray, out: types.FloatArray
   ) -> None:
-    """Writes the sum of h(s) gamma d h(s')' over rows, [H, H]."""
-    for start in range(0, len(rows), len(self._here)):
-      here, there = self._gather(
-        states, now, later, continuation, rows[start : start + len(self._here)]
-      )
+    """Writes the sum of h(s) gamma d h(s')' over some rows, [H, H]."""
+    for start in range(0, len(some), len(self._here)):
+      here, there = self._gather(steps, some[start : start + len(self._here)])
       if start:
         out += here.T @ there
       else:

@@ -172,12 +172,14 @@ class Policies:
         on = np.flatnonzero(log.continuation[rows])
         if len(on):
           cross.add(
-            found,
-            on,
-            later[on],
-            log.continuation[rows[on]],
-            log.actions[rows[on]],
-            rows[on],
+            cross_sums.Steps(
+              found,
+              on,
+              later[on],
+              log.continuation[rows[on]],
+              log.actions[rows[on]],
+              rows[on],
+            )
           )
       if seed == 0 and number == 2:
         solved = solved._replace(

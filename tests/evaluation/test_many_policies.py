@@ -195,7 +195,8 @@ def test_other_methods_and_features_are_run_one_by_one(tasks):
   assert not many_policies.fits(task, lstd.Config(features='together'))
 
 
-def test_cross_sums_are_those_of_each_row():
+def test_cross_sums_are_those_of_each_row(monkeypatch):
+  monkeypatch.setattr(shared_sums, 'PIECE', 30)  # Kinds have more rows.
   generator = np.random.default_rng(0)
   now, later = generator.normal(size=(2, 500, 3))
   later[::7] = 0.0  # The ends of episodes.
@@ -211,12 +212,14 @@ def test_cross_sums_are_those_of_each_row():
   for rows in (np.arange(300), np.arange(300, 500)):
     on = rows[later[rows, 0] != 0.0]
     sums.add(
-      np.concatenate([now[rows], later[on] / 0.5]),
-      on - rows[0],
-      len(rows) + np.arange(len(on)),
-      np.full(len(on), 0.5),
-      actions[on],
-      on,
+      cross_sums.Steps(
+        np.concatenate([now[rows], later[on] / 0.5]),
+        on - rows[0],
+        len(rows) + np.arange(len(on)),
+        np.full(len(on), 0.5),
+        actions[on],
+        on,
+      )
     )
   for place, policy in enumerate(probabilities):
     np.testing.assert_allclose(
