@@ -112,16 +112,11 @@ def choose(task: task_lib.EvaluationTask) -> float:
   if len(np.unique(log.episodes[rows])) < _FEWEST_EPISODES:
     rows = np.arange(len(log))
   whole = len(rows) == len(log)
-  # Policies that are compared never make the rows of a long log.
-  part = (
-    task.rows
-    if whole
-    else problem.log_rows(
-      types.Transition(*(each[rows] for each in task.transitions))
-    )
-  )
   found = measure(
-    problem, part, np.asarray(log.episodes)[rows], task.initial_observations
+    problem,
+    memory.of_task(task, rows),
+    np.asarray(log.episodes)[rows],
+    task.initial_observations,
   )
   return CANDIDATES[pick(found, whole=whole)]
 

@@ -183,6 +183,9 @@ class Rows:
     else:
       self._columns = tensors.array(function(decision))
 
+  def __len__(self) -> int:
+    return len(self._columns)
+
   def moment(self, target: types.FloatArray) -> types.FloatArray:
     """Returns the sum of psi times a target [B], [D, 1]."""
     if not self._num_actions:

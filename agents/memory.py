@@ -10,12 +10,15 @@ import itertools
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dfiv_ope import types
 from dfiv_ope.agents import row_nests
 from dfiv_ope.nn import tensors
 
 if TYPE_CHECKING:
   from dfiv_ope.agents import row_sampling
+  from dfiv_ope.ope import task as task_lib
 
 # Rows of a part; even parts make one half of the data, odd parts the other.
 _PART_ROWS = 4096
@@ -116,3 +119,20 @@ def marks(size: int) -> list[int]:
 def take(rows: types.Nest, index: Any) -> Any:
   """Returns some of the rows, by their numbers."""
   return row_nests.map_rows(lambda x: tensors.gather(x, index), rows)
+
+
+def of_task(task: 'task_lib.EvaluationTask', rows: np.ndarray) -> types.IVBatch:
+  """Returns some rows of a task's regression.
+
+  All rows of a long log are not made for a few of them.
+
+  Args:
+    task: the log and the target policy.
+    rows: their numbers, rising.
+  """
+  if 'rows' in vars(task) or len(rows) == len(task.log):
+    found: types.IVBatch = take(task.rows, rows)
+    return found
+  return task.problem.log_rows(
+    types.Transition(*(each[rows] for each in task.transitions))
+  )

@@ -40,12 +40,9 @@ def states(
   now, later = map(
     tensors.array, (step.now.observation, step.later.observation)
   )
-  going_on = tensors.array(step.continuation)[:, 0] > 0.0
-  place = np.arange(1, len(now) + 1)
-  known = np.append(np.all(later[:-1] == now[1:], axis=1), False)
-  others = np.flatnonzero(~known & going_on)
-  place[others] = len(now) + np.arange(len(others))
-  place[~known & ~going_on] = 0
+  place, others = leads_to(
+    now, later, tensors.array(step.continuation)[:, 0] > 0.0
+  )
   found = np.empty(
     (len(now) + len(others), function.output_size // function.num_actions)
   )
@@ -60,6 +57,27 @@ def states(
   if len(others):
     function.fill(later[others], found[len(now) :, :-1])
   return found, place
+
+
+def leads_to(
+  now: types.FloatArray, later: types.FloatArray, going_on: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+  """Returns which states rows lead to, [B], and the rows that lead elsewhere.
+
+  The first B states are those that rows start from; those of rows that lead
+  elsewhere follow. Where an episode ended, what follows may be any.
+
+  Args:
+    now: s, encoded, [B, D].
+    later: s', encoded, [B, D].
+    going_on: whether the episode goes on, [B].
+  """
+  place = np.arange(1, len(now) + 1)
+  known = np.append(np.all(later[:-1] == now[1:], axis=1), False)
+  others = np.flatnonzero(~known & going_on)
+  place[others] = len(now) + np.arange(len(others))
+  place[~known & ~going_on] = 0
+  return place, others
 
 
 def difference(

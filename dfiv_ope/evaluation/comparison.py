@@ -1,6 +1,7 @@
 """Estimates of several policies on one log, with what they share made once."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
 from typing import cast
 
 from dfiv_ope.agents import bandwidth_choice, configured, lstd
@@ -11,8 +12,11 @@ from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import acting, resolve
 from dfiv_ope.results import rows as rows_lib
 
-# Unrelated estimators take some seconds for each policy.
+# Unrelated estimators take some seconds for each policy. Of more policies they
+# are asked of as many with the greatest estimates.
 _MOST_CHECKED = 10
+# Called as progress(runs done, note).
+Progress = Callable[[float, str], None]
 
 
 def tasks(
@@ -39,9 +43,12 @@ def estimate(
   chosen: Mapping[str, base.MethodConfig],
   *,
   seeds: int,
-  progress: Callable[[float, str], None] = lambda done, note: None,
+  progress: Progress = lambda done, note: None,
 ) -> dict[str, dict[str, estimates.Estimate]]:
   """Returns the estimates of each policy by each method, as if run alone.
+
+  Of many policies, unrelated estimators are asked of those in contention alone:
+  the ten with the greatest estimates of the first method.
 
   Args:
     asked: tasks of one log, of `tasks`, by the names of the policies.
@@ -49,48 +56,90 @@ def estimate(
     seeds: number of seeds.
     progress: told how much of the work is done, in runs.
   """
+  found = _estimates(asked, list(chosen.items()), seeds, progress)
+  return {
+    name: dict(zip(chosen, (each[name] for each in found), strict=True))
+    for name in asked
+  }
+
+
+def _estimates(
+  asked: Mapping[str, task_lib.EvaluationTask],
+  wanted: Sequence[tuple[str, base.MethodConfig]],
+  seeds: int,
+  progress: Progress,
+) -> list[dict[str, estimates.Estimate]]:
+  """Returns the estimates of each method by the names of the policies."""
+  many = len(asked) > _MOST_CHECKED
   evaluators = {
-    name: runs.Evaluator(task, checked=len(asked) <= _MOST_CHECKED)
-    for name, task in asked.items()
+    name: runs.Evaluator(task, checked=not many) for name, task in asked.items()
   }
   # Policies share features, and so their bandwidth.
   bandwidth_choice.settle(list(asked.values()))
-  found: dict[str, dict[str, estimates.Estimate]] = {name: {} for name in asked}
-  first = next(iter(asked.values()))
-  done = 0
-  for method, config in chosen.items():
-    before = done
-
-    def report(
-      more: float, note: str, before: int = before, method: str = method
-    ) -> None:
-      progress(before + more, f'{method} {note}')
-
-    if len(asked) > 1 and many_policies.fits(first, config):
-      shared = many_policies.run(
-        list(evaluators.values()),
-        cast(lstd.Config, config),
-        seeds=range(seeds),
-        progress=lambda share, note: report(share * seeds * len(asked), note),
-      )
-      for (name, evaluator), own in zip(
-        evaluators.items(), shared, strict=True
-      ):
-        found[name][method] = estimates.of_runs(evaluator, method, own)
-    else:
-      for place, (name, evaluator) in enumerate(evaluators.items()):
-        found[name][method] = estimates.estimate(
-          evaluator,
-          method,
-          config,
-          seeds=seeds,
-          progress=lambda more,
-          note,
-          name=name,  # type: ignore[misc]
-          start=seeds * place: report(start + more, f'{name} {note}'),
-        )
-    done += seeds * len(asked)
+  each_method = seeds * len(asked)
+  found = [
+    _of_method(
+      evaluators,
+      method,
+      config,
+      seeds=seeds,
+      progress=lambda more, note, method=method, place=place: progress(  # type: ignore[misc]
+        place * each_method + more, f'{method} {note}'
+      ),
+    )
+    for place, (method, config) in enumerate(wanted)
+  ]
+  for name in contenders(found[0]) if many else ():
+    progress(len(wanted) * each_method, f'{name} checks')
+    checks = evaluators[name].ask()
+    for each in found:
+      each[name] = each[name].checked(checks)
   return found
+
+
+def contenders(found: Mapping[str, estimates.Estimate]) -> list[str]:
+  """Returns the policies with the greatest estimates, the first one first."""
+  known = [name for name, each in found.items() if not math.isnan(each.value)]
+  known.sort(key=lambda name: -found[name].value)
+  return known[:_MOST_CHECKED]
+
+
+def _of_method(
+  evaluators: Mapping[str, runs.Evaluator],
+  method: str,
+  config: base.MethodConfig,
+  *,
+  seeds: int,
+  progress: Progress,
+) -> dict[str, estimates.Estimate]:
+  """Returns the estimates of a method by the names of the policies."""
+  first = next(iter(evaluators.values()))
+  if len(evaluators) > 1 and many_policies.fits(first.task, config):
+    shared = many_policies.run(
+      list(evaluators.values()),
+      cast(lstd.Config, config),
+      seeds=range(seeds),
+      keep=_MOST_CHECKED,
+      progress=lambda share, note: progress(
+        share * seeds * len(evaluators), note
+      ),
+    )
+    return {
+      name: estimates.of_runs(evaluator, method, own)
+      for (name, evaluator), own in zip(evaluators.items(), shared, strict=True)
+    }
+  return {
+    name: estimates.estimate(
+      evaluator,
+      method,
+      config,
+      seeds=seeds,
+      progress=lambda more, note, name=name, start=seeds * place: progress(  # type: ignore[misc]
+        start + more, f'{name} {note}'
+      ),
+    )
+    for place, (name, evaluator) in enumerate(evaluators.items())
+  }
 
 
 def rows(
@@ -100,7 +149,7 @@ def rows(
   *,
   seeds: int,
   command: Callable[[str, configured.Configured | None, int], str],
-  progress: Callable[[float, str], None] = lambda done, note: None,
+  progress: Progress = lambda done, note: None,
 ) -> Iterator[rows_lib.Row]:
   """Yields the result rows of several policies, as if each was run alone.
 
@@ -114,18 +163,9 @@ def rows(
     progress: told how much of the work is done, in runs.
   """
   asked = tasks(log, {name: target.policy for name, target in targets.items()})
-  each_method = len(asked) * seeds
-  found = [
-    estimate(
-      asked,
-      {each.method: each.config},
-      seeds=seeds,
-      progress=lambda more, note, place=place: progress(  # type: ignore[misc]
-        place * each_method + more, note
-      ),
-    )
-    for place, each in enumerate(wanted)
-  ]
+  found = _estimates(
+    asked, [(each.method, each.config) for each in wanted], seeds, progress
+  )
   average = runs.Evaluator(next(iter(asked.values()))).log_average()
   for name, target in targets.items():
     problem = result_rows.user_log(
@@ -140,7 +180,7 @@ def rows(
       command=command(name, None, 0),
     )
     for each, policies in zip(wanted, found, strict=True):
-      for run in policies[name][each.method].runs:
+      for run in policies[name].runs:
         yield result_rows.of_run(
           problem,
           each.method,

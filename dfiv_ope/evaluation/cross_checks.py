@@ -313,7 +313,7 @@ def _fit(
   """Returns LSTD-Q, fitted on some rows."""
   problem = task.problem
   agent = lstd_lib.make(config, problem, seed=seed)
-  data = memory.InMemory(memory.take(task.rows, rows), batch_size=1, seed=0)
+  data = memory.InMemory(memory.of_task(task, rows), batch_size=1, seed=0)
   learner = base.OPELearner(
     agent, problem, data, initial_observations=task.initial_observations
   )
@@ -339,11 +339,11 @@ def _fit_again(
   end = max(mark for mark in memory.marks(len(task.log)) if mark <= rows)
   if end < rows:
     rest = outer_sums.OuterSums(kept.function)
-    rest.add(memory.take(task.rows, np.arange(end, rows)))
+    rest.add(memory.of_task(task, np.arange(end, rows)))
     total = ridge.merge(total, rest.total())
   agent.solve_sums(total)
   data = memory.InMemory(
-    memory.take(task.rows, np.arange(rows)), batch_size=1, seed=0
+    memory.of_task(task, np.arange(rows)), batch_size=1, seed=0
   )
   return _Fit(
     base.OPELearner(

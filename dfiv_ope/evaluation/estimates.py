@@ -48,6 +48,22 @@ class Estimate:
       return math.nan
     return statistics.fmean(run.metrics['estimate'] for run in self.sound)
 
+  def checked(self, checks: Mapping[str, float]) -> 'Estimate':
+    """Returns the same with what unrelated estimators say.
+
+    Args:
+      checks: of `runs.Evaluator.ask`, as metrics.
+    """
+    return dataclasses.replace(
+      self,
+      runs=tuple(
+        run
+        if run.failure
+        else dataclasses.replace(run, metrics={**run.metrics, **checks})
+        for run in self.runs
+      ),
+    )
+
   @functools.cached_property
   def draws(self) -> inference.Draws | None:
     """What intervals are made of; None if there is none."""

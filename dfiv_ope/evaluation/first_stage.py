@@ -70,7 +70,9 @@ class LogFirstStage:
     self._episodes = episodes
     self._features = features
 
-  def measure(self, agent: base.Agent) -> dict[str, float]:
+  def measure(
+    self, agent: base.Agent, later: types.FloatArray | None = None
+  ) -> dict[str, float]:
     """Returns R2 and the F of the values an agent expects, and the rest.
 
     Each half of the log is predicted by the other. The F is that of this
@@ -79,13 +81,23 @@ class LogFirstStage:
 
     Args:
       agent: a method that has learned.
+      later: gamma d Q(s', pi) that it expects in these rows, on the scale of
+        the problem; None to ask it.
     """
-    # Few large parts: a graph would cost more to make than it saves.
-    values, moments = [], []
-    for rows, features in zip(self._parts(), self._rows, strict=True):
-      later = tensors.array(bellman.change(agent.predict, rows.treatment))
-      values.append(-later[:, 0].astype(np.float64))
-      moments.append(features.moment(values[-1]))
+    values = (
+      [
+        -tensors.array(bellman.change(agent.predict, rows.treatment))[
+          :, 0
+        ].astype(np.float64)
+        for rows in self._parts()
+      ]
+      if later is None
+      else np.split(later, np.cumsum([len(each) for each in self._rows])[:-1])
+    )
+    moments = [
+      features.moment(part)
+      for features, part in zip(self._rows, values, strict=True)
+    ]
     sums = [
       half._replace(
         moment=np.sum(moments[index::2], axis=0),

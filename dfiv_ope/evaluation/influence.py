@@ -7,7 +7,8 @@ features. Those are the method's own where it has fixed ones, so that its
 interval is that of its own regression; trained methods share the default ones.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+import copy
 import dataclasses
 import functools
 from typing import NamedTuple
@@ -55,13 +56,14 @@ class Weighed(NamedTuple):
 
   Attributes:
     weights: w of every transition, [N].
-    rewards: of every transition, on the scale of the problem, [N].
+    rewards: returns those of every transition, on the scale of the problem,
+      [N].
     columns: how many unknowns were solved for.
     first_stage: as in `Influence`.
   """
 
   weights: types.FloatArray
-  rewards: types.FloatArray
+  rewards: Callable[[], types.FloatArray]
   columns: int
   first_stage: first_stage.LogFirstStage
 
@@ -205,6 +207,14 @@ class Influence:
     )
     self._own_agent = None if kept is None else agent
 
+  def copy(self) -> 'Influence':
+    """Returns the same whose weights are no part of a larger array."""
+    found = copy.copy(self)
+    found.weights = np.array(self.weights)
+    if found._weighed is not None:
+      found._weighed = found._weighed._replace(weights=found.weights)
+    return found
+
   @property
   def together(self) -> bool:
     """Whether features are of state and action together."""
@@ -241,7 +251,7 @@ class Influence:
   def heavy_share(self) -> float:
     """Share of all |w r| that the largest thousandth of rows has."""
     rewards = (
-      self._weighed.rewards
+      self._weighed.rewards()
       if self._weighed
       else np.concatenate([rows.outcome[:, 0] for rows in self._parts()])
     )

@@ -10,6 +10,8 @@ log has more probabilities than that holds and draws from, they are exact here.
 
 from collections.abc import Iterator, Sequence
 import functools
+import math
+import statistics
 import time
 
 import numpy as np
@@ -60,6 +62,7 @@ def run(
   config: lstd.Config,
   *,
   seeds: Sequence[int],
+  keep: int = 0,
   progress: policy_sums.Progress = lambda done, note: None,
 ) -> list[list[run_results.Run]]:
   """Returns the runs of LSTD-Q of each policy, a run for each seed.
@@ -68,32 +71,72 @@ def run(
     evaluators: of one log, a policy each; `fits` holds.
     config: of LSTD-Q.
     seeds: of the features.
+    keep: how many evaluators keep the influence of their episodes: those with
+      the greatest estimates.
     progress: told how far it is.
   """
   bandwidth_choice.settle([each.task for each in evaluators])
   log = shared_log.SharedLog(evaluators[0].task)
-  settings = config.settings_of(evaluators[0].task.problem)
-  columns = (settings.random_features + 1) * log.num_actions
-  each = (
-    8.0 * columns**2
-    + len(log.actions) * (8.0 + 4.0 * log.num_actions)
-    + 16.0 * len(seeds) * log.num_episodes
-  )
-  size = max(1, min(len(evaluators), int(_MEMORY // each)))
-  starts = range(0, len(evaluators), size)
   found: list[list[run_results.Run]] = []
-  for start in starts:
+  while len(found) < len(evaluators):
+    start = len(found)
+    asked = _ask(log, evaluators[start:], config, len(seeds))
+    share = len(asked) / len(evaluators)
     batch = _Batch(
       log,
-      evaluators[start : start + size],
+      evaluators[start : start + len(asked)],
+      policy_sums.Policies(
+        log,
+        asked,
+        config,
+        lambda done, note, start=start, share=share: progress(  # type: ignore[misc]
+          start / len(evaluators) + done * share, note
+        ),
+      ),
       config,
       seeds,
-      lambda done, note, start=start: progress(  # type: ignore[misc]
-        (start + done * size) / (len(starts) * size), note
-      ),
     )
-    found += batch.run()
+    runs_, moved = batch.run()
+    found += runs_
+    greatest = sorted(
+      range(len(found)), key=lambda place: -_estimate(found[place])
+    )[:keep]
+    for place in range(len(found)):
+      if place not in greatest:
+        evaluators[place].keep(None)
+      elif place >= start:
+        evaluators[place].keep(moved[place - start].copy())
   return found
+
+
+def _ask(
+  log: shared_log.SharedLog,
+  evaluators: Sequence[runs.Evaluator],
+  config: lstd.Config,
+  seeds: int,
+) -> list[policy_sums.Asked]:
+  """Returns what the first policies do: as many as fit memory, at least one."""
+  problem = evaluators[0].task.problem
+  size = config.settings_of(problem).random_features + 1
+  # Sums of a seed, or weights of rows; and what episodes add.
+  each = 8.0 * (
+    max((log.num_actions * size) ** 2, len(log.actions))
+    + 2 * seeds * log.num_episodes
+  )
+  asked: list[policy_sums.Asked] = []
+  left: float = _MEMORY
+  for evaluator in evaluators:
+    asked.append(policy_sums.Asked.of(evaluator.task.problem, log))
+    left -= each + asked[-1].following.size
+    if left < each:
+      break
+  return asked
+
+
+def _estimate(found: Sequence[run_results.Run]) -> float:
+  """Returns the mean over runs; less than any if all failed."""
+  known = [each.metrics['estimate'] for each in found if not each.failure]
+  return statistics.fmean(known) if known else -math.inf
 
 
 class _Batch:
@@ -103,36 +146,42 @@ class _Batch:
     self,
     log: shared_log.SharedLog,
     evaluators: Sequence[runs.Evaluator],
+    policies: policy_sums.Policies,
     config: lstd.Config,
     seeds: Sequence[int],
-    progress: policy_sums.Progress,
   ):
     self._log = log
     self._evaluators = evaluators
     self._config = config
     self._seeds = seeds
-    self._progress = progress
     self._problems = [each.task.problem for each in evaluators]
-    self._policies = policy_sums.Policies(log, self._problems, config, progress)
+    self._policies = policies
+    _, self._looked_at = shared_pass.thinned(np.diff(log.marks).tolist())
     self._first_stage: list[fixed_features.Rows] | None = None
 
-  def run(self) -> list[list[run_results.Run]]:
-    """Returns the runs of each policy."""
+  def run(
+    self,
+  ) -> tuple[list[list[run_results.Run]], list[influence.Influence]]:
+    """Returns the runs of each policy, and the influence of episodes."""
     started = time.process_time()
     share = 0.6 / len(self._seeds)
     solved = [
       self._policies.solve(seed, place * share, share)
       for place, seed in enumerate(self._seeds)
     ]
-    weights, weighted = self._policies.weigh(solved)
+    weighed = self._policies.weigh(solved, self._looked_at)
     initial = [self._policies.initial_values(each) for each in solved]
     seconds = (time.process_time() - started) / (
       len(solved) * len(self._problems)
     )
-    found = []
+    found, influences = [], []
     for policy, evaluator in enumerate(self._evaluators):
-      self._progress(0.8 + 0.2 * policy / len(self._evaluators), 'intervals')
-      moved = self._influence(policy, solved[0], weights[policy])
+      self._policies.progress(
+        0.8 + 0.2 * policy / len(self._evaluators), 'intervals'
+      )
+      moved = self._influence(policy, solved[0], weighed.weights[policy])
+      influences.append(moved)
+      evaluator.keep(moved)  # What checks ask for.
       found.append(
         [
           self._summarise(
@@ -143,14 +192,20 @@ class _Batch:
             seed,
             initial=start[:, policy],
             weighted=errors[:, policy],
+            later=later[:, policy],
             cpu_seconds=seconds,
           )
-          for each, seed, start, errors in zip(
-            solved, self._seeds, initial, weighted, strict=True
+          for each, seed, start, errors, later in zip(
+            solved,
+            self._seeds,
+            initial,
+            weighed.weighted,
+            weighed.later,
+            strict=True,
           )
         ]
       )
-    return found
+    return found, influences
 
   def _influence(
     self, policy: int, solved: policy_sums.Solved, weights: types.FloatArray
@@ -161,7 +216,6 @@ class _Batch:
       self._config.settings_of(problem),
       np.diff(log.marks).tolist(),
     )
-    _, looked_at = shared_pass.thinned(sizes)
     parts = functools.partial(self._parts, policy)
     assert solved.halves is not None
     return influence.Influence(
@@ -173,16 +227,16 @@ class _Batch:
       fixed_starts=log.fixed_starts,
       weighed=influence.Weighed(
         weights,
-        problem.outcome(log.transitions.reward)[:, 0],
+        lambda: problem.outcome(log.transitions.reward)[:, 0],
         solved.function.output_size,
         first_stage.LogFirstStage(
           problem,
           solved.function,
-          lambda: parts(looked_at),
+          lambda: parts(self._looked_at),
           solved.halves,
           features=settings,
           episodes=log.episodes[
-            np.concatenate([log.part(index) for index in looked_at])
+            np.concatenate([log.part(index) for index in self._looked_at])
           ],
           made=functools.partial(self._logged, solved.function),
         ),
@@ -196,10 +250,9 @@ class _Batch:
       function: psi, that of all policies.
     """
     if self._first_stage is None:
-      _, looked_at = shared_pass.thinned(np.diff(self._log.marks).tolist())
       self._first_stage = [
         fixed_features.Rows(function, rows.instrument)
-        for rows in self._parts(0, looked_at)
+        for rows in self._parts(0, self._looked_at)
       ]
     return self._first_stage
 
@@ -234,6 +287,7 @@ class _Batch:
     *,
     initial: types.FloatArray,
     weighted: types.FloatArray,
+    later: types.FloatArray,
     cpu_seconds: float,
   ) -> run_results.Run:
     """Returns the run of one policy and seed."""
@@ -266,4 +320,5 @@ class _Batch:
       seed=seed,
       cpu_seconds=cpu_seconds,
       checks=evaluator.checks(),
+      later=later,
     )

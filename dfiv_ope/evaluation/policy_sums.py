@@ -5,12 +5,12 @@ all policies (`many_policies`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import lstd, shared_sums
+from dfiv_ope.agents import cross_sums, lstd, shared_sums
 from dfiv_ope.evaluation import shared_log, shared_pass
 from dfiv_ope.iv import just_identified, ridge
 from dfiv_ope.ope import bellman, decisions
@@ -18,6 +18,9 @@ from dfiv_ope.ope import choices as choices_lib
 
 # Values of rows, policies and actions that are in memory at once.
 _VALUES = 4_000_000
+# Bytes of the features of rows that are summed at once, and the fewest rows:
+# products of many rows are shared by more policies.
+_FEATURES, _FEWEST = 500_000_000, 8_192
 # Called as progress(share of the work that is done, note).
 Progress = Callable[[float, str], None]
 
@@ -49,41 +52,73 @@ class Solved(NamedTuple):
     )
 
 
+class Weighed(NamedTuple):
+  """What a pass over the log says of the values of S seeds.
+
+  Attributes:
+    weights: of rows, [K, N].
+    weighted: w e of episodes, S of [E, K].
+    later: gamma d Q(s', pi) of the rows of the first stage, S of [M, K].
+  """
+
+  weights: types.FloatArray
+  weighted: list[types.FloatArray]
+  later: list[types.FloatArray]
+
+
+class Asked(NamedTuple):
+  """What a policy does.
+
+  Attributes:
+    problem: of the policy.
+    following: in the next states of the log.
+    first: in the start states.
+  """
+
+  problem: bellman.Problem
+  following: choices_lib.Choices
+  first: choices_lib.Choices
+
+  @classmethod
+  def of(cls, problem: bellman.Problem, log: shared_log.SharedLog) -> Self:
+    """Asks the policy of a problem; it is seen a block at a time."""
+    return cls(
+      problem,
+      _ask(problem, log.transitions.next_observation, log),
+      choices_lib.Choices.of(_probabilities(problem, log.initial_observations)),
+    )
+
+
 class Policies:
   """Target policies of one log, as many as fit memory.
 
   Attributes:
     following: what each does next in the rows of the log.
+    progress: told how far it is.
   """
 
   def __init__(
     self,
     log: shared_log.SharedLog,
-    problems: Sequence[bellman.Problem],
+    asked: Sequence[Asked],
     config: lstd.Config,
     progress: Progress,
   ):
-    """Asks the policies what they do.
+    """Takes what the policies do.
 
     Args:
       log: their log.
-      problems: of each.
+      asked: of each.
       config: of LSTD-Q.
       progress: told how far it is.
     """
     self._log = log
-    self._problems = problems
+    self._problems = [each.problem for each in asked]
+    self.following = [each.following for each in asked]
+    self._first = [each.first for each in asked]
     self._config = config
-    self._settings = config.settings_of(problems[0])
-    self._progress = progress
-    self.following = [
-      _ask(problem, log.transitions.next_observation, log)
-      for problem in problems
-    ]
-    self._first = [
-      choices_lib.Choices.of(_probabilities(problem, log.initial_observations))
-      for problem in problems
-    ]
+    self._settings = config.settings_of(self._problems[0])
+    self.progress = progress
 
   def _outcome(self, rows: np.ndarray) -> types.FloatArray:
     """Returns the rewards of rows on the scale of each policy, [B, K]."""
@@ -116,10 +151,11 @@ class Policies:
         sorted(set(parts) - set(used)),
       ]
     size = self._settings.random_features + 1
-    cross = shared_sums.CrossSums(
-      self.following, rows=len(log.actions), size=size
+    most = max(_FEWEST, _FEATURES // (8 * size))
+    cross = cross_sums.CrossSums(
+      self.following, rows=min(most, len(log.actions)), size=size
     )
-    here, there = _buffers(min(len(log.actions), shared_sums.CHUNK), size)
+    memory = shared_log.Memory(size)
     own: list[shared_sums.OwnSums] = []
     for number, stage in enumerate(stages):
       own.append(
@@ -127,17 +163,24 @@ class Policies:
           actions=log.num_actions, size=size, policies=len(self._problems)
         )
       )
-      for rows in log.chunks(stage):
-        self._progress(
+      for rows in log.chunks(stage, most):
+        self.progress(
           done + share * rows[0] / len(log.actions), f'seed {seed} sums'
         )
-        now = shared_log.features(function, log.now, rows, out=here)
-        own[-1].add(now, log.actions[rows], self._outcome(rows))
-        going_on = np.flatnonzero(log.continuation[rows])
-        if len(going_on):
-          later = shared_log.features(function, log.later, rows, out=there)
-          later *= log.continuation[rows, None]
-          cross.add(now, later, log.actions[rows], rows, going_on)
+        found, later = log.states(function, rows, memory)
+        own[-1].add(found[: len(rows)], log.actions[rows], self._outcome(rows))
+        on = np.flatnonzero(log.continuation[rows])
+        if len(on):
+          cross.add(
+            cross_sums.Steps(
+              found,
+              on,
+              later[on],
+              log.continuation[rows[on]],
+              log.actions[rows[on]],
+              rows[on],
+            )
+          )
       if seed == 0 and number == 2:
         solved = solved._replace(
           dual=self._dual(function, _sums(own, cross)),
@@ -155,8 +198,10 @@ class Policies:
     value = np.zeros(
       (len(self._problems), log.num_actions, self._settings.random_features + 1)
     )
-    for rows in shared_log.slices(log.num_starts, shared_sums.CHUNK):
-      start = shared_log.features(function, log.initial, rows)
+    memory = shared_log.Memory(value.shape[2])
+    for rows in shared_log.slices(log.num_starts, shared_sums.PIECE):
+      start = memory.rows(len(rows))
+      shared_log.fill(function, log.initial[rows], start)
       for place, policy in enumerate(self._first):
         value[place] += policy.at(rows).astype(np.float64).T @ start
     found = []
@@ -175,24 +220,26 @@ class Policies:
     return np.stack(found)
 
   def weigh(
-    self, solved: Sequence[Solved]
-  ) -> tuple[types.FloatArray, list[types.FloatArray]]:
-    """Returns weights of rows [K, N], and w e of episodes, S of [E, K].
+    self, solved: Sequence[Solved], looked_at: Sequence[int]
+  ) -> Weighed:
+    """Returns what a pass over the log says of the values that were found.
 
     Args:
       solved: of each seed, 0 first.
+      looked_at: parts that the first stage is measured on, rising.
     """
     log, policies = self._log, len(self._problems)
     weights = np.zeros((policies, len(log.actions)))
     weighted = [np.zeros((log.num_episodes, policies)) for _ in solved]
     coefficients = [each.blocks(log.num_actions) for each in solved]
+    chosen = np.zeros(len(log.actions), bool)
+    chosen[np.concatenate([log.part(each) for each in looked_at])] = True
+    kept: list[list[types.FloatArray]] = [[] for _ in solved]
     most = max(1, _VALUES // (policies * log.num_actions))
-    here, there = _buffers(
-      min(most, len(log.actions)), self._settings.random_features + 1
-    )
+    memory = shared_log.Memory(self._settings.random_features + 1)
     for rows in shared_log.slices(len(log.actions), most):
-      self._progress(0.6 + 0.2 * rows[0] / len(log.actions), 'weights')
-      outcome = self._outcome(rows)
+      self.progress(0.6 + 0.2 * rows[0] / len(log.actions), 'weights')
+      outcome, actions = self._outcome(rows), log.actions[rows]
       following = np.stack(
         [each.at(rows) for each in self.following], axis=1
       )  # [B, K, A]
@@ -201,23 +248,21 @@ class Policies:
       for place, (each, matrix) in enumerate(
         zip(solved, coefficients, strict=True)
       ):
-        now = shared_log.features(each.function, log.now, rows, out=here)
+        found, later = log.states(each.function, rows, memory)
         if not place:
           assert each.dual is not None
-          weight = shared_log.taken(now, each.dual, log.actions[rows])
+          weight = shared_log.taken(found[: len(rows)], each.dual, actions)
           weights[:, rows] = weight.T
-        value = shared_log.taken(now, matrix, log.actions[rows])
-        later = shared_log.features(each.function, log.later, rows, out=there)
-        errors = (
-          outcome
-          - value
-          + log.continuation[rows, None]
-          * (shared_log.expected(later, matrix, following))
+        values = shared_log.values(found, matrix)  # [S, K, A]
+        after = log.continuation[rows, None] * np.einsum(
+          'bka,bka->bk', values[later], following
         )
+        errors = outcome - values[np.arange(len(rows)), :, actions] + after
+        kept[place].append(after[chosen[rows]])
         weighted[place][owners[starts]] += np.add.reduceat(
           weight * errors, starts, axis=0
         )
-    return weights, weighted
+    return Weighed(weights, weighted, [np.concatenate(each) for each in kept])
 
   def initial_values(self, solved: Solved) -> types.FloatArray:
     """Returns E_pi Q(s0, .) of each start state and policy, [M, K].
@@ -228,12 +273,13 @@ class Policies:
     log = self._log
     matrix, found = solved.blocks(log.num_actions), []
     most = max(1, _VALUES // (len(self._problems) * log.num_actions))
+    memory = shared_log.Memory(matrix.shape[2])
     for rows in shared_log.slices(log.num_starts, most):
       first = np.stack([each.at(rows) for each in self._first], axis=1)
+      start = memory.rows(len(rows))
+      shared_log.fill(solved.function, log.initial[rows], start)
       found.append(
-        shared_log.expected(
-          shared_log.features(solved.function, log.initial, rows), matrix, first
-        )
+        np.einsum('bka,bka->bk', shared_log.values(start, matrix), first)
       )
     return np.concatenate(found) * [
       problem.value_scale for problem in self._problems
@@ -246,12 +292,6 @@ def _agent(
   agent = lstd.make(config, problem, seed=seed)
   assert isinstance(agent, lstd.LSTD)
   return agent
-
-
-def _buffers(rows: int, size: int) -> tuple[types.FloatArray, types.FloatArray]:
-  """Returns memory for h(s) and h(s') of some rows."""
-  shape = rows, size
-  return np.empty(shape), np.empty(shape)
 
 
 def _probabilities(
@@ -282,13 +322,13 @@ def _ask(
 
 
 def _sums(
-  own: Sequence[shared_sums.OwnSums], cross: shared_sums.CrossSums
+  own: Sequence[shared_sums.OwnSums], cross: cross_sums.CrossSums
 ) -> Iterator[ridge.Sums]:
   """Yields the sums of each policy."""
   total = shared_sums.merge(own)
   gram = total.gram_of_features
-  for place, each in enumerate(cross.total):
-    yield total.with_cross(gram, each, place)
+  for place in range(total.outcome.shape[2]):
+    yield total.with_cross(gram, cross.of(place), place)
 
 
 def _gram(own: shared_sums.OwnSums) -> ridge.Sums:

@@ -72,6 +72,7 @@ def summarise(
   cpu_seconds: float,
   checks: Mapping[str, float],
   returned: Mapping[str, float] | None = None,
+  later: types.FloatArray | None = None,
 ) -> Run:
   """Returns the run of an agent that has learned.
 
@@ -85,6 +86,7 @@ def summarise(
     cpu_seconds: that it took.
     checks: of `runs.Evaluator.checks`.
     returned: of `plausible`; None for that of the task's log.
+    later: what the first stage is measured on, as there; None to ask the agent.
   """
   draw_error = found.draw_error(agent)
   resamples = widened(
@@ -116,7 +118,11 @@ def summarise(
       if draw_error
       else {}
     ),
-    **({} if found.first_stage is None else found.first_stage.measure(agent)),
+    **(
+      {}
+      if found.first_stage is None
+      else found.first_stage.measure(agent, later)
+    ),
   }
   return Run(
     seed=seed,

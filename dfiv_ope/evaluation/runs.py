@@ -118,6 +118,16 @@ class Evaluator:
       logger=_Reporter(progress, config.updates),
     )
 
+  def keep(self, found: influence.Influence | None) -> None:
+    """Keeps the influence that was found with those of other policies.
+
+    Args:
+      found: of features that `influence` is asked for; None to keep none.
+    """
+    self._influences.clear()
+    if found is not None:
+      self._influences[found.features] = found
+
   def influence(
     self, config: base.Config | None = None, agent: base.Agent | None = None
   ) -> influence.Influence:
@@ -161,6 +171,12 @@ class Evaluator:
         else {}
       )
     return self._checks
+
+  def ask(self) -> Mapping[str, float]:
+    """Returns what unrelated estimators say, whether asked before or not."""
+    if not self._checked:
+      self._checked, self._checks = True, None
+    return self.checks()
 
   def run(
     self,

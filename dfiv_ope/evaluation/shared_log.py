@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import memory, shared_sums
+from dfiv_ope.agents import memory, outer_sums
 from dfiv_ope.ope import decisions
 from dfiv_ope.ope import task as task_lib
 
@@ -72,37 +72,81 @@ class SharedLog:
     """Returns the rows of a part."""
     return np.arange(self.marks[index], self.marks[index + 1])
 
-  def chunks(self, parts: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yields the rows of some parts, as many as fit memory at a time."""
+  def chunks(self, parts: Sequence[int], most: int) -> Iterator[np.ndarray]:
+    """Yields the rows of some parts, at most so many at a time."""
     if not len(parts):
       return
     rows = np.concatenate([self.part(index) for index in parts])
-    for start in range(0, len(rows), shared_sums.CHUNK):
-      yield rows[start : start + shared_sums.CHUNK]
+    for start in range(0, len(rows), most):
+      yield rows[start : start + most]
+
+  def states(
+    self, function: decisions.Outer, rows: np.ndarray, memory_: 'Memory'
+  ) -> tuple[types.FloatArray, np.ndarray]:
+    """Returns h of states, [S, H], and which of them rows lead to, [B].
+
+    The first B are those that rows start from; the others are few in a log of
+    whole episodes.
+
+    Args:
+      function: has g.
+      rows: of the log, [B].
+      memory_: that the states may take; what it held before is overwritten.
+    """
+    now, later = self.now[rows], self.later[rows]
+    place, others = outer_sums.leads_to(
+      now, later, self.continuation[rows] > 0.0
+    )
+    found = memory_.rows(len(rows) + len(others))
+    fill(function, now, found[: len(rows)])
+    fill(function, later[others], found[len(rows) :])
+    return found, place
 
 
-def features(
-  function: decisions.Outer,
-  states: types.FloatArray,
-  rows: np.ndarray,
-  out: types.FloatArray | None = None,
-) -> types.FloatArray:
-  """Returns [g(s), 1] of some encoded states, [B, H].
+class Memory:
+  """Memory for functions of states that is used again."""
+
+  def __init__(self, size: int):
+    """Initialises it with the number of columns."""
+    self._array: types.FloatArray = np.empty((0, size))
+
+  def rows(self, count: int) -> types.FloatArray:
+    """Returns an array of so many rows; their content may be any."""
+    if len(self._array) < count:
+      # The old one goes first.
+      self._array = self._array[:0]
+      self._array = np.empty((count, self._array.shape[1]))
+    return self._array[:count]
+
+
+def fill(
+  function: decisions.Outer, states: types.FloatArray, out: types.FloatArray
+) -> None:
+  """Puts [g(s), 1] of encoded states into an array, [B, H].
 
   Args:
     function: has g.
-    states: of all rows.
-    rows: which ones.
-    out: of at least as many rows, where they are put; new memory if None.
+    states: [B, D].
+    out: [B, H].
   """
-  if out is None:
-    out = np.empty((len(rows), function.output_size // function.num_actions))
-  found = out[: len(rows)]
-  found[:, -1] = 1.0
-  for start in range(0, len(rows), _BLOCK):
-    some = rows[start : start + _BLOCK]
-    function.fill(states[some], found[start : start + _BLOCK, :-1])
-  return found
+  out[:, -1] = 1.0
+  for start in range(0, len(states), _BLOCK):
+    some = slice(start, start + _BLOCK)
+    function.fill(states[some], out[some, :-1])
+
+
+def values(
+  states: types.FloatArray, weights: types.FloatArray
+) -> types.FloatArray:
+  """Returns the values of all actions, [B, K, A].
+
+  Args:
+    states: h(s), [B, H].
+    weights: of K policies and A actions, [K, A, H].
+  """
+  return (states @ weights.reshape(-1, weights.shape[2]).T).reshape(
+    -1, *weights.shape[:2]
+  )
 
 
 def taken(
@@ -115,31 +159,11 @@ def taken(
     weights: of K policies and A actions, [K, A, H].
     actions: [B].
   """
-  return _values(states, weights)[np.arange(len(actions)), :, actions]
-
-
-def expected(
-  states: types.FloatArray,
-  weights: types.FloatArray,
-  probabilities: types.FloatArray,
-) -> types.FloatArray:
-  """Returns the values of what each policy does, [B, K].
-
-  Args:
-    states: h(s), [B, H].
-    weights: of K policies and A actions, [K, A, H].
-    probabilities: of these actions, [B, K, A].
-  """
-  return np.einsum('bka,bka->bk', _values(states, weights), probabilities)
-
-
-def _values(
-  states: types.FloatArray, weights: types.FloatArray
-) -> types.FloatArray:
-  """Returns the values of all actions, [B, K, A]."""
-  return (states @ weights.reshape(-1, weights.shape[2]).T).reshape(
-    -1, *weights.shape[:2]
-  )
+  found = np.empty((len(states), len(weights)))
+  for action in range(weights.shape[1]):
+    rows = np.flatnonzero(actions == action)
+    found[rows] = states[rows] @ weights[:, action].T
+  return found
 
 
 def slices(rows: int, most: int) -> Iterator[np.ndarray]:

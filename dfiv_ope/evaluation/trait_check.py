@@ -90,7 +90,7 @@ def _columns(
     ),
     seed=0,
   )
-  decision = memory.take(task.rows.instrument, rows)
+  decision = memory.of_task(task, rows).instrument
   if not isinstance(made, decisions.Outer):
     if made.output_size > _MOST_COLUMNS:
       return []

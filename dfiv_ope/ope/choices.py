@@ -47,6 +47,11 @@ class Choices(NamedTuple):
       return cls(probabilities, None)
     return cls(np.stack(kinds), codes)
 
+  @property
+  def size(self) -> int:
+    """Bytes that it takes."""
+    return self.table.nbytes + (0 if self.codes is None else self.codes.nbytes)
+
   def at(self, rows: np.ndarray | slice) -> types.FloatArray:
     """Returns the probabilities in some of the states, [B, A]."""
     if self.codes is None:

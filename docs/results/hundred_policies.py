@@ -64,6 +64,10 @@ def main() -> None:
     seeds=options.seeds,
     verbose=True,
   )
+  ranked = found.to_frame()
+  first = found.ranking[:3]
+  ends = [found.difference(first[0], each).interval() for each in first[1:]]
+  grades = [found[name].trust().grade for name in found.ranking]
   seconds = time.process_time() - read
   peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
   print(
@@ -72,9 +76,10 @@ def main() -> None:
     f'{seconds:.0f} CPU s after {read:.0f} of import and reading, '
     f'{time.monotonic() - started:.0f} s wall, {peak:.2f} GB'
   )
-  for name in (found.best, found.ranking[-1]):
-    low, high = found[name].interval()
-    print(f'{name}: {found[name].value:.4g} [{low:.4g}, {high:.4g}]')
+  print(ranked[['estimate', 'low', 'high', 'overlap']].head(12))
+  for name, (low, high) in zip(first[1:], ends, strict=True):
+    print(f'{first[0]} less {name}: [{low:.4g}, {high:.4g}]')
+  print({grade: grades.count(grade) for grade in sorted(set(grades))})
 
 
 if __name__ == '__main__':

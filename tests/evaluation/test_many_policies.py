@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 
 import dfiv_ope
-from dfiv_ope.agents import lstd, shared_sums
+from dfiv_ope.agents import cross_sums, decision_groups, lstd, shared_sums
 from dfiv_ope.agents.entries import kiv
-from dfiv_ope.evaluation import comparison, many_policies, policy_sums, runs
+from dfiv_ope.evaluation import (
+  comparison,
+  inference,
+  influence,
+  many_policies,
+  policy_sums,
+  runs,
+  trust,
+  verdict,
+)
 from dfiv_ope.ope import choices
 from dfiv_ope.ope import task as task_lib
 
@@ -109,7 +118,7 @@ def test_small_batches_make_the_same_numbers(monkeypatch, tasks, together):
   names = ['low', 'soft']
   shares = []
   found = many_policies.run(
-    [runs.Evaluator(tasks[name]) for name in names],
+    [runs.Evaluator(tasks[name], checked=False) for name in names],
     _CONFIG,
     seeds=(0,),
     progress=lambda done, note: shares.append(done),
@@ -121,14 +130,61 @@ def test_small_batches_make_the_same_numbers(monkeypatch, tasks, together):
   assert shares == sorted(shares) and shares[0] >= 0.0 and shares[-1] < 1.0
 
 
+def test_of_more_policies_those_in_contention_are_checked(
+  monkeypatch, tasks, together
+):
+  monkeypatch.setattr(comparison, '_MOST_CHECKED', 2)
+  found = comparison.estimate(tasks, {'lstd': _CONFIG}, seeds=1)
+  estimates = {name: each['lstd'] for name, each in found.items()}
+  first = sorted(tasks, key=lambda name: -estimates[name].value)[:2]
+  assert comparison.contenders(estimates) == first
+  for name in tasks:
+    metrics = estimates[name].runs[0].metrics
+    if name not in first:
+      assert not inference.checks(metrics)
+      judged = trust.judge(
+        verdict.Answer(metrics, interval=estimates[name].interval()), None
+      )
+      assert judged.grade != trust.TRUST
+      assert any('were not asked' in each for each in judged.reasons)
+      continue
+    wanted = together[name][0].metrics
+    assert metrics.keys() == wanted.keys()
+    assert {'check_narrow', 'check_nearest', 'memory_z'} < metrics.keys()
+    for metric, value in wanted.items():
+      if metric != 'correction':
+        assert metrics[metric] == pytest.approx(value, rel=1e-6)
+
+
+def test_those_in_contention_keep_the_influence_of_their_episodes(
+  monkeypatch, tasks
+):
+  evaluators = {
+    name: runs.Evaluator(tasks[name], checked=False) for name in ('low', 'high')
+  }
+  found = many_policies.run(
+    list(evaluators.values()), _CONFIG, seeds=(0,), keep=1
+  )
+  best, other = sorted(
+    zip(found, evaluators.values(), strict=True),
+    key=lambda each: -each[0][0].metrics['estimate'],
+  )
+  monkeypatch.setattr(influence, 'Influence', None)
+  kept = best[1].influence(_CONFIG)
+  assert kept.effective_share == best[0][0].metrics['effective_share']
+  assert kept.weights.base is None
+  with pytest.raises(TypeError):
+    other[1].influence(_CONFIG)
+
+
 def test_a_run_that_diverges_says_so(monkeypatch, tasks):
-  evaluator = runs.Evaluator(tasks['low'])
+  low, high = (
+    runs.Evaluator(tasks[name], checked=False) for name in ('low', 'high')
+  )
   monkeypatch.setattr(
     type(tasks['low'].problem), 'allows', lambda self, value: False
   )
-  (found,), _ = many_policies.run(
-    [evaluator, runs.Evaluator(tasks['high'])], _CONFIG, seeds=(0,)
-  )
+  (found,), _ = many_policies.run([low, high], _CONFIG, seeds=(0,))
   assert 'outside' in found.failure and not found.metrics
 
 
@@ -139,7 +195,8 @@ def test_other_methods_and_features_are_run_one_by_one(tasks):
   assert not many_policies.fits(task, lstd.Config(features='together'))
 
 
-def test_cross_sums_are_those_of_each_row():
+def test_cross_sums_are_those_of_each_row(monkeypatch):
+  monkeypatch.setattr(shared_sums, 'PIECE', 30)  # Kinds have more rows.
   generator = np.random.default_rng(0)
   now, later = generator.normal(size=(2, 500, 3))
   later[::7] = 0.0  # The ends of episodes.
@@ -151,21 +208,51 @@ def test_cross_sums_are_those_of_each_row():
     generator.dirichlet([1.0, 1.0], size=500),
   ]
   coded = [choices.Choices.of(each) for each in probabilities]
-  sums = shared_sums.CrossSums(coded, rows=500, size=3)
+  sums = cross_sums.CrossSums(coded, rows=300, size=3)
   for rows in (np.arange(300), np.arange(300, 500)):
+    on = rows[later[rows, 0] != 0.0]
     sums.add(
-      now[rows],
-      later[rows],
-      actions[rows],
-      rows,
-      np.flatnonzero(later[rows, 0]),
+      cross_sums.Steps(
+        np.concatenate([now[rows], later[on] / 0.5]),
+        on - rows[0],
+        len(rows) + np.arange(len(on)),
+        np.full(len(on), 0.5),
+        actions[on],
+        on,
+      )
     )
-  for found, policy in zip(sums.total, probabilities, strict=True):
+  for place, policy in enumerate(probabilities):
     np.testing.assert_allclose(
-      found,
+      sums.of(place),
       np.einsum('na,nb,ni,nj->abij', np.eye(2)[actions], policy, now, later),
       atol=1e-12,
     )
+
+
+def test_policies_that_seldom_differ_are_summed_together():
+  states = np.random.default_rng(0).uniform(size=2_000)
+  sharp = [
+    choices.Choices.of(np.eye(2)[(states > place).astype(int)])
+    for place in np.linspace(0.1, 0.9, 30)
+  ]
+  dense = choices.Choices.of(np.stack([states, 1.0 - states], axis=1))
+  (group,) = decision_groups.of([*sharp[:5], dense, *sharp[5:]], rows=100_000)
+  assert group.members == [*range(5), *range(6, 31)]
+  assert len(group.tables) == 31  # Not 2^30.
+  np.testing.assert_array_equal(
+    group.tables[group.kinds],
+    np.concatenate([each.at(slice(None)) for each in sharp], axis=1),
+  )
+  # Kinds of policies that have nothing to do with each other multiply.
+  generator = np.random.default_rng(1)
+  random = [
+    choices.Choices.of(np.eye(2)[generator.integers(2, size=2_000)])
+    for _ in range(30)
+  ]
+  sizes = [
+    len(group.members) for group in decision_groups.of(random, rows=10_000)
+  ]
+  assert sum(sizes) == 30 and min(sizes) >= 2 and max(sizes) <= 8
 
 
 def test_weights_and_sums_change_their_order_both_ways():
