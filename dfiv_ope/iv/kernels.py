@@ -25,9 +25,9 @@ _SEARCH_TOLERANCE, _SEARCH_FOLDS = 1e-6, 2
 # The limit of landmarks holds up to so many rows and then grows with their
 # root, up to so many times: what fewer leave out is soon more than noise.
 _FEW_ROWS, _MOST_GROWTH = 20_000, 2.0
-# Folds of the fit whose gradients tell directions, the ridge penalty of its
-# projection, and rows that gradients are taken at.
-_TURN_FOLDS, _MOMENT_PENALTY, _TURN_ROWS = 5, 1e-6, 1000
+# Folds and slack of the fit whose gradients tell directions, the ridge penalty
+# of its projection, and rows that gradients are taken at.
+_TURN_FOLDS, _TURN_SLACK, _MOMENT_PENALTY, _TURN_ROWS = 5, 0.05, 1e-6, 1000
 # What the last searches found, by their rows and settings.
 _REMEMBERED = 4
 _FOUND: dict[int, bandwidths.Bandwidths] = {}
@@ -128,7 +128,7 @@ def _turned(
     fold_fits.of_folds(rows, phi, psi, _TURN_FOLDS),
     stage1_penalties=config.stage1_penalties,
     stage2_penalties=config.stage2_penalties,
-    slack=config.slack,
+    slack=_TURN_SLACK,
     moment_penalty=_MOMENT_PENALTY,
   )
   effect = solution.stage2_weights[:-1]
