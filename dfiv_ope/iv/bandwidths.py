@@ -70,7 +70,7 @@ def choose(
     rows: of numbers; instruments without covariates.
     loss: stage-2 loss of bandwidths at held-out rows, a mean of squares.
   """
-  enough = enough_less(len(rows.outcome))
+  enough = 1.0 - _LEAST_GAIN * math.sqrt(2.0 / len(rows.outcome))
   tried = _candidates(rows)
   chosen = _search(
     tried,
@@ -90,11 +90,6 @@ def choose(
     return result
 
   return scaled(_search(factors, lambda choice: loss(scaled(choice)), enough))
-
-
-def enough_less(rows: int) -> float:
-  """Returns the share of a loss below which another is clearly less."""
-  return 1.0 - _LEAST_GAIN * math.sqrt(2.0 / rows)
 
 
 # A member and some of its columns.

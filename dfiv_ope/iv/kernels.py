@@ -143,21 +143,6 @@ def _turned(
       found, inputs, (psi, phi), (effect, expected), strict=True
     )
   )
-  # A wide kernel has too few functions for an effect that turns sharply.
-  phi = _search_landmarks(config, rows.instrument, instrument)
-  narrow, wide = (
-    min(
-      fold_fits.two_stages(
-        fold_fits.of_folds(rows, phi, kernel, _TURN_FOLDS),
-        stage1_penalties=config.stage1_penalties,
-        stage2_penalties=config.stage2_penalties,
-        moment_penalty=_MOMENT_PENALTY,
-      ).stage2_losses
-    )
-    for kernel in (psi, _search_landmarks(config, rows.treatment, treatment))
-  )
-  if narrow < bandwidths.enough_less(len(rows.outcome)) * wide:
-    treatment = np.diag(found[0])
   return treatment, instrument
 
 

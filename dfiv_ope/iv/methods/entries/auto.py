@@ -43,7 +43,7 @@ class Config:
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-  version=3,
+  version=4,
   configs=CONFIGS,
   tiny={'candidates': ('two_sls', 'agmm')},
   cost={'fixed': 20.0},
