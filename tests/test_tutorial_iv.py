@@ -31,7 +31,7 @@ def test_the_examples_print_what_is_shown(capsys, monkeypatch, tmp_path):
   slope, line = space['slope'], space['line'].average_derivative()
   assert slope.low[0] < slope.estimate[0] < line.estimate[0]
   assert space['upper'].high[0] > space['lower'].low[0]
-  assert '12 years of education: log wage 6.75 [6.68, 6.81]' in printed[2]
+  assert '12 years of education: log wage 6.70 [6.64, 6.76]' in printed[2]
   result = testing.CliRunner().invoke(main.app, _COMMAND.split()[1:])
   assert result.exit_code == 0, result.output
   page = (tmp_path / 'fits' / 'wage' / 'index.html').read_text()

@@ -29,7 +29,7 @@ class FourierFeatures:
     """Initialises the features.
 
     Args:
-      bandwidth: of each input, [D].
+      bandwidth: of each input, [D], or of directions, [D, D] (`directions`).
       size: number of features; even, one sine and one cosine a frequency.
       seed: seeds the frequencies.
     """
@@ -38,7 +38,11 @@ class FourierFeatures:
     generator = np.random.default_rng(seed)
     bandwidth = np.asarray(bandwidth)
     draws = generator.standard_normal((len(bandwidth), size // 2))
-    self.frequencies = draws / bandwidth[:, None]
+    self.frequencies = (
+      draws / bandwidth[:, None]
+      if bandwidth.ndim == 1
+      else np.linalg.solve(bandwidth, draws)
+    )
 
   def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, size] of inputs [B, D], float64, of unit norm."""

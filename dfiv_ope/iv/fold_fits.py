@@ -112,21 +112,30 @@ def two_stages(
   )
 
 
-def expected_without(
+class Without(NamedTuple):
+  """Fits to all rows but those of a fold, a column for each fold, K.
+
+  Attributes:
+    effect: f, weights of [psi, 1], [d1 + 1, K].
+    expected: E[f(X) | z], weights of [phi, 1], [d2 + 1, K].
+  """
+
+  effect: types.FloatArray
+  expected: types.FloatArray
+
+
+def without_folds(
   folds: Sequence[ridge.Sums],
   solution: two_stage.Solution,
   *,
   moment_penalty: float | None = None,
-) -> types.FloatArray:
-  """Returns E[f(X) | z] by both stages of all rows but those of a fold.
+) -> Without:
+  """Solves both stages on all rows but those of each fold.
 
   Args:
     folds: as in `two_stages`.
     solution: of `two_stages`; its penalties are taken.
     moment_penalty: as in `two_stages`.
-
-  Returns:
-    Weights of [phi, 1], a column for each fold that is left out, [d2 + 1, K].
   """
   stage1 = [
     ridge.solve_sums(
@@ -140,14 +149,17 @@ def expected_without(
     _predicted(fold, weights)
     for fold, weights in zip(folds, stage1, strict=True)
   ]
-  expected = []
+  effect, expected = [], []
   for weights, others in zip(stage1, _others(parts), strict=True):
     stage2 = ridge.solve_sums(
       _stage2(others, moment_penalty), solution.stage2_penalty, intercept=True
     )
+    effect.append(stage2)
     expected.append(weights @ stage2[:-1])
     expected[-1][-1] += stage2[-1]
-  return np.concatenate(expected, axis=1)
+  return Without(
+    np.concatenate(effect, axis=1), np.concatenate(expected, axis=1)
+  )
 
 
 def projected_moments(

@@ -8,6 +8,7 @@ from dfiv_ope import types
 from dfiv_ope.iv import (
   bandwidths,
   closed_form,
+  directions,
   features,
   fold_fits,
   heavy_tails,
@@ -24,6 +25,9 @@ _SEARCH_TOLERANCE, _SEARCH_FOLDS = 1e-6, 2
 # The limit of landmarks holds up to so many rows and then grows with their
 # root, up to so many times: what fewer leave out is soon more than noise.
 _FEW_ROWS, _MOST_GROWTH = 20_000, 2.0
+# Folds and slack of the fit whose gradients tell directions, the ridge penalty
+# of its projection, and rows that gradients are taken at.
+_TURN_FOLDS, _TURN_SLACK, _MOMENT_PENALTY, _TURN_ROWS = 5, 0.05, 1e-6, 1000
 # What the last searches found, by their rows and settings.
 _REMEMBERED = 4
 _FOUND: dict[int, bandwidths.Bandwidths] = {}
@@ -63,14 +67,19 @@ def chosen_bandwidths(
   config: kernel_rules.Kernels,
   rows: types.IVBatch,
   *,
+  least: float = 0.0,
   treatment_pixels: int = 0,
   instrument_pixels: int = 0,
 ) -> tuple[types.FloatArray, types.FloatArray]:
   """Returns bandwidths of the treatment's and of the instrument's kernel.
 
+  Those that are searched are matrices (`directions.turned`): kernels are wider
+  where a fit with the bandwidths of each column hardly changes.
+
   Args:
     config: whether they are searched, with which landmarks and penalties.
     rows: of `rows_of`; some of the first are looked at.
+    least: median distances that a treatment's bandwidth has at least.
     treatment_pixels: last columns of the first that are of a picture.
     instrument_pixels: last columns of the second that are of a picture.
   """
@@ -97,7 +106,57 @@ def chosen_bandwidths(
     while len(_FOUND) >= _REMEMBERED:
       _FOUND.pop(next(iter(_FOUND)))
     _FOUND[key] = _searched(config, some)
-  return _joined(_FOUND[key])
+  found = dict(_FOUND[key])
+  found['treatment'] = np.maximum(
+    found['treatment'], least * features.median_bandwidth(some.treatment)
+  )
+  return _turned(config, columns(some), _joined(found))
+
+
+def _turned(
+  config: kernel_rules.Kernels,
+  rows: fold_fits.Rows,
+  found: tuple[types.FloatArray, types.FloatArray],
+) -> tuple[types.FloatArray, types.FloatArray]:
+  """Returns matrices of bandwidths by the gradients of a fit with vectors."""
+  inputs = rows.treatment, rows.instrument
+  psi, phi = (
+    _search_landmarks(config, x, bandwidth)
+    for x, bandwidth in zip(inputs, found, strict=True)
+  )
+  solution = fold_fits.two_stages(
+    fold_fits.of_folds(rows, phi, psi, _TURN_FOLDS),
+    stage1_penalties=config.stage1_penalties,
+    stage2_penalties=config.stage2_penalties,
+    slack=_TURN_SLACK,
+    moment_penalty=_MOMENT_PENALTY,
+  )
+  effect = solution.stage2_weights[:-1]
+  expected = (solution.stage1_weights @ effect)[:-1]
+  treatment, instrument = (
+    directions.turned(
+      bandwidth,
+      features.median_bandwidth(x),
+      kernel.gradients(x[:_TURN_ROWS], weights),
+    )
+    for bandwidth, x, kernel, weights in zip(
+      found, inputs, (psi, phi), (effect, expected), strict=True
+    )
+  )
+  return treatment, instrument
+
+
+def _search_landmarks(
+  config: kernel_rules.Kernels, x: types.FloatArray, bandwidth: types.FloatArray
+) -> landmarks.Landmarks:
+  made = landmarks.Landmarks(x.shape[1])
+  made.adapt(
+    x[:_PICKED_ROWS],
+    bandwidth,
+    _SEARCH_TOLERANCE,
+    min(config.most_landmarks, _SEARCH_LANDMARKS),
+  )
+  return made
 
 
 def _searched(
@@ -113,13 +172,7 @@ def _searched(
     # A move along one member leaves the features of the other.
     key, x = (index, bandwidth.tobytes()), inputs[index]
     if key not in made:
-      made[key] = landmarks.Landmarks(x.shape[1])
-      made[key].adapt(
-        x[:_PICKED_ROWS],
-        bandwidth,
-        _SEARCH_TOLERANCE,
-        min(config.most_landmarks, _SEARCH_LANDMARKS),
-      )
+      made[key] = _search_landmarks(config, x, bandwidth)
     if key not in last:
       for other in [each for each in last if each[0] == index]:
         del last[other]

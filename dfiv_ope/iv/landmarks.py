@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from dfiv_ope import types
+from dfiv_ope.iv import directions
 
 # Rows among which landmarks are picked.
 _MOST_ROWS = 10_000
@@ -35,7 +36,8 @@ class Landmarks:
 
     Args:
       x: the rows on which the kernel is to be exact, in random order.
-      bandwidth: of each column, [D].
+      bandwidth: of each column, [D], or of directions (`directions.turned`),
+        [D, D].
       tolerance: the rest of the kernel's diagonal at which to stop.
       most: landmarks at which to stop; None for as many as it takes. With
         it, only the first 10,000 rows are looked at.
@@ -43,7 +45,7 @@ class Landmarks:
     if most is not None:
       x = x[:_MOST_ROWS]
     most = len(x) if most is None else min(most, len(x))
-    scaled = np.ascontiguousarray((x / bandwidth).T)  # [D, B]
+    scaled = np.ascontiguousarray(directions.scaled(x, bandwidth).T)  # [D, B]
     rest = np.ones(len(x))
     factor = np.zeros((0, len(x)))
     picked: list[int] = []
@@ -64,17 +66,37 @@ class Landmarks:
 
   def __call__(self, x: types.FloatArray) -> types.FloatArray:
     """Returns features [B, landmarks] of x [B, D], float64."""
-    scaled = np.asarray(x, np.float64) / self._bandwidth
-    points = self._points / self._bandwidth
+    kernel, _, _ = self._kernel(x)
+    return linalg.solve_triangular(
+      self._factor, kernel, lower=True, check_finite=False
+    ).T
+
+  def gradients(
+    self, x: types.FloatArray, weights: types.FloatArray
+  ) -> types.FloatArray:
+    """Returns how features @ weights [landmarks, 1] change with x: [B, D]."""
+    kernel, scaled, points = self._kernel(x)
+    of_points = linalg.solve_triangular(
+      self._factor, weights, lower=True, trans='T', check_finite=False
+    )
+    weighed = (kernel * of_points).T  # [B, landmarks]
+    slopes = weighed @ points - np.sum(weighed, axis=1)[:, None] * scaled
+    if self._bandwidth.ndim == 1:
+      return slopes / self._bandwidth
+    return np.linalg.solve(self._bandwidth, slopes.T).T
+
+  def _kernel(
+    self, x: types.FloatArray
+  ) -> tuple[types.FloatArray, types.FloatArray, types.FloatArray]:
+    """Returns the kernel [landmarks, B], and rows and landmarks scaled."""
+    scaled = directions.scaled(np.asarray(x, np.float64), self._bandwidth)
+    points = directions.scaled(self._points, self._bandwidth)
     distance = (
       np.sum(np.square(scaled), axis=1)
       + np.sum(np.square(points), axis=1)[:, None]
       - 2.0 * points @ scaled.T
     )
-    kernel = np.exp(-np.maximum(distance, 0.0) / 2.0)  # [landmarks, B]
-    return linalg.solve_triangular(
-      self._factor, kernel, lower=True, check_finite=False
-    ).T
+    return np.exp(-np.maximum(distance, 0.0) / 2.0), scaled, points
 
   def state(self) -> Mapping[str, types.FloatArray]:
     """Returns what `restore` needs."""

@@ -5,12 +5,17 @@ residual of two-stage least squares. A test of all their functions at once has
 little power; this one asks for the one function that a curved fit expects:
 what it predicts, by rows of other folds, beyond a line in instruments and
 covariates.
+
+A test at a limit takes all of a curve or none. `weight` takes more of it the
+surer it is.
 """
 
 import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.iv import ridge
+
+_POWER = 3
 
 
 def t_statistic(
@@ -35,7 +40,26 @@ def t_statistic(
   # The line of each column is taken from it at all rows: that of its own fold
   # alone would go with what the line of the other folds has left there.
   curved = expected - given @ np.linalg.lstsq(given, expected, rcond=None)[0]
-  own = curved[np.arange(len(folds)), folds]
-  products = own * residual[:, 0]
+  return standardised(own_fold(curved, folds) * residual)
+
+
+def own_fold(
+  columns: types.FloatArray, folds: types.FloatArray
+) -> types.FloatArray:
+  """Returns the column of each row's fold, [n, 1] of [n, K]."""
+  return columns[np.arange(len(folds)), folds][:, None]
+
+
+def standardised(products: types.FloatArray) -> float:
+  """Returns the sum of products [n, 1] over its standard error."""
   error = float(np.sqrt(np.sum(np.square(products))))
   return float(np.sum(products)) / error if error > 0.0 else 0.0
+
+
+def weight(t: float, least: float) -> float:
+  """Returns how much of a richer fit is taken, in [0, 1).
+
+  None up to `least`, then more, as in the estimator of James and Stein, whose
+  power is 2: a larger one takes nearly all of what is clearly there.
+  """
+  return 1.0 - (least / t) ** _POWER if t > least else 0.0

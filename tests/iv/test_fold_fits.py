@@ -130,16 +130,16 @@ def test_what_is_expected_without_a_fold_does_not_know_its_outcomes(
     stage2_penalties=(1e-3,),
     moment_penalty=moment_penalty,
   )
-  found = fold_fits.expected_without(
+  found = fold_fits.without_folds(
     folds, solution, moment_penalty=moment_penalty
-  )
+  ).expected
   moved = data.outcome.copy()
   moved[:100] += 1.0
-  others = fold_fits.expected_without(
+  others = fold_fits.without_folds(
     fold_fits.of_folds(data._replace(outcome=moved), phi, psi, 3),
     solution,
     moment_penalty=moment_penalty,
-  )
+  ).expected
   assert found.shape == (4, 3)
   np.testing.assert_allclose(others[:, 0], found[:, 0], rtol=1e-9)
   assert np.all(np.abs(others - found)[-1, 1:] > 0.1)
@@ -152,7 +152,7 @@ def test_losses_are_those_of_what_is_expected_without_a_fold():
     folds, stage1_penalties=(1e-2,), stage2_penalties=(1e-3,)
   )
   expected = np.append(phi(data.instrument), np.ones((300, 1)), axis=1) @ (
-    fold_fits.expected_without(folds, solution)
+    fold_fits.without_folds(folds, solution).expected
   )
   own = expected[np.arange(300), np.repeat(np.arange(5), 60)]
   np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""What stands beside the learned features of DFIV: a line or a kernel.
+"""What stands beside the learned features of DFIV: a line and kernels.
 
 Few learned features are right where the effect has their form, and far off
 where training does not find it. So the same rows are fitted once more in closed
@@ -6,8 +6,11 @@ form, on features that nothing trains, and both answers are averaged:
 
     f = share * u'(psi (x) xi) + (1 - share) * v' fixed
 
-The fixed part is two-stage least squares, a line, unless a kernel's fit (KIV)
-predicts its residuals at held-out rows (`linearity`); then it is that fit.
+The fixed part goes from a plain function to a rich one: a line (two-stage least
+squares); where there are covariates, a fit of KIV that is wide in the
+treatment, nearly a line whose slope depends on covariates; KIV's fit. The more
+clearly one of them predicts what the one before leaves, at held-out rows, the
+more of it is taken (`linearity`).
 
 The share is estimated like any other effect: among functions a f1 + (1 - a) f2
 of two given ones, E[y - a f1 - (1 - a) f2 | z] = 0 is a regression of y - f2 on
@@ -43,9 +46,10 @@ _HALF_FOLDS, _MOMENT_PENALTY, _DIP = 5, 1e-6, 0.5
 # Rows that bandwidths are searched with, and what may be left of a kernel.
 _SEARCH_ROWS, _TOLERANCE = 5000, 1e-6
 # Standard errors by which a kernel has to predict what a line leaves (3 of 40
-# true lines did), and by which the share of the learned features lies below its
-# estimate.
-_LEAST_CURVE, _SHARE_ERRORS = 1.5, 2.0
+# true lines did) for any part of it, and what the wide kernel leaves; median
+# distances of the latter's treatment; and standard errors by which the share of
+# the learned features lies below its estimate.
+_LEAST_CURVE, _LEAST_BEND, _WIDE, _SHARE_ERRORS = 1.5, 1.0, 10.0, 2.0
 # Of fewer rows in a half, or of more columns, nothing is fitted.
 _LEAST_ROWS, _MOST_COLUMNS = 20, 50
 
@@ -57,13 +61,19 @@ class FixedFeatures(tf.Module):
     """Initialises the features of `columns` inputs; `adapt` fits them."""
     super().__init__()
     self._points = _variable(np.zeros([0, columns]), [None, columns])
-    self._bandwidth = _variable(np.ones(columns), [columns])
+    self._bandwidth = _variable(np.ones(columns), None)
     self._factor = _variable(np.zeros([0, 0]), [None, None])
 
   def adapt(
     self, x: types.FloatArray, bandwidth: types.FloatArray, most: int
   ) -> None:
-    """Picks at most so many landmarks among the rows of x [B, D]."""
+    """Picks at most so many landmarks among the rows of x [B, D].
+
+    Args:
+      x: rows.
+      bandwidth: of each column, [D], or of directions, [D, D].
+      most: landmarks.
+    """
     kernel = landmarks.Landmarks(x.shape[1])
     kernel.adapt(x, bandwidth, _TOLERANCE, most)
     state = kernel.state()
@@ -91,10 +101,29 @@ class Fit(NamedTuple):
     of_stage2: v of the rows of stage 2 alone, [D, 1], by which the share is
       found.
     curve: of `linearity.t_statistic`.
+    bend: likewise, of a kernel against one that is wide in the treatment; None
+      without covariates, where there is none.
   """
 
   of_stage2: types.FloatArray
   curve: float
+  bend: float | None
+
+
+class _Curve(NamedTuple):
+  """A fit of KIV.
+
+  Attributes:
+    weights: of features and a constant, by all rows, [D, 1].
+    of_stage2: by rows of stage 2, [D, 1].
+    expected: E[f(X) | z] at all rows by all but a fold, [n, K].
+    held_out: f at rows of the fold that it was not fitted to, [n, 1].
+  """
+
+  weights: types.FloatArray
+  of_stage2: types.FloatArray
+  expected: types.FloatArray
+  held_out: types.FloatArray
 
 
 class FixedPart(tf.Module):
@@ -102,6 +131,8 @@ class FixedPart(tf.Module):
 
   Attributes:
     treatment: kernel of treatments and covariates.
+    wide: the same, wide in the treatments; without landmarks where there are no
+      covariates.
     instrument: kernel of instruments and covariates.
     weights: v, the last of the constant, [D, 1]; empty before a fit.
     share: of the learned features in f.
@@ -111,6 +142,7 @@ class FixedPart(tf.Module):
     """Initialises a part that f has nothing of."""
     super().__init__()
     self.treatment = FixedFeatures(sizes.treatment + sizes.covariate)
+    self.wide = FixedFeatures(sizes.treatment + sizes.covariate)
     self.instrument = FixedFeatures(sizes.instrument)
     self.weights = _variable(np.zeros([0, 1]), [None, 1])
     self.share = _variable(np.ones([]), [])
@@ -125,7 +157,7 @@ class FixedPart(tf.Module):
   ) -> types.FloatArray:
     """Returns what f is linear in, without the constant, [B, D]."""
     x = closed_form.join(treatment, covariate)
-    return np.concatenate([x, self.treatment(x)], axis=1)
+    return np.concatenate([x, self.wide(x), self.treatment(x)], axis=1)
 
   def predict(
     self, treatment: types.Nest, covariate: types.Nest | None
@@ -159,48 +191,95 @@ class FixedPart(tf.Module):
     some = _joined(
       *(_rows(half, slice(_SEARCH_ROWS // 2)) for half in (first, second))
     )
-    bandwidths = kernels.chosen_bandwidths(
-      kernel_rules.Kernels(most_landmarks=most), some
+    config = kernel_rules.Kernels(most_landmarks=most)
+    treatment, instrument = kernels.chosen_bandwidths(config, some)
+    self.treatment.adapt(rows.treatment, treatment, most)
+    self.instrument.adapt(rows.instrument, instrument, most)
+    halves = [kernels.columns(_joined(half)) for half in (first, second)]
+    folds = np.concatenate(
+      [
+        np.full(len(each), index)
+        for index, each in enumerate(
+          part
+          for half in halves
+          for part in np.array_split(half.outcome, _HALF_FOLDS)
+        )
+      ]
     )
-    for kernel, x, bandwidth in zip(
-      (self.treatment, self.instrument),
-      (rows.treatment, rows.instrument),
-      bandwidths,
-      strict=True,
-    ):
-      kernel.adapt(x, bandwidth, most)
-    halves = [
-      fold_fits.of_folds(
-        kernels.columns(half), self.instrument, self.treatment, _HALF_FOLDS
+    curve = _curve(halves, folds, self.treatment, self.instrument)
+    lines = _lines(first, second)
+    weights = [curve.weights, curve.of_stage2]
+    expected, bend = curve.expected, None
+    if both.covariate is not None:
+      found, _ = kernels.chosen_bandwidths(config, some, least=_WIDE)
+      self.wide.adapt(rows.treatment, found, most)
+      wide = _curve(halves, folds, self.wide, self.instrument)
+      bend = linearity.standardised(
+        linearity.own_fold(curve.expected - wide.expected, folds)
+        * (rows.outcome - wide.held_out)
       )
-      for half in (_joined(first), _joined(second))
-    ]
-    folds = [*halves[0], *halves[1]]
-    curved, lines = _solved(folds), _lines(first, second)
-    curve = linearity.t_statistic(
-      ridge.append_intercept(self.instrument(rows.instrument))
-      @ fold_fits.expected_without(
-        folds, curved, moment_penalty=_MOMENT_PENALTY
-      ),
+      part = linearity.weight(bend, _LEAST_BEND)
+      expected = part * curve.expected + (1.0 - part) * wide.expected
+      weights = [
+        _mixed(part, rich, plain)
+        for rich, plain in zip(
+          weights, (wide.weights, wide.of_stage2), strict=True
+        )
+      ]
+    told = linearity.t_statistic(
+      expected,
       rows.instrument,
       rows.outcome - ridge.append_intercept(rows.treatment) @ lines[0],
-      np.repeat(
-        np.arange(len(folds)), [int(np.asarray(each.count)) for each in folds]
-      ),
+      folds,
     )
-    columns = rows.treatment.shape[1]
-    if curve > _LEAST_CURVE:
-      weights = [
-        np.concatenate([np.zeros((columns, 1)), each.stage2_weights])
-        for each in (curved, _solved(halves[1]))
-      ]
-    else:
-      empty = np.zeros((len(curved.stage2_weights) - 1, 1))
-      weights = [
-        np.concatenate([each[:-1], empty, each[-1:]]) for each in lines
-      ]
+    part = linearity.weight(told, _LEAST_CURVE)
+    weights = [
+      _mixed(part, rich, plain)
+      for rich, plain in zip(weights, lines, strict=True)
+    ]
     self.weights.assign(weights[0])
-    return Fit(of_stage2=weights[1], curve=curve)
+    return Fit(of_stage2=weights[1], curve=told, bend=bend)
+
+
+def _curve(
+  halves: list[fold_fits.Rows],
+  folds: types.FloatArray,
+  psi: FixedFeatures,
+  phi: FixedFeatures,
+) -> _Curve:
+  """Returns KIV's fit to rows of both stages, and those without a fold."""
+  sums = [fold_fits.of_folds(half, phi, psi, _HALF_FOLDS) for half in halves]
+  every = [*sums[0], *sums[1]]
+  solution = _solved(every)
+  without = fold_fits.without_folds(
+    every, solution, moment_penalty=_MOMENT_PENALTY
+  )
+  instrument, treatment = (
+    ridge.append_intercept(
+      np.concatenate([features(getattr(half, name)) for half in halves])
+    )
+    for features, name in ((phi, 'instrument'), (psi, 'treatment'))
+  )
+  return _Curve(
+    weights=solution.stage2_weights,
+    of_stage2=_solved(sums[1]).stage2_weights,
+    expected=instrument @ without.expected,
+    held_out=linearity.own_fold(treatment @ without.effect, folds),
+  )
+
+
+def _mixed(
+  part: float, rich: types.FloatArray, plain: types.FloatArray
+) -> types.FloatArray:
+  """Returns weights of [plain, rich, 1] for a part of a rich function.
+
+  Args:
+    part: of the rich function.
+    rich: its weights, the last of the constant, [D1, 1].
+    plain: those of the other, [D2, 1].
+  """
+  rich, plain = part * rich, (1.0 - part) * plain
+  return np.concatenate([plain[:-1], rich[:-1], rich[-1:] + plain[-1:]])
 
 
 def _solved(folds: list[ridge.Sums]) -> two_stage.Solution:
@@ -268,7 +347,10 @@ def share(
   return float(np.clip(estimate - _SHARE_ERRORS * error, 0.0, 1.0))
 
 
-def _variable(value: types.FloatArray, shape: list[int | None]) -> tf.Variable:
+def _variable(
+  value: types.FloatArray, shape: list[int | None] | None
+) -> tf.Variable:
+  shape = tf.TensorShape(shape)
   return tf.Variable(value, shape=shape, dtype=tf.float64, trainable=False)
 
 

@@ -159,6 +159,8 @@ class DFIV(tf.Module):
     if told is None:
       return
     self.history['curve_t'] = [told.curve]
+    if told.bend is not None:
+      self.history['bend_t'] = [told.bend]
     found = self.features_of(stage1, stage2)
     weights = dfiv_losses.solve(self.config.rule, *found, swap=False)
     learned = np.concatenate(

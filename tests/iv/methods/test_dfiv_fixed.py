@@ -58,7 +58,7 @@ def test_functions_that_instruments_cannot_tell_apart_leave_the_fixed_one():
   assert dfiv_fixed.share(same, same, z[:20], (z[:20], z[20:])) == 0.0
 
 
-@pytest.mark.parametrize('t', [1.4, 1.6])
+@pytest.mark.parametrize('t', [1.4, 3.0, 60.0])
 def test_the_fixed_part_is_a_line_unless_a_kernel_predicts_what_it_leaves(
   t, monkeypatch
 ):
@@ -69,8 +69,12 @@ def test_the_fixed_part_is_a_line_unless_a_kernel_predicts_what_it_leaves(
   assert told.curve == t
   points = np.linspace(-2.0, 2.0, 41)[:, None]
   found = part.predict(points, None)
+  line = two_sls.fit(two_sls.Config(), *halves, seed=0).predict(points)
   if t > 1.5:
-    assert np.mean(np.square(found - np.sin(2.0 * points))) < 0.05
+    # An eighth of it is a line at twice the least t, nothing at forty times.
+    rest = line * (1.5 / t) ** 3
+    curved = (found - rest) / (1.0 - (1.5 / t) ** 3)
+    assert np.mean(np.square(curved - np.sin(2.0 * points))) < 0.05
     return
   for weights, rows in (
     (part.weights.numpy(), halves),
@@ -87,6 +91,34 @@ def test_the_fixed_part_is_a_line_unless_a_kernel_predicts_what_it_leaves(
     line = two_sls.fit(two_sls.Config(), *rows, seed=0).weights
     np.testing.assert_allclose(weights[[0, -1]], line, rtol=1e-6)
     assert not weights[1:-1].any()
+
+
+def test_a_slope_that_depends_on_covariates_is_a_line_in_the_treatment():
+  # Beyond the rows a narrow kernel falls back to a constant (12 at seed 0).
+  treatment = np.full((31, 1), 6.0)
+  covariate = np.linspace(-1.5, 1.5, 31)[:, None]
+  truth = np.sin(covariate) * treatment
+  errors, bends = [], []
+  for seed in range(3):
+    generator = np.random.default_rng(seed)
+    z, x, shock = generator.uniform(-2.0, 2.0, (3, 600, 1))
+    rows = types.IVBatch(
+      z + shock, np.append(z, x, axis=1), np.sin(x) * (z + shock) + shock, x
+    )
+    part = dfiv_fixed.FixedPart(types.Sizes(1, 2, 1))
+    told = part.fit(
+      *(
+        types.IVBatch(*(each[some] for each in rows))
+        for some in (slice(300), slice(300, None))
+      ),
+      most=40,
+    )
+    found = part.predict(treatment, covariate)
+    errors.append(np.mean(np.square(found - truth)))
+    bends.append(told.bend)
+    assert told.curve > 5.0
+  assert np.median(bends) < 1.0
+  assert np.median(errors) < 0.25 * np.mean(np.square(truth))
 
 
 def test_what_training_misses_is_in_the_answer():

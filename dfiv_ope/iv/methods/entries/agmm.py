@@ -23,7 +23,7 @@ class Config(kernel_rules.Kernels):
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-  version=3,
+  version=4,
   configs=CONFIGS,
   cost={'fixed': 5.0},
   style=registry.Style(

@@ -45,7 +45,7 @@ class Config:
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-  version=4,
+  version=5,
   configs=CONFIGS,
   tiny={'candidates': ('two_sls', 'agmm')},
   cost={'fixed': 20.0},

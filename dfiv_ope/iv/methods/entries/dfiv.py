@@ -45,8 +45,8 @@ class Config(update_rules.DFIV):
     swap_solve: whether `solve` uses each half of the rows in both stages,
       predicted from the other one, instead of one half for each stage.
     fixed_landmarks: features of a kernel, at most, in what is fitted beside
-      the learned features and averaged with them (`dfiv_fixed`: a line or a
-      kernel), where there are no more than 50 columns; 0 for learned features
+      the learned features and averaged with them (`dfiv_fixed`: a line and
+      kernels), where there are no more than 50 columns; 0 for learned features
       alone.
     outcome_width: outcomes of heavy tails are clipped at so many robust
       standard deviations from the median (`heavy_tails`); 0 for never.
@@ -158,7 +158,7 @@ DEMAND = Config(
 )
 CONFIGS = {'default': Config(), 'demand': DEMAND, 'paper': PAPER}
 ENTRY = registry.Entry(
-  version=5,
+  version=6,
   configs=CONFIGS,
   tiny={'iterations': 4, 'checks': 2},
   cost={'fixed': 4.0, 'iterations': 0.02},

@@ -12,7 +12,8 @@ class Kernels:
 
   Attributes:
     search_bandwidths: whether multiples of the median bandwidths are tried
-      (`bandwidths`); without, and of pictures, the median is taken.
+      (`bandwidths`), and kernels made wider where the effect hardly changes
+      (`directions`); without, and of pictures, the median is taken.
     most_landmarks: features of a kernel, at most; of more than 20,000 rows up
       to twice as many.
     tolerance: what may be left of a kernel at any row with fewer of them.

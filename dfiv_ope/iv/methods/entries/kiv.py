@@ -66,7 +66,7 @@ PAPER = Config(
 )
 CONFIGS = {'default': Config(), 'paper': PAPER}
 ENTRY = registry.Entry(
-  version=5,
+  version=6,
   configs=CONFIGS,
   cost={'fixed': 5.0},
   style=registry.Style(
