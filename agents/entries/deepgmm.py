@@ -29,6 +29,7 @@ class Config(base.Config, update_rules.DeepGMM):
   instrument_rate: float = 5e-3
   critic_steps: int = 1
   unit_residuals: bool = True
+  even_weights: float = 0.5
   treatment_net: tuple[layers.Layer, ...] = (layers.Dense(64), layers.Dense(64))
   instrument_net: tuple[layers.Layer, ...] = (
     layers.Dense(64, 'silu'),
@@ -55,6 +56,9 @@ class Config(base.Config, update_rules.DeepGMM):
 # over the last third of them no estimate moves by more than 2.3 %.
 # silu in the critic: units of a relu critic die at this rate, and it no longer
 # sees some states (a table of 5 states was off by a standard deviation).
+# Deviation: `even_weights`. With the paper's weights mountain_car-plain of the
+# suite is 15 % off (seed 500), with a share of a half 5 %, with all 3 %; but
+# with all a log of 1,166 rows (glucose-few) is 151 % off, with a half 10 %.
 # Deviation of 'paper': OAdam instead of Adam, and no ReLU on the output of q,
 # which could not be negative.
 CONFIGS = {
@@ -69,20 +73,21 @@ CONFIGS = {
     instrument_net=(layers.Dense(150), layers.Dense(100), layers.Dense(50)),
     per_action=False,
     unit_residuals=False,
+    even_weights=0.0,
     falling_rates=False,
     average_rate=1.0,
   ),
 }
 ENTRY = registry.Entry(
-  version=2,
+  version=3,
   configs=CONFIGS,
   quick=('checks=3', 'updates=1500'),
   tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
   cost={'updates': 0.0033},
   style=methods.ENTRIES['deepgmm'].style,
   when=(
-    'As a second opinion on FQE: within 2 % of the truth where actions are '
-    'replaced by noise one time in five, up to 8 % off at one in two. It '
-    'needs its full number of updates.'
+    'As a second opinion on FQE: on short logs of the suite it was mostly 1 '
+    'to 5 % off, where LSTD-Q was 0 to 4 %. It needs its full number of '
+    'updates.'
   ),
 )

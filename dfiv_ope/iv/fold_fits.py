@@ -199,6 +199,40 @@ def projected_moments(
   )
 
 
+def predicted_instruments(
+  folds: Sequence[ridge.Sums],
+  *,
+  stage1_penalties: Sequence[float],
+  stage2_penalty: float,
+) -> two_stage.Solution:
+  """Solves u = (W'X + n lambda2 I)^-1 W'y, where W is what stage 1 makes of X.
+
+  W is predicted in the rows that stage 1 is fitted to, W = P X, so u minimises
+  (y - X u)' P (y - X u) / n + lambda2 |u|^2 as in `projected_moments`. No loss
+  chooses lambda2: of what instruments explain of y - X u, least is left where
+  it is smallest.
+
+  Args:
+    folds: sums of F and [X, y]; X's constant, or what stands for it, is its
+      last column, and that of F is a constant.
+    stage1_penalties: candidates of lambda1, which predicts X best.
+    stage2_penalty: lambda2.
+  """
+  stage1 = _stage1(folds, stage1_penalties)
+  return two_stage.Solution(
+    stage1_weights=stage1.whole,
+    stage2_weights=ridge.solve_sums(
+      two_stage.projected(ridge.merge(*folds), stage1.penalty, constant=False),
+      stage2_penalty,
+      intercept=True,
+    ),
+    stage1_penalty=stage1.penalty,
+    stage2_penalty=stage2_penalty,
+    stage1_losses=stage1.losses,
+    stage2_losses=(),
+  )
+
+
 def _stage2(
   parts: Sequence[ridge.Sums], moment_penalty: float | None
 ) -> ridge.Sums:

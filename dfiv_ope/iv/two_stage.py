@@ -155,7 +155,9 @@ def moment_sums(
   )
 
 
-def projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
+def projected(
+  total: ridge.Sums, penalty: float, *, constant: bool = True
+) -> ridge.Sums:
   """Returns the sums of P X and P y, as a regression has them.
 
   P is the ridge projection on features F whose last column is the constant, and
@@ -165,20 +167,22 @@ def projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
   Args:
     total: sums of F [B, D] and the targets [X, y] without X's constant.
     penalty: of the projection.
+    constant: whether X has a constant that the targets lack; its last column
+      is among them otherwise.
   """
   psi, outcome = slice(None, -1), slice(-1, None)
   # P leaves the constant as it is, so that its products are plain sums.
   products = total.moment.T @ ridge.solve_sums(total, penalty, intercept=True)
-  constant = total.moment[-1:]  # [1, d1 + 1]
-  gram = np.block(
-    [
-      [products[psi, psi], constant[:, psi].T],
-      [constant[:, psi], np.full((1, 1), total.count)],
-    ]
-  )
+  gram, moment = products[psi, psi], products[psi, outcome]
+  if constant:
+    row = total.moment[-1:]  # [1, d1 + 1]
+    gram = np.block(
+      [[gram, row[:, psi].T], [row[:, psi], np.full((1, 1), total.count)]]
+    )
+    moment = np.concatenate([moment, row[:, outcome]])
   return ridge.Sums(
     gram=(gram + gram.T) / 2.0,
-    moment=np.concatenate([products[psi, outcome], constant[:, outcome]]),
+    moment=moment,
     square=products[outcome, -1],
     count=total.count,
   )

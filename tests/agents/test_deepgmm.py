@@ -133,7 +133,10 @@ def test_an_update_moves_both_against_the_other_as_it_was(problem):
   with tf.GradientTape(persistent=True) as tape:
     residual = rows.outcome - structural(rows.treatment)
     value = deepgmm_update.game_value(
-      critic(rows.instrument), residual, residual
+      critic(rows.instrument),
+      residual,
+      residual,
+      even_weights=agent.config.even_weights,
     )
   players = (structural, -1e-2), (critic, 2e-2)
   # The first step of OAdam goes by the rate, against or up the gradient.

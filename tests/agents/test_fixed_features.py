@@ -232,3 +232,12 @@ def test_what_is_affordable_fits_and_two_more_do_not():
     random_features.require(actions, most)
     with pytest.raises(ValueError, match='columns'):
       random_features.require(actions, most + 2)
+
+
+def test_kiv_with_predicted_instruments_takes_one_second_penalty():
+  config = agents.load('kiv').Config
+  with pytest.raises(ValueError, match='got 2. Give one, or set solve=plug-in'):
+    config(stage2_penalties=(1e-9, 1e-8))
+  assert config(solve='plug-in', stage2_penalties=(1e-9, 1e-8))
+  with pytest.raises(ValueError, match='moment'):
+    config(solve='momnet')

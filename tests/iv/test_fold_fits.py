@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope import types
-from dfiv_ope.iv import closed_form, fold_fits
+from dfiv_ope.iv import closed_form, fold_fits, ridge
 
 _PENALTIES = {
   'stage1_penalties': (1e-3, 1e-1),
@@ -158,3 +158,40 @@ def test_losses_are_those_of_what_is_expected_without_a_fold():
   np.testing.assert_allclose(
     np.mean(np.square(data.outcome[:, 0] - own)), solution.stage2_losses[0]
   )
+
+
+def test_predictions_are_the_instruments_of_as_many_actual_columns():
+  data = rows()
+  folds = [
+    ridge.sums(
+      ridge.append_intercept(phi(data.instrument[part])),
+      # The last column of X stands for the constant, as 1 - gamma d does.
+      np.concatenate(
+        [
+          psi(data.treatment[part]),
+          1.0 + 0.1 * np.cos(data.treatment[part]),
+          data.outcome[part],
+        ],
+        axis=1,
+      ),
+    )
+    for part in (slice(0, 150), slice(150, None))
+  ]
+  found = fold_fits.predicted_instruments(
+    folds, stage1_penalties=(0.5,), stage2_penalty=1e-3
+  )
+  f = ridge.append_intercept(phi(data.instrument))
+  x = np.append(psi(data.treatment), 1.0 + 0.1 * np.cos(data.treatment), axis=1)
+  n = len(f)
+  w = f @ np.linalg.solve(
+    f.T @ f + 0.5 * n * np.diag([1.0, 1.0, 1.0, 0.0]), f.T @ x
+  )
+  expected = np.linalg.solve(
+    w.T @ x + 1e-3 * n * np.diag([1.0, 1.0, 0.0]), w.T @ data.outcome
+  )
+  np.testing.assert_allclose(found.stage2_weights, expected, rtol=1e-8)
+  # What stage 1 shrinks, the plug-in's answer makes up for; this one need not.
+  plug_in = np.linalg.solve(
+    w.T @ w + 1e-3 * n * np.diag([1.0, 1.0, 0.0]), w.T @ data.outcome
+  )
+  assert np.abs(plug_in[0]) > 1.2 * np.abs(expected[0])

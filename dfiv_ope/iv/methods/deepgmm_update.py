@@ -17,7 +17,11 @@ from dfiv_ope.nn import descent, optimizers
 
 
 def game_value(
-  critic: tf.Tensor, residual: tf.Tensor, lagged_residual: tf.Tensor
+  critic: tf.Tensor,
+  residual: tf.Tensor,
+  lagged_residual: tf.Tensor,
+  *,
+  even_weights: float = 0.0,
 ) -> tf.Tensor:
   """Returns mean(g (y - f)) - mean(g^2 (y - f~)^2) / 4 (Bennett et al.): [].
 
@@ -28,8 +32,12 @@ def game_value(
     critic: g at the instruments, [B, 1].
     residual: y - f, [B, 1].
     lagged_residual: y - f~, [B, 1].
+    even_weights: share of the mean of (y - f~)^2 in what weighs g^2.
   """
-  weighting = tf.square(critic * tf.stop_gradient(lagged_residual))
+  weight = tf.square(tf.stop_gradient(lagged_residual))
+  if even_weights:
+    weight += even_weights * (tf.reduce_mean(weight) - weight)
+  weighting = tf.square(critic) * weight
   return tf.reduce_mean(critic * residual) - tf.reduce_mean(weighting) / 4.0
 
 
@@ -114,7 +122,7 @@ class DeepGMM(tf.Module):
     residual = self._scaled(self.residual(game, batch))
     return -self.critics[game].step(
       lambda: (
-        -game_value(
+        -self._value(
           self.critic(game, batch, is_training=True), residual, residual
         )
       )
@@ -128,7 +136,7 @@ class DeepGMM(tf.Module):
     def value() -> tf.Tensor:
       residual = self._scaled(self.residual(game, batch, is_training=True))
       # The earlier f is the one before this step.
-      return game_value(critic, residual, residual)
+      return self._value(critic, residual, residual)
 
     return self.structurals[game].step(value)
 
@@ -147,11 +155,19 @@ class DeepGMM(tf.Module):
       residual = self._scaled(self.residual(game, batch, is_training=True))
       critic = self.critic(game, batch, is_training=True)
       still = tf.stop_gradient(residual)
-      values.append(game_value(tf.stop_gradient(critic), residual, still))
-      return values[0] - game_value(critic, still, still)
+      values.append(self._value(tf.stop_gradient(critic), residual, still))
+      return values[0] - self._value(critic, still, still)
 
     descent.step_together(players, loss)
     return values[0]
+
+  def _value(
+    self, critic: tf.Tensor, residual: tf.Tensor, lagged_residual: tf.Tensor
+  ) -> tf.Tensor:
+    """Returns `game_value` as the rule weighs it."""
+    return game_value(
+      critic, residual, lagged_residual, even_weights=self.config.even_weights
+    )
 
   def residual(
     self, game: int, batch: types.IVBatch, *, is_training: bool = False

@@ -36,6 +36,13 @@ def test_the_game_value_is_the_formula_and_has_no_gradient_in_the_lagged_f():
   )
   np.testing.assert_allclose(gradients[1], critic / 7.0)
   assert gradients[2] is None
+  even = deepgmm_update.game_value(*tensors, even_weights=1.0)
+  np.testing.assert_allclose(
+    even,
+    np.mean(critic * residual) - np.mean(critic**2) * np.mean(lagged**2) / 4.0,
+  )
+  half = deepgmm_update.game_value(*tensors, even_weights=0.5)
+  np.testing.assert_allclose(half, (value + even) / 2.0)
 
 
 def test_the_worst_violation_is_the_best_game_value_over_scaled_critics():

@@ -59,6 +59,10 @@ class DeepGMM:
     critic_steps: steps of g for each step of f.
     unit_residuals: whether residuals are divided by their root mean square,
       so that g need not grow as they shrink.
+    even_weights: share of their mean in the squared residuals that weigh the
+      moments; 0 is the paper's optimal weighting. Where outcomes have little
+      noise a squared residual is mostly what f misses, and weighting by it
+      hides that.
   """
 
   treatment_rate: float = 2e-3
@@ -67,6 +71,7 @@ class DeepGMM:
   beta2: float = 0.9
   critic_steps: int = 5
   unit_residuals: bool = False
+  even_weights: float = 0.0
 
   def __post_init__(self) -> None:
     configs.check_at_least(self, 1, 'critic_steps')
@@ -76,6 +81,10 @@ class DeepGMM:
         raise ValueError(
           f'{name} must lie in [0, 1), got {getattr(self, name)}.'
         )
+    if not 0 <= self.even_weights <= 1:
+      raise ValueError(
+        f'even_weights must lie in [0, 1], got {self.even_weights}.'
+      )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
