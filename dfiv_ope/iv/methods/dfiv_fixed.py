@@ -28,30 +28,22 @@ import tensorflow as tf
 from dfiv_ope import types
 from dfiv_ope.iv import (
   closed_form,
-  fold_fits,
+  fold_curves,
   kernels,
   landmarks,
   linearity,
   ridge,
-  two_stage,
 )
 from dfiv_ope.iv.methods import two_sls
 from dfiv_ope.iv.methods.entries import kernel_rules
 
-# Candidates, slack and the projection's penalty are those of KIV's default. Of
-# few folds, lambda2 depends on how they are cut. Of two minima of the losses
-# the one of the larger penalty counts unless it is higher by `_DIP` errors.
-_KIV = kernel_rules.Kernels()
-_HALF_FOLDS, _MOMENT_PENALTY, _DIP = 5, 1e-6, 0.5
 # Rows that bandwidths are searched with, and what may be left of a kernel.
 _SEARCH_ROWS, _TOLERANCE = 5000, 1e-6
-# Standard errors by which a kernel has to predict what a line leaves (3 of 40
-# true lines did) for any part of it, and what the wide kernel leaves; median
-# distances of the latter's treatment; and standard errors by which the share of
-# the learned features lies below its estimate.
-_LEAST_CURVE, _LEAST_BEND, _WIDE, _SHARE_ERRORS = 1.5, 1.0, 10.0, 2.0
-# Of fewer rows in a half, or of more columns, nothing is fitted.
-_LEAST_ROWS, _MOST_COLUMNS = 20, 50
+# Standard errors by which a kernel has to predict what the wide kernel leaves,
+# median distances of the latter's treatment, and standard errors by which the
+# share of the learned features lies below its estimate.
+_LEAST_BEND, _WIDE, _SHARE_ERRORS = 1.0, 10.0, 2.0
+_KIV = kernel_rules.Kernels()
 
 
 class FixedFeatures(tf.Module):
@@ -108,22 +100,6 @@ class Fit(NamedTuple):
   of_stage2: types.FloatArray
   curve: float
   bend: float | None
-
-
-class _Curve(NamedTuple):
-  """A fit of KIV.
-
-  Attributes:
-    weights: of features and a constant, by all rows, [D, 1].
-    of_stage2: by rows of stage 2, [D, 1].
-    expected: E[f(X) | z] at all rows by all but a fold, [n, K].
-    held_out: f at rows of the fold that it was not fitted to, [n, 1].
-  """
-
-  weights: types.FloatArray
-  of_stage2: types.FloatArray
-  expected: types.FloatArray
-  held_out: types.FloatArray
 
 
 class FixedPart(tf.Module):
@@ -183,10 +159,8 @@ class FixedPart(tf.Module):
     """
     both = _joined(first, second)
     rows = kernels.columns(both)
-    if (
-      min(len(first.outcome), len(second.outcome)) < _LEAST_ROWS
-      or max(rows.treatment.shape[1], rows.instrument.shape[1]) > _MOST_COLUMNS
-    ):
+    halves = [kernels.columns(_joined(half)) for half in (first, second)]
+    if not fold_curves.possible(halves):
       return None
     some = _joined(
       *(_rows(half, slice(_SEARCH_ROWS // 2)) for half in (first, second))
@@ -195,27 +169,18 @@ class FixedPart(tf.Module):
     treatment, instrument = kernels.chosen_bandwidths(config, some)
     self.treatment.adapt(rows.treatment, treatment, most)
     self.instrument.adapt(rows.instrument, instrument, most)
-    halves = [kernels.columns(_joined(half)) for half in (first, second)]
-    folds = np.concatenate(
-      [
-        np.full(len(each), index)
-        for index, each in enumerate(
-          part
-          for half in halves
-          for part in np.array_split(half.outcome, _HALF_FOLDS)
-        )
-      ]
-    )
-    curve = _curve(halves, folds, self.treatment, self.instrument)
+    curve = fold_curves.fit(halves, self.treatment, self.instrument)
     lines = _lines(first, second)
     weights = [curve.weights, curve.of_stage2]
     expected, bend = curve.expected, None
     if both.covariate is not None:
       found, _ = kernels.chosen_bandwidths(config, some, least=_WIDE)
       self.wide.adapt(rows.treatment, found, most)
-      wide = _curve(halves, folds, self.wide, self.instrument)
+      wide = fold_curves.fit(halves, self.wide, self.instrument)
       bend = linearity.standardised(
-        linearity.own_fold(curve.expected - wide.expected, folds)
+        linearity.own_fold(
+          curve.expected - wide.expected, fold_curves.folds(halves)
+        )
         * (rows.outcome - wide.held_out)
       )
       part = linearity.weight(bend, _LEAST_BEND)
@@ -226,46 +191,14 @@ class FixedPart(tf.Module):
           weights, (wide.weights, wide.of_stage2), strict=True
         )
       ]
-    told = linearity.t_statistic(
-      expected,
-      rows.instrument,
-      rows.outcome - ridge.append_intercept(rows.treatment) @ lines[0],
-      folds,
-    )
-    part = linearity.weight(told, _LEAST_CURVE)
+    told = fold_curves.t_statistic(expected, halves, lines[0])
+    part = linearity.weight(told, fold_curves.LEAST_CURVE)
     weights = [
       _mixed(part, rich, plain)
       for rich, plain in zip(weights, lines, strict=True)
     ]
     self.weights.assign(weights[0])
     return Fit(of_stage2=weights[1], curve=told, bend=bend)
-
-
-def _curve(
-  halves: list[fold_fits.Rows],
-  folds: types.FloatArray,
-  psi: FixedFeatures,
-  phi: FixedFeatures,
-) -> _Curve:
-  """Returns KIV's fit to rows of both stages, and those without a fold."""
-  sums = [fold_fits.of_folds(half, phi, psi, _HALF_FOLDS) for half in halves]
-  every = [*sums[0], *sums[1]]
-  solution = _solved(every)
-  without = fold_fits.without_folds(
-    every, solution, moment_penalty=_MOMENT_PENALTY
-  )
-  instrument, treatment = (
-    ridge.append_intercept(
-      np.concatenate([features(getattr(half, name)) for half in halves])
-    )
-    for features, name in ((phi, 'instrument'), (psi, 'treatment'))
-  )
-  return _Curve(
-    weights=solution.stage2_weights,
-    of_stage2=_solved(sums[1]).stage2_weights,
-    expected=instrument @ without.expected,
-    held_out=linearity.own_fold(treatment @ without.effect, folds),
-  )
 
 
 def _mixed(
@@ -280,17 +213,6 @@ def _mixed(
   """
   rich, plain = part * rich, (1.0 - part) * plain
   return np.concatenate([plain[:-1], rich[:-1], rich[-1:] + plain[-1:]])
-
-
-def _solved(folds: list[ridge.Sums]) -> two_stage.Solution:
-  return fold_fits.two_stages(
-    folds,
-    stage1_penalties=_KIV.stage1_penalties,
-    stage2_penalties=_KIV.stage2_penalties,
-    slack=_KIV.slack,
-    dip=_DIP,
-    moment_penalty=_MOMENT_PENALTY,
-  )
 
 
 def _lines(
