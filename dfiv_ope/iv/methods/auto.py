@@ -5,8 +5,9 @@ There, one regression on instruments and covariates, the same for all, averages
 its predictions: E[f(X) | z], which is E[Y | z] if f is the structural function.
 The mean square of Y less that is its loss (`auto_losses`). A candidate's own
 stage-2 loss would not do: it depends on how well its own stage 1 predicts its
-own features. Candidates that are about as good as the best share the answer;
-two-stage least squares has it alone where nothing is clearly better.
+own features. Curves that are about as good as the best share the answer, beside
+two-stage least squares, which has the more of it the less clear it is that
+there is more than a line (`auto_line`).
 
     model = auto.fit(auto.Config(), stage1, stage2, seed=0)
     model.config.candidates              # those with a share, the largest first
@@ -21,13 +22,15 @@ import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, methods
-from dfiv_ope.iv.methods import auto_average, auto_losses
+from dfiv_ope.iv.methods import auto_average, auto_line, auto_losses
 from dfiv_ope.iv.methods.entries import auto as entry
 
 # Known before this module is loaded.
 Config = entry.Config
 
 Model = closed_form.Model | auto_average.Average
+
+_LINE = 'two_sls'
 
 # Fields that are those of the sieve's config.
 _OF_SIEVE = ('treatment_bases', 'covariate_bases', 'covariate_products')
@@ -83,6 +86,7 @@ def fit(
       progress(done, total, {})
   shares = {config.candidates[0]: 1.0}
   losses: Mapping[str, float] = {}
+  told: float | None = None
   if total > 2:
     if not predictions:
       raise ValueError(
@@ -100,8 +104,18 @@ def fit(
       ]
     )
     names = tuple(predictions)
-    shares = auto_losses.shares(outcome, expected, names, config.least_gain)
     losses = auto_losses.means(outcome, expected, names)
+    shares = auto_losses.shares(outcome, expected, names)
+    if _LINE in names and len(names) > 1:
+      curves = [at for at, name in enumerate(names) if name != _LINE]
+      told = auto_line.t_statistic(*halves)
+      shares = auto_line.shares(
+        told,
+        auto_losses.shares(
+          outcome, expected[:, curves], [names[at] for at in curves]
+        ),
+        _LINE,
+      )
   parts = {name: _fit(config, name, (stage1, stage2), seed) for name in shares}
   chosen: dict[str, Any] = {'candidates': tuple(shares)}
   if 'sieve' in parts:
@@ -121,6 +135,7 @@ def fit(
       for name, share in shares.items()
       if len(shares) > 1
     },
+    **({} if told is None else {entry.CURVE: [told]}),
   }
   if progress is not None:
     progress(

@@ -5,7 +5,7 @@ averages the predictions of each: E[f(X) | z], which is E[Y | z] if f is the
 structural function.
 
     expected = auto_losses.expectations(rows, predictions)       # [n, K]
-    shares = auto_losses.shares(outcome, expected, names, 2.0)
+    shares = auto_losses.shares(outcome, expected, names)
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,6 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.iv import features, landmarks, ridge
 
-# Candidates that stay where nothing is clearly better.
-LINE = 'two_sls'
 # Features of all instruments together and of each, what they may leave of the
 # kernel, candidate penalties, and folds.
 _TOGETHER, _EACH, _TOLERANCE, _FOLDS = 200, 20, 1e-6, 5
@@ -55,47 +53,33 @@ def expectations(
 
 
 def shares(
-  outcome: types.FloatArray,
-  expected: types.FloatArray,
-  names: Sequence[str],
-  least_gain: float,
+  outcome: types.FloatArray, expected: types.FloatArray, names: Sequence[str]
 ) -> dict[str, float]:
   """Returns what each candidate has of their average; those without are left.
 
   A share falls with the paired difference of squared errors to those of the
-  best, in standard errors of the difference. A line has all or nothing.
+  best, in standard errors of the difference.
 
   Args:
     outcome: [n, 1].
     expected: of each candidate, [n, K].
     names: of the candidates, K of them.
-    least_gain: standard errors by which the average has to be better than the
-      line.
   """
   squares = np.square(outcome - expected)
-  curves = [at for at, name in enumerate(names) if name != LINE]
-  if not curves:
-    return {LINE: 1.0}
-  best = min(curves, key=lambda at: float(np.mean(squares[:, at])))
+  best = int(np.argmin(np.mean(squares, axis=0)))
   weights = np.array(
     [
-      math.exp(-_DECAY * _difference(squares[:, at], squares[:, best]) ** 2)
-      for at in curves
+      math.exp(-_DECAY * _difference(each, squares[:, best]) ** 2)
+      for each in squares.T
     ]
   )
   weights = np.where(weights < _LEAST_SHARE * weights.sum(), 0.0, weights)
   weights /= weights.sum()
-  if LINE in names:
-    average = np.square(outcome[:, 0] - expected[:, curves] @ weights)
-    line = squares[:, list(names).index(LINE)]
-    if _difference(line, average) <= least_gain:
-      return {LINE: 1.0}
-  found = {
-    names[at]: float(weight)
-    for at, weight in zip(curves, weights, strict=True)
+  return {
+    name: float(weight)
+    for name, weight in zip(names, weights, strict=True)
     if weight > 0.0
   }
-  return dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
 def means(

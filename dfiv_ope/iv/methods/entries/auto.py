@@ -8,8 +8,9 @@ from dfiv_ope.iv.methods.entries import sieve
 
 # What can have a share, the simplest first.
 CANDIDATES = ('two_sls', 'sieve', 'kiv', 'agmm')
-# Begin the names of their losses and shares in a history.
-LOSS, SHARE = 'loss_of_', 'share_of_'
+# Begin the names of their losses and shares in a history; how clearly there is
+# more than a line.
+LOSS, SHARE, CURVE = 'loss_of_', 'share_of_', 'curve_t'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,8 +24,6 @@ class Config:
     covariate_bases: candidates of the sieve for xi.
     covariate_products: candidates of the sieve.
     choice_rows: rows that decide the shares, at most.
-    least_gain: by how many standard errors of their difference the average of
-      the others has to have less loss than two-stage least squares.
   """
 
   candidates: tuple[str, ...] = CANDIDATES
@@ -32,7 +31,6 @@ class Config:
   covariate_bases: tuple[bases.Basis, ...] = sieve.Config.covariate_bases
   covariate_products: tuple[bool, ...] = sieve.Config.covariate_products
   choice_rows: int = 10_000
-  least_gain: float = 2.0
 
   def __post_init__(self) -> None:
     if not self.candidates:
@@ -40,12 +38,11 @@ class Config:
     for name in self.candidates:
       hints.require('candidate', name, CANDIDATES)
     configs.check_at_least(self, 40, 'choice_rows')
-    configs.check_at_least(self, 0, 'least_gain')
 
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-  version=5,
+  version=6,
   configs=CONFIGS,
   tiny={'candidates': ('two_sls', 'agmm')},
   cost={'fixed': 20.0},
@@ -56,7 +53,7 @@ ENTRY = registry.Entry(
     'When nothing is known of the effect: fits 2SLS, the sieve, KIV and '
     'AGMM to halves of the rows and averages those whose predictions, '
     'averaged over what the instruments leave open, are about as close to '
-    'the outcomes of the other half as the closest; 2SLS alone where '
-    'nothing is clearly better.'
+    'the outcomes of the other half as the closest; the less clear it is '
+    'that there is more than a line, the more of 2SLS.'
   ),
 )
