@@ -1,7 +1,12 @@
 """What to tell a user of an error, in a sentence."""
 
 import errno
+import re
 
+# What a function of Python raised inside a graph of TensorFlow, whose own words
+# are a traceback around it.
+_IN_GRAPH = 'Graph execution error'
+_RAISED = re.compile(r'^(\w*(?:Error|Exception): .+)$', re.MULTILINE)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -46,3 +51,9 @@ def of(error: Exception, *, program: str) -> str | None:
   if isinstance(error, OSError | ValueError):
     return words
   return None
+
+
+def named(error: Exception) -> str:
+  """Returns an error with its kind; of one in a graph, what was raised there."""
+  raised = _RAISED.findall(str(error)) if _IN_GRAPH in str(error) else []
+  return raised[-1] if raised else f'{type(error).__name__}: {error}'

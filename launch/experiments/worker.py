@@ -10,7 +10,7 @@ import time
 import traceback
 import warnings
 
-from dfiv_ope import agents
+from dfiv_ope import agents, error_sentences
 from dfiv_ope.iv import methods
 from dfiv_ope.launch import runtime
 from dfiv_ope.launch.experiments import inputs, jobs, store
@@ -56,7 +56,7 @@ def attempt(
   except Exception as error:
     return Outcome(
       job=job,
-      error=f'{type(error).__name__}: {error}',
+      error=error_sentences.named(error),
       trace=traceback.format_exc(),
       cpu_seconds=time.process_time() - started,
     )

@@ -9,6 +9,7 @@ import signal
 import sys
 
 import pytest
+import tensorflow as tf
 
 from dfiv_ope import error_sentences, interrupts, limits
 from dfiv_ope.agents import configured
@@ -271,6 +272,22 @@ def test_an_error_of_the_machine_is_a_sentence(error, words):
   sentence = error_sentences.of(error, program='dfiv-ope')
   assert words in sentence
   assert 'removed' not in sentence
+
+
+def test_what_a_policy_raises_in_a_graph_is_named():
+  def policy(values):
+    raise ValueError(f'probabilities failed: KeyError. It got {values.shape}.')
+
+  @tf.function
+  def asks():
+    return tf.numpy_function(policy, [tf.zeros([3, 2])], tf.float32)
+
+  with pytest.raises(tf.errors.OpError) as raised:
+    asks()
+  assert error_sentences.named(raised.value) == (
+    'ValueError: probabilities failed: KeyError. It got (3, 2).'
+  )
+  assert error_sentences.named(KeyError('x')) == "KeyError: 'x'"
 
 
 def test_a_bug_of_ours_is_no_sentence():
