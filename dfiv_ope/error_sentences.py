@@ -54,6 +54,6 @@ def of(error: Exception, *, program: str) -> str | None:
 
 
 def named(error: Exception) -> str:
-  """Returns an error with its kind; of one in a graph, what was raised there."""
+  """Returns an error and its kind; of one in a graph, what was raised there."""
   raised = _RAISED.findall(str(error)) if _IN_GRAPH in str(error) else []
   return raised[-1] if raised else f'{type(error).__name__}: {error}'
