@@ -21,9 +21,10 @@ import warnings
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.iv import closed_form, methods
+from dfiv_ope.iv import closed_form, kernels, methods
 from dfiv_ope.iv.methods import auto_average, auto_line, auto_losses
 from dfiv_ope.iv.methods.entries import auto as entry
+from dfiv_ope.iv.methods.entries import kernel_rules
 
 # Known before this module is loaded.
 Config = entry.Config
@@ -31,6 +32,8 @@ Config = entry.Config
 Model = closed_form.Model | auto_average.Average
 
 _LINE = 'two_sls'
+# Whose width outcomes are clipped by.
+_KERNELS = kernel_rules.Kernels()
 
 # Fields that are those of the sieve's config.
 _OF_SIEVE = ('treatment_bases', 'covariate_bases', 'covariate_products')
@@ -70,6 +73,7 @@ def fit(
   Raises:
     ValueError: no candidate can be fitted.
   """
+  stage1, stage2 = _without_heavy_tails(stage1, stage2)
   halves = [
     _rows(half, slice(config.choice_rows // 2)) for half in (stage1, stage2)
   ]
@@ -201,6 +205,21 @@ def _predictions(
       np.asarray(model.predict(rows.treatment, rows.covariate), np.float64)
     )
   return predictions
+
+
+def _without_heavy_tails(
+  stage1: types.IVBatch, stage2: types.IVBatch
+) -> tuple[types.IVBatch, types.IVBatch]:
+  """Returns both halves, outcomes clipped as for KIV.
+
+  A line has no such rule of its own, and one outcome may decide it.
+  """
+  outcome = kernels.rows_of(_KERNELS, stage1, stage2).outcome
+  middle = len(stage1.outcome)
+  return (
+    stage1._replace(outcome=outcome[:middle]),
+    stage2._replace(outcome=outcome[middle:]),
+  )
 
 
 def _rows(batch: types.IVBatch, which: slice) -> types.IVBatch:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope import types
-from dfiv_ope.iv import estimators
+from dfiv_ope.iv import estimators, heavy_tails
 from dfiv_ope.iv.methods import auto_line
 
 
@@ -67,3 +67,20 @@ def test_the_answer_has_a_part_of_the_line():
   assert t > 1.5
   part = 1.0 - (1.5 / t) ** 3
   assert model.shares_ == pytest.approx({'kiv': part, 'two_sls': 1.0 - part})
+
+
+def test_one_wild_outcome_does_not_decide_the_line():
+  rows = [
+    np.concatenate(pair)
+    for pair in zip(
+      *(half[:3] for half in _halves(lambda t: 2.0 * t)), strict=True
+    )
+  ]
+  treatment, z, outcome = rows
+  wild = outcome.copy()
+  wild[np.argmax(z)] += 1e4
+  with pytest.warns(heavy_tails.HeavyTailsWarning):
+    model = estimators.AutoIV(candidates=('two_sls', 'agmm'), n_splits=1).fit(
+      wild, treatment, Z=z
+    )
+  assert model.ate(0.0, 1.0) == pytest.approx(2.0, abs=0.2)
