@@ -55,7 +55,11 @@ def run(
         for name in ('correction', 'effective_share')
         if name in found.metrics
       },
-      **(_ranking(made, method, config) if wanted.ranked else {}),
+      **(
+        _ranking(made, _others(wanted.case, wanted.log), method, config)
+        if wanted.ranked
+        else {}
+      ),
     },
   }
 
@@ -67,14 +71,24 @@ def _drawn(name: str, log: int) -> tuple[case_lib.Made, runs.Evaluator]:
   return made, runs.Evaluator(made.task)
 
 
+@functools.lru_cache(maxsize=1)
+def _others(name: str, log: int) -> tuple[runs.Evaluator, ...]:
+  """Returns what runs methods on a case's further policies, kept likewise."""
+  made, _ = _drawn(name, log)
+  return tuple(
+    runs.Evaluator(made.ask(other, like=made.task))
+    for other in made.others.values()
+  )
+
+
 def _ranking(
-  made: case_lib.Made, method: str, config: base.MethodConfig
+  made: case_lib.Made,
+  others: tuple[runs.Evaluator, ...],
+  method: str,
+  config: base.MethodConfig,
 ) -> dict[str, float]:
   """Returns how well a method ranks the further policies of a case."""
-  values = [
-    _value(runs.Evaluator(made.ask(other, like=made.task)), method, config)
-    for other in made.others.values()
-  ]
+  values = [_value(other, method, config) for other in others]
   return ranked(
     np.array(values),
     np.array([other.found[0] for other in made.others.values()]),
