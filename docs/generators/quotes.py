@@ -38,7 +38,15 @@ _DESIGNS = {
   'noisy_demand n=1000': 'noisy demand 1,000',
   'demand n=5000 rho=0.5': 'demand 5,000',
 }
-_SUITE_COLUMNS = ('2SLS', 'sieve', 'KIV', 'AGMM', 'plain regression', 'oracle')
+_SUITE_COLUMNS = (
+  '2SLS',
+  'sieve',
+  'KIV',
+  'AGMM',
+  'AutoIV',
+  'plain regression',
+  'oracle',
+)
 _SIZES = ('1000', '5000')
 _BLOCK = re.compile(r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
