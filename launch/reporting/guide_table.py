@@ -42,12 +42,17 @@ def data() -> list[dict[str, Any]]:
 def show() -> None:
   """Prints the advice."""
   table = console.Table('Which estimator when', caption=_CAPTION, boxed=False)
+  lines = _cells(guide.advise(guide.stored()))
+  longest = max(len(word) for cells in lines for word in cells[0].text.split())
   for column in _COLUMNS:
     table.add_column(
-      column, justify='left' if column in ('logs', 'try first') else 'right'
+      column,
+      justify='left' if column in ('logs', 'try first') else 'right',
+      # No word is cut.
+      min_width=longest if column == 'logs' else None,
     )
-  for cells in _cells(guide.advise(guide.stored())):
-    table.add_row(*(cell.text for cell in cells))
+  for cells in lines:
+    table.add_row(*(cell.text.replace(' of ', '/') for cell in cells))
   table.show()
 
 
