@@ -35,7 +35,7 @@ def test_the_examples_find_the_slope_and_print_what_they_say(
   assert 'order condition): T has 2 columns, but Z only 1' in identification
   assert 0.01 < float(splits.split()[0]) < 1.0
   assert 'random splits       3, averaged' in splits
-  assert chosen.startswith('sieve\nchosen method       Sieve IV, held-out loss')
+  assert chosen.startswith('sieve\naverage of          Sieve IV (')
 
 
 @pytest.mark.filterwarnings('ignore')
