@@ -42,4 +42,5 @@ def test_a_structural_function_has_no_units(name):
   ((_, found),) = invariance.differences(
     name, invariance.iv_answer(80), _CHANGES
   )
-  assert found < 1e-4
+  # Numbers around 1e12 are known to 1.2e-4: a few units in the last place.
+  assert found < 4.0 * np.spacing(1e12)
