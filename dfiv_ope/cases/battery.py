@@ -117,12 +117,6 @@ def setting(
     freedom=freedom,
   )
   policy = dispatching if vectors else trading
-  return case.Setting(
-    problem=problem,
-    behaviour=policy(*behaviour),
-    target=case.simulated(problem, policy(*target)),
-    others={
-      f'{each:g}': case.simulated(problem, policy(each, target[1]), ranked=True)
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, policy, behaviour=behaviour, target=target, ranked=_RANKED
   )

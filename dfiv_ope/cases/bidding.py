@@ -104,14 +104,6 @@ def setting(
     budget=budget,
     tail=tail,
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=bidding(*behaviour),
-    target=case.simulated(problem, bidding(*target)),
-    others={
-      f'{each:g}': case.simulated(
-        problem, bidding(each, target[1]), ranked=True
-      )
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, bidding, behaviour=behaviour, target=target, ranked=_RANKED
   )

@@ -107,12 +107,6 @@ def setting(
     turning=turning,
     hidden=hidden,
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=sailing(behaviour),
-    target=case.simulated(problem, sailing(target)),
-    others={
-      f'{each:g}': case.simulated(problem, sailing(each), ranked=True)
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, sailing, behaviour=(behaviour,), target=(target,), ranked=_RANKED
   )

@@ -1,6 +1,6 @@
 """What a case of the suite is: a log that can be drawn, and its answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 from typing import TYPE_CHECKING
@@ -131,6 +131,34 @@ class Setting:
   behaviour: process.Policy
   target: Value
   others: Mapping[str, Value] = dataclasses.field(default_factory=dict)
+
+
+def simulated_setting(
+  problem: process.Process,
+  policy: Callable[..., process.Policy],
+  *,
+  behaviour: tuple[float, ...],
+  target: tuple[float, ...],
+  ranked: Sequence[float],
+) -> Setting:
+  """Returns the policies of one kind as a case, their values by simulation.
+
+  Args:
+    problem: that is acted in.
+    policy: returns the policy of some numbers.
+    behaviour: those of the behaviour policy.
+    target: those of the target policy.
+    ranked: first numbers of further policies, which have the target's others.
+  """
+  return Setting(
+    problem=problem,
+    behaviour=policy(*behaviour),
+    target=simulated(problem, policy(*target)),
+    others={
+      f'{each:g}': simulated(problem, policy(each, *target[1:]), ranked=True)
+      for each in ranked
+    },
+  )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

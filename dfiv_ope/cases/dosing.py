@@ -110,14 +110,6 @@ def setting(
     categorical=(1,),
     noise=noise,
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=deciding(*behaviour),
-    target=case.simulated(problem, deciding(*target)),
-    others={
-      f'{each:g}': case.simulated(
-        problem, deciding(each, target[1]), ranked=True
-      )
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, deciding, behaviour=behaviour, target=target, ranked=_RANKED
   )

@@ -103,14 +103,6 @@ def setting(
     categorical=(0,),
     arrivals=arrivals,
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=attending(*behaviour),
-    target=case.simulated(problem, attending(*target)),
-    others={
-      f'{each:g}': case.simulated(
-        problem, attending(each, target[1]), ranked=True
-      )
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, attending, behaviour=behaviour, target=target, ranked=_RANKED
   )

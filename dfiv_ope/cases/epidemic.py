@@ -78,14 +78,6 @@ def setting(
   problem = Epidemic(
     discount=discount, horizon=horizon, num_actions=len(_CONTACTS), rate=rate
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=restricting(*behaviour),
-    target=case.simulated(problem, restricting(*target)),
-    others={
-      f'{each:g}': case.simulated(
-        problem, restricting(each, target[1]), ranked=True
-      )
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, restricting, behaviour=behaviour, target=target, ranked=_RANKED
   )

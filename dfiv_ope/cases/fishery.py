@@ -90,14 +90,6 @@ def setting(
     num_actions=len(_SHARES),
     luck=luck,
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=catching(*behaviour),
-    target=case.simulated(problem, catching(*target)),
-    others={
-      f'{each:g}': case.simulated(
-        problem, catching(each, target[1]), ranked=True
-      )
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, catching, behaviour=behaviour, target=target, ranked=_RANKED
   )

@@ -97,12 +97,6 @@ def setting(
     categorical=(2,),
     noise=noise,
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=dosing(*behaviour),
-    target=case.simulated(problem, dosing(*target)),
-    others={
-      f'{each:g}': case.simulated(problem, dosing(each, target[1]), ranked=True)
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, dosing, behaviour=behaviour, target=target, ranked=_RANKED
   )

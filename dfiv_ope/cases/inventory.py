@@ -98,14 +98,6 @@ def setting(
   problem = Inventory(
     discount=discount, horizon=horizon, num_actions=len(_ORDERS), shape=shape
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=refill(*behaviour),
-    target=case.simulated(problem, refill(*target)),
-    others={
-      f'{level:g}': case.simulated(
-        problem, refill(level, target[1]), ranked=True
-      )
-      for level in _RANKED
-    },
+  return case.simulated_setting(
+    problem, refill, behaviour=behaviour, target=target, ranked=_RANKED
   )

@@ -115,14 +115,6 @@ def setting(
     categorical=(2,),
     tail=tail,
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=offering(*behaviour),
-    target=case.simulated(problem, offering(*target)),
-    others={
-      f'{each:g}': case.simulated(
-        problem, offering(each, target[1]), ranked=True
-      )
-      for each in _RANKED
-    },
+  return case.simulated_setting(
+    problem, offering, behaviour=behaviour, target=target, ranked=_RANKED
   )

@@ -95,12 +95,6 @@ def setting(
   problem = MountainCar(
     discount=discount, horizon=horizon, num_actions=3, noise=noise, clock=clock
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=pumping(behaviour),
-    target=case.simulated(problem, pumping(target)),
-    others={
-      f'{share:g}': case.simulated(problem, pumping(share), ranked=True)
-      for share in _RANKED
-    },
+  return case.simulated_setting(
+    problem, pumping, behaviour=(behaviour,), target=(target,), ranked=_RANKED
   )

@@ -119,12 +119,6 @@ def setting(
     continuous=space,
   )
   policy = steering if vectors else choosing
-  return case.Setting(
-    problem=problem,
-    behaviour=policy(behaviour),
-    target=case.simulated(problem, policy(target)),
-    others={
-      f'{sharpness:g}': case.simulated(problem, policy(sharpness), ranked=True)
-      for sharpness in _RANKED
-    },
+  return case.simulated_setting(
+    problem, policy, behaviour=(behaviour,), target=(target,), ranked=_RANKED
   )

@@ -137,12 +137,6 @@ def setting(
       torques=_TORQUES,
     )
   policy = noisy if vectors else choosing
-  return case.Setting(
-    problem=problem,
-    behaviour=policy(behaviour),
-    target=case.simulated(problem, policy(target)),
-    others={
-      f'{spread:g}': case.simulated(problem, policy(spread), ranked=True)
-      for spread in _RANKED
-    },
+  return case.simulated_setting(
+    problem, policy, behaviour=(behaviour,), target=(target,), ranked=_RANKED
   )

@@ -86,14 +86,6 @@ def setting(
   problem = Queue(
     discount=discount, horizon=horizon, num_actions=len(_SERVED), load=load
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=weighing(*behaviour),
-    target=case.simulated(problem, weighing(*target)),
-    others={
-      f'{weight:g}': case.simulated(
-        problem, weighing(weight, target[1]), ranked=True
-      )
-      for weight in _RANKED
-    },
+  return case.simulated_setting(
+    problem, weighing, behaviour=behaviour, target=target, ranked=_RANKED
   )

@@ -128,16 +128,8 @@ def discrete(
     noise=noise,
     forces=_FORCES,
   )
-  return case.Setting(
-    problem=problem,
-    behaviour=choosing(*behaviour),
-    target=case.simulated(problem, choosing(*target)),
-    others={
-      f'{gain:g}': case.simulated(
-        problem, choosing(gain, target[1]), ranked=True
-      )
-      for gain in _RANKED
-    },
+  return case.simulated_setting(
+    problem, choosing, behaviour=behaviour, target=target, ranked=_RANKED
   )
 
 
