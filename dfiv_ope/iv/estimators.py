@@ -167,10 +167,11 @@ class AutoIV(
   def shares_(self) -> dict[str, float]:
     """The share of each method in the average, the largest first."""
     self._check_fitted()
-    return {
+    found = {
       name: self.history_.get(f'{auto.SHARE}{name}', [1.0])[-1]
       for name in self.model_.config.candidates
     }
+    return dict(sorted(found.items(), key=lambda each: -each[1]))
 
   def summary(self) -> str:
     """Returns the fit in words and numbers, and what was chosen."""

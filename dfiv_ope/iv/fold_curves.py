@@ -23,6 +23,9 @@ Features = Callable[[types.FloatArray], types.FloatArray]
 # the one of the larger penalty counts unless it is higher by `_DIP` errors.
 _KIV = kernel_rules.Kernels()
 _HALF_FOLDS, _MOMENT_PENALTY, _DIP = 5, 1e-6, 0.5
+# Rows that bandwidths of psi and phi are searched with, and what may be left of
+# their kernels.
+SEARCH_ROWS, TOLERANCE = 5000, 1e-6
 # Standard errors by which a kernel has to predict what a line leaves (3 of 40
 # true lines did) for any part of it.
 LEAST_CURVE = 1.5

@@ -10,7 +10,7 @@ two-stage least squares, which has the more of it the less clear it is that
 there is more than a line (`auto_line`).
 
     model = auto.fit(auto.Config(), stage1, stage2, seed=0)
-    model.config.candidates              # those with a share, the largest first
+    model.config.candidates              # those with a share, curves first
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ def fit(
   Returns:
     The fitted model. Its config names the methods with a share, its history
     has the loss of each candidate and the shares beside the history of the
-    method with the largest one.
+    first of them, whose features intervals have.
 
   Raises:
     ValueError: no candidate can be fitted.
@@ -109,17 +109,17 @@ def fit(
     )
     names = tuple(predictions)
     losses = auto_losses.means(outcome, expected, names)
-    shares = auto_losses.shares(outcome, expected, names)
-    if _LINE in names and len(names) > 1:
-      curves = [at for at, name in enumerate(names) if name != _LINE]
-      told = auto_line.t_statistic(*halves)
-      shares = auto_line.shares(
-        told,
-        auto_losses.shares(
-          outcome, expected[:, curves], [names[at] for at in curves]
-        ),
-        _LINE,
+    curves = [at for at, name in enumerate(names) if name != _LINE]
+    shares = (
+      auto_losses.shares(
+        outcome, expected[:, curves], [names[at] for at in curves]
       )
+      if curves
+      else {_LINE: 1.0}
+    )
+    if curves and _LINE in names:
+      told = auto_line.t_statistic(*halves)
+      shares = auto_line.shares(told, shares, _LINE)
   parts = {name: _fit(config, name, (stage1, stage2), seed) for name in shares}
   chosen: dict[str, Any] = {'candidates': tuple(shares)}
   if 'sieve' in parts:

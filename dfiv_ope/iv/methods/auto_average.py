@@ -15,10 +15,10 @@ class Average:
   """A structural function that is an average of those of other models.
 
   What needs features, such as intervals and diagnostics, has those of the
-  first, which should have the largest share.
+  first: of the curves the one with the largest share.
 
   Attributes:
-    config: names the methods, the largest share first.
+    config: names the methods in their order.
     history: losses by name.
     parts: the models.
     shares: of each in the average, [K]; they add up to one.

@@ -13,9 +13,8 @@ from dfiv_ope.iv import fold_curves, fold_fits, kernels, landmarks, linearity
 from dfiv_ope.iv.methods import two_sls
 from dfiv_ope.iv.methods.entries import kernel_rules
 
-# Landmarks of both kernels, rows that bandwidths are searched with, and what
-# may be left of a kernel: those of DFIV's fixed part.
-_LANDMARKS, _SEARCH_ROWS, _TOLERANCE = 150, 5000, 1e-6
+# Of both kernels, as in DFIV's default.
+_LANDMARKS = 150
 # Of a line; below it, it is left out.
 _LEAST_SHARE = 0.01
 
@@ -42,7 +41,7 @@ def t_statistic(first: types.IVBatch, second: types.IVBatch) -> float | None:
     return None
   # From both halves alike.
   searched = np.linspace(
-    0, len(rows.outcome) - 1, min(_SEARCH_ROWS, len(rows.outcome))
+    0, len(rows.outcome) - 1, min(fold_curves.SEARCH_ROWS, len(rows.outcome))
   ).astype(int)
   widths = kernels.chosen_bandwidths(
     config,
@@ -65,31 +64,27 @@ def t_statistic(first: types.IVBatch, second: types.IVBatch) -> float | None:
 def shares(
   t: float | None, curves: dict[str, float], line: str
 ) -> dict[str, float]:
-  """Returns shares of a line and of curves, the largest first.
+  """Returns shares of curves and of a line, which comes last.
+
+  What intervals are made of is the first: where there is any part of a curve
+  in the answer, a line's interval would be too sure.
 
   Args:
     t: of `t_statistic`; None leaves the line alone.
-    curves: shares of these among themselves.
+    curves: shares of these among themselves, the largest first.
     line: name of the line.
   """
   part = 0.0 if t is None else linearity.weight(t, fold_curves.LEAST_CURVE)
   if part > 1.0 - _LEAST_SHARE:
     part = 1.0
-  found = {
-    line: 1.0 - part,
-    **{name: part * share for name, share in curves.items()},
-  }
-  return dict(
-    sorted(
-      ((name, share) for name, share in found.items() if share > 0.0),
-      key=lambda each: -each[1],
-    )
-  )
+  found = {name: part * share for name, share in curves.items()}
+  found[line] = 1.0 - part
+  return {name: share for name, share in found.items() if share > 0.0}
 
 
 def _kernel(
   columns: types.FloatArray, width: types.FloatArray
 ) -> landmarks.Landmarks:
   made = landmarks.Landmarks(columns.shape[1])
-  made.adapt(columns, width, _TOLERANCE, _LANDMARKS)
+  made.adapt(columns, width, fold_curves.TOLERANCE, _LANDMARKS)
   return made

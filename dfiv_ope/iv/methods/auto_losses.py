@@ -55,10 +55,10 @@ def expectations(
 def shares(
   outcome: types.FloatArray, expected: types.FloatArray, names: Sequence[str]
 ) -> dict[str, float]:
-  """Returns what each candidate has of their average; those without are left.
+  """Returns what each candidate has of their average, the largest first.
 
-  A share falls with the paired difference of squared errors to those of the
-  best, in standard errors of the difference.
+  Those without are left out. A share falls with the paired difference of
+  squared errors to those of the best, in standard errors of the difference.
 
   Args:
     outcome: [n, 1].
@@ -76,9 +76,9 @@ def shares(
   weights = np.where(weights < _LEAST_SHARE * weights.sum(), 0.0, weights)
   weights /= weights.sum()
   return {
-    name: float(weight)
-    for name, weight in zip(names, weights, strict=True)
-    if weight > 0.0
+    names[at]: float(weights[at])
+    for at in np.argsort(-weights, kind='stable')
+    if weights[at] > 0.0
   }
 
 

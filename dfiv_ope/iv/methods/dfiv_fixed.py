@@ -37,8 +37,6 @@ from dfiv_ope.iv import (
 from dfiv_ope.iv.methods import two_sls
 from dfiv_ope.iv.methods.entries import kernel_rules
 
-# Rows that bandwidths are searched with, and what may be left of a kernel.
-_SEARCH_ROWS, _TOLERANCE = 5000, 1e-6
 # Standard errors by which a kernel has to predict what the wide kernel leaves,
 # median distances of the latter's treatment, and standard errors by which the
 # share of the learned features lies below its estimate.
@@ -67,7 +65,7 @@ class FixedFeatures(tf.Module):
       most: landmarks.
     """
     kernel = landmarks.Landmarks(x.shape[1])
-    kernel.adapt(x, bandwidth, _TOLERANCE, most)
+    kernel.adapt(x, bandwidth, fold_curves.TOLERANCE, most)
     state = kernel.state()
     self._points.assign(state['points'])
     self._bandwidth.assign(state['bandwidth'])
@@ -163,7 +161,10 @@ class FixedPart(tf.Module):
     if not fold_curves.possible(halves):
       return None
     some = _joined(
-      *(_rows(half, slice(_SEARCH_ROWS // 2)) for half in (first, second))
+      *(
+        _rows(half, slice(fold_curves.SEARCH_ROWS // 2))
+        for half in (first, second)
+      )
     )
     config = kernel_rules.Kernels(most_landmarks=most)
     treatment, instrument = kernels.chosen_bandwidths(config, some)

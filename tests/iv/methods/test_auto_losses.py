@@ -31,6 +31,10 @@ def test_a_share_falls_with_standard_errors_behind_the_best():
     outcome, np.concatenate([first, second], 1), ('sieve', 'kiv')
   )
   assert shares['kiv'] / shares['sieve'] == pytest.approx(np.exp(-0.25))
+  turned = auto_losses.shares(
+    outcome, np.concatenate([second, first], 1), ('kiv', 'sieve')
+  )
+  assert list(turned.items()) == list(shares.items())
 
 
 def test_a_candidate_that_is_clearly_worse_has_no_share():

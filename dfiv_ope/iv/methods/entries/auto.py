@@ -19,7 +19,7 @@ class Config:
 
   Attributes:
     candidates: methods that may have a share; each has its defaults. Of a
-      fitted model, those that have one, the largest first.
+      fitted model, those that have one: curves, the largest first, and 2SLS.
     treatment_bases: candidates of the sieve for psi.
     covariate_bases: candidates of the sieve for xi.
     covariate_products: candidates of the sieve.
