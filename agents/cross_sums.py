@@ -23,6 +23,9 @@ from dfiv_ope.ope import choices as choices_lib
 
 # Bytes of products that are held before they are added up.
 _PRODUCTS = 200_000_000
+# Rows that a policy of many kinds is asked for at a time: what multiplies its
+# probabilities stays near the processor.
+_DENSE = 1_024
 
 
 class Steps(NamedTuple):
@@ -74,6 +77,10 @@ class CrossSums:
     self._here, self._there = (
       np.empty((min(rows, shared_sums.PIECE), size)) for _ in range(2)
     )
+    # p(a'|s') h(s') of the policies of many kinds, one at a time.
+    self._later = np.empty(
+      (min(len(self._here), _DENSE) if self._dense else 0, actions, size)
+    )
     most = max((len(each.tables) for each in self._groups), default=0)
     self._products = np.empty(
       (min(most, max(1, _PRODUCTS // (8 * size**2))), size, size)
@@ -116,18 +123,22 @@ class CrossSums:
           )
     for action in range(self._actions if self._dense else 0):
       chosen = np.flatnonzero(steps.actions == action)
-      for start in range(0, len(chosen), shared_sums.PIECE):
+      for start in range(0, len(chosen), len(self._later)):
         self._add_dense(
-          steps, chosen[start : start + shared_sums.PIECE], action
+          steps, chosen[start : start + len(self._later)], action
         )
 
   def _add_dense(self, steps: Steps, some: np.ndarray, action: int) -> None:
     """Adds some of the rows, of one action, for policies of many kinds."""
     here, there = self._gather(steps, some)
+    later = self._later[: len(some)]
     for total, place in zip(self._others, self._dense, strict=True):
       chances = self._policies[place].at(steps.rows[some])
-      for other in range(self._actions):
-        total[action, other] += here.T @ (chances[:, other, None] * there)
+      np.multiply(chances[:, :, None], there[:, None, :], out=later)
+      product = here.T @ later.reshape(len(some), -1)
+      total[action] += np.moveaxis(
+        product.reshape(len(product), self._actions, -1), 1, 0
+      )
 
   def _gather(
     self, steps: Steps, some: np.ndarray
