@@ -124,9 +124,7 @@ class CrossSums:
     for action in range(self._actions if self._dense else 0):
       chosen = np.flatnonzero(steps.actions == action)
       for start in range(0, len(chosen), len(self._later)):
-        self._add_dense(
-          steps, chosen[start : start + len(self._later)], action
-        )
+        self._add_dense(steps, chosen[start : start + len(self._later)], action)
 
   def _add_dense(self, steps: Steps, some: np.ndarray, action: int) -> None:
     """Adds some of the rows, of one action, for policies of many kinds."""
