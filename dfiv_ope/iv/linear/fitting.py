@@ -132,8 +132,9 @@ def fit(
     covariance_kind=settings.covariance.kind,
     debiased=settings.covariance.debiased,
     bandwidth=noise.bandwidth,
-    coefficients=_spread(rows, estimate.coefficients, 0.0),
-    covariance=_spread_square(rows, covariance),
+    centred=_spread(rows, estimate.coefficients, 0.0),
+    centred_covariance=_spread_square(rows, covariance),
+    centre=rows.centre,
     treatments=rows.treatment.shape[1],
     constant=rows.constant,
     rows=len(rows.outcome),
@@ -144,7 +145,6 @@ def fit(
     kappa=estimate.kappa,
     r2=first_stage.r2(rows.outcome, residuals, rows),
     scale=math.sqrt(size / rows.freedom),
-    offset=_offset(rows, estimate),
     tests=tuple(tests),
     first_stage=first_stage.table(
       rows,
@@ -301,11 +301,3 @@ def _spread_square(
   places = _places(rows)
   result[np.ix_(places, places)] = matrix
   return result
-
-
-def _offset(rows: system.System, estimate: estimates.Estimate) -> float:
-  """Returns the mean of what was absorbed; 0 where nothing was."""
-  coefficients = _spread(rows, estimate.coefficients, 0.0)
-  if rows.constant:
-    return 0.0
-  return float(rows.offsets[0] - rows.offsets[1:] @ coefficients)

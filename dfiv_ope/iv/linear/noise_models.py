@@ -57,7 +57,14 @@ class Noise:
       rows = self._rows
       treatment = rows.basis @ (rows.basis.T @ rows.treatment)
       others = rows.regressors[:, int(rows.constant) :]
-      return (treatment.sum(axis=1) + others.sum(axis=1)) * residuals
+      # The rule counts columns from where the user does, as others do.
+      raw = rows.centre[1 : 1 + rows.treatment.shape[1]].sum()
+      raw += rows.centre[1 + rows.treatment.shape[1] :] @ rows.kept[1:]
+      return (
+        treatment.sum(axis=1)
+        + others.sum(axis=1)
+        + rows.root * (raw if rows.constant else 0.0)
+      ) * residuals
 
     self.bandwidth = covariances.bandwidth_of(self.settings, series)
 

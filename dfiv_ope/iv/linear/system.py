@@ -5,7 +5,9 @@
 
 Every estimator and test of this room works with orthonormal columns: those of
 the controls (covariates and constant) and those of the instruments given the
-controls. So no Gram matrix is inverted, and units do not matter.
+controls. So no Gram matrix is inverted, and units do not matter. Columns are
+counted from their means, so neither does where the user counts them from: one
+near 1e9 keeps its digits.
 """
 
 from typing import NamedTuple
@@ -25,6 +27,8 @@ class CollinearWarning(UserWarning):
 class System(NamedTuple):
   """Rows of y = T b + X g + e with instruments Z, times the root weights.
 
+  All columns but the constant are less their means; absorption leaves none.
+
   Attributes:
     outcome: y, [n].
     treatment: T, [n, P].
@@ -38,8 +42,8 @@ class System(NamedTuple):
     constant: whether the constant is a regressor: not beside absorbed effects.
     absorbed: degrees of freedom of absorbed effects.
     root: roots of the weights, which have the mean 1, [n].
-    offsets: what absorption took from y - T b - X g: means of the raw columns
-      [y, T, X], weighted; zeros where nothing is absorbed, [1 + P + columns].
+    centre: weighted means of the raw columns [y, T, X], to the last digit of
+      a float64, [1 + P + columns].
   """
 
   outcome: types.FloatArray
@@ -53,7 +57,7 @@ class System(NamedTuple):
   constant: bool
   absorbed: int
   root: types.FloatArray
-  offsets: types.FloatArray
+  centre: types.FloatArray
 
   @property
   def controls(self) -> types.FloatArray:
@@ -119,10 +123,10 @@ def build(
   raw = np.concatenate(
     [outcome[:, None], treatment, covariate, instrument], axis=1
   )
-  absorbed, counted = 0, 1 + treatment.shape[1] + covariate.shape[1]
-  offsets = np.zeros(counted)
+  absorbed = 0
+  centre = np.average(raw, axis=0, weights=np.square(root))
+  raw = raw - centre
   if absorb is not None:
-    offsets = np.average(raw[:, :counted], axis=0, weights=np.square(root))
     raw, absorbed = absorption.remove(raw, absorb, np.square(root))
   sizes = np.square(root) @ np.square(raw - raw.mean(axis=0))
   raw = raw * root[:, None]
@@ -150,7 +154,7 @@ def build(
     constant=absorb is None,
     absorbed=absorbed,
     root=root,
-    offsets=offsets,
+    centre=centre[: 1 + T.shape[1] + covariate.shape[1]],
   )
   _check(found, np.sqrt(sizes[1 : 1 + T.shape[1]]))
   return found
