@@ -35,6 +35,7 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
   words.append(_over_identification(found))
   words.append(_endogeneity(found))
   words.extend(_linearity(found))
+  words.extend(_interactions(found))
   return words
 
 
@@ -99,6 +100,25 @@ def _linearity(found: results.LinearFit) -> list[str]:
     f'Powers of the predicted treatment add no more than chance '
     f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}): nothing speaks '
     'against a line.'
+  ]
+
+
+def _interactions(found: results.LinearFit) -> list[str]:
+  test = _chosen(found, reset.LINEARITY, ('Interactions',))
+  if test is None:
+    return []
+  if test.p_value < _LEVEL:
+    return [
+      f'The effect differs with covariates ({test.name} {test.statistic:.3g}, '
+      f'{_small(test.p_value)}): products of covariates and of what the '
+      'instruments move go with the residuals. The slope is an average in '
+      'which rows that the instruments move more count more, and its interval '
+      'does not hold for the mean effect. Fit AutoIV, KIV or SieveIV, or add '
+      'products with covariates to T and to Z.'
+    ]
+  return [
+    f'The effect does not differ with covariates by more than chance '
+    f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}).'
   ]
 
 

@@ -214,6 +214,7 @@ def _tests(
     ),
     *specification.endogeneity(rows, two_stage, plain, covariance),
     *reset.linearity(rows, two_stage, covariance),
+    *reset.interactions(rows, two_stage, covariance, units=noise.units),
   ]
 
 

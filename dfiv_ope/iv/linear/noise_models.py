@@ -38,6 +38,15 @@ class Noise:
     """Whether variances may differ, or rows depend."""
     return self.settings.kind != covariances.UNADJUSTED
 
+  @property
+  def units(self) -> int:
+    """Rows, or clusters, that do not depend on each other."""
+    if self.settings.kind == covariances.CLUSTERED and (
+      self._clusters is not None
+    ):
+      return covariances.cluster_count(self._clusters)
+    return len(self._rows.outcome)
+
   def of_sets(self) -> 'Noise':
     """Returns what weak-instrument-robust sets take for the noise."""
     if covariances.of_sets(self.settings.kind) == self.settings.kind:

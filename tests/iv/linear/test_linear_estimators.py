@@ -270,7 +270,10 @@ def test_a_treatment_that_is_its_own_instrument_is_least_squares(sales_table):
     reference.bse[['price', 'age', 'const']],
     rtol=1e-9,
   )
-  assert [each.about for each in model.inference_.tests] == ['linearity']
+  assert [each.name for each in model.inference_.tests] == [
+    'RESET',
+    'Interactions',
+  ]
   low, high = model.weak_instrument_set('anderson-rubin').intervals[0]
   # With one instrument of full strength it is the usual interval, by HC3.
   wide = sm.OLS(table['sales'], sm.add_constant(table[['price', 'age']])).fit(
