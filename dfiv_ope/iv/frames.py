@@ -118,3 +118,18 @@ def shown(columns: Names | None, most: int) -> str:
 
 def _listed(labels: list[str] | Names) -> str:
   return ', '.join(repr(label) for label in labels)
+
+
+def labels(member: str, given: Names | None, count: int) -> Names:
+  """Returns names of columns: the given ones, or T, or T0, T1, ...
+
+  Args:
+    member: 'T' or another.
+    given: names of a frame's columns; None for an array.
+    count: number of columns.
+  """
+  if given is not None:
+    return given
+  if count == 1:
+    return (member,)
+  return tuple(f'{member}{place}' for place in range(count))

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from dfiv_ope.iv.diagnostics import messages, weak_instruments
-from dfiv_ope.iv.linear import reset, results, specification
+from dfiv_ope.iv.linear import fitting, reset, results, specification
 
 # Of a test that refuses its null.
 _LEVEL = 0.05
+# So many instruments bias these by their number.
+_MANY, _BIASED = 10, (fitting.TWO_SLS, fitting.GMM)
 
 
 def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
@@ -17,6 +19,12 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
     treatments: their names.
   """
   tau = weak_instruments.TAUS.index(messages.WORST_BIAS)
+  many = ''
+  if found.weak.instruments >= _MANY and found.estimator in _BIASED:
+    many = (
+      f' {found.weak.instruments} instruments bias {found.estimator}; '
+      'LIML and CrossFitTwoSLS are hardly biased by many.'
+    )
   words = [
     messages.strength(
       each.effective_f,
@@ -26,7 +34,7 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
       conditional=len(treatments) > 1,
     )
     + (
-      ' Read the Anderson-Rubin set instead of the interval.'
+      ' Read the Anderson-Rubin set instead of the interval.' + many
       if each.effective_f < each.critical_values[tau]
       else ''
     )
