@@ -120,6 +120,18 @@ def _listed(labels: list[str] | Names) -> str:
   return ', '.join(repr(label) for label in labels)
 
 
+def texts(values: Any) -> str:
+  """Returns which columns of a frame are no numbers: ': region, firm'."""
+  if not isinstance(values, pd.DataFrame):
+    return ''
+  found = [
+    str(name)
+    for name, column in values.items()
+    if not pd.api.types.is_numeric_dtype(column)
+  ]
+  return f': {", ".join(found)}' if found else ''
+
+
 def labels(member: str, given: Names | None, count: int) -> Names:
   """Returns names of columns: the given ones, or T, or T0, T1, ...
 

@@ -372,6 +372,17 @@ BROKEN[3] = np.nan
     ({'T': np.ones((20, 2, 2))}, 'A column of T is constant'),
     ({'X': (np.ones((20, 1)), np.ones((19, 2, 2)))}, r'got \[20, 19\]'),
     ({'X': ['a'] * 20}, 'X must be numbers'),
+    (
+      {'X': pd.DataFrame({'age': X, 'region': ['a'] * 20})},
+      r'some are not: region \(could not .* pandas.get_dummies\(X, dtype=',
+    ),
+    (
+      {'X': pd.Series(pd.date_range('2020', periods=20))},
+      'X must be numbers, got dates. Pass the days since one of them',
+    ),
+    ({'Y': Y + 1j}, 'Y must be numbers, got complex numbers. Pass real ones'),
+    ({'X': [[1.0], [1.0, 2.0]]}, 'X must be numbers; some are not'),
+    ({'Y': np.full(20, 1e9 + 0.1)}, 'Y is constant, so there is nothing'),
     ({'X': np.zeros((20, 0))}, 'X is empty'),
     ({'Y': Y[:1], 'T': T[:1], 'Z': Z[:1], 'X': X[:1]}, 'at least 4 rows'),
   ],

@@ -40,6 +40,12 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
     )
     for name, each in zip(treatments, found.first_stage, strict=True)
   ]
+  if found.exact:
+    words.append(
+      'Y is an exact linear function of T and X: standard errors, tests and '
+      'sets are of rounding. Check whether Y was computed from T.'
+    )
+    return words
   words.append(_over_identification(found))
   words.append(_endogeneity(found))
   words.extend(_linearity(found))

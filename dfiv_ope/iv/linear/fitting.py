@@ -106,7 +106,8 @@ def fit(
     count = rows.freedom if settings.covariance.debiased else len(rows.outcome)
     covariance = estimate.inverse * (size / count)
   ours = two_stage if settings.estimator not in (LIML, K_CLASS) else estimate
-  tests = _tests(rows, ours, two_stage, plain, parts, noise)
+  with np.errstate(divide='ignore', invalid='ignore'):  # An exact fit.
+    tests = _tests(rows, ours, two_stage, plain, parts, noise)
   if settings.estimator == GMM and not math.isnan(j):
     tests = [each for each in tests if each.name != 'Hansen J']
     freedom = rows.instruments.shape[1] - rows.treatment.shape[1]

@@ -10,6 +10,8 @@ from scipy import stats
 from dfiv_ope import types
 from dfiv_ope.iv.linear import first_stage, real_sets, specification, weak_sets
 
+# Share of the variance of an outcome that rounding leaves.
+_EXACT = 1e-14
 ANDERSON_RUBIN, CLR = 'anderson-rubin', 'clr'
 
 
@@ -110,7 +112,13 @@ class LinearFit:
   @property
   def t_values(self) -> types.FloatArray:
     """Coefficients over their standard errors, [D]."""
-    return self.coefficients / self.std_errors
+    with np.errstate(divide='ignore', invalid='ignore'):  # An exact fit.
+      return self.coefficients / self.std_errors
+
+  @property
+  def exact(self) -> bool:
+    """Whether the fit leaves of the outcome what rounding does."""
+    return 1.0 - self.r2 <= _EXACT
 
   @property
   def p_values(self) -> types.FloatArray:

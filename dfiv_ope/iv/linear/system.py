@@ -18,6 +18,7 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.iv import identification
 from dfiv_ope.iv.linear import absorption
+from dfiv_ope.nn import scaling
 
 
 class CollinearWarning(UserWarning):
@@ -156,7 +157,7 @@ def build(
     root=root,
     centre=centre[: 1 + T.shape[1] + covariate.shape[1]],
   )
-  _check(found, np.sqrt(sizes[1 : 1 + T.shape[1]]))
+  _check(found, np.sqrt(sizes[: 1 + T.shape[1]]))
   return found
 
 
@@ -198,19 +199,32 @@ def _warn(kept: types.FloatArray, member: str, names: tuple[str, ...]) -> None:
 
 
 def _check(found: System, scales: types.FloatArray) -> None:
-  """Refuses what leaves no coefficients to estimate."""
+  """Refuses what leaves no coefficients to estimate.
+
+  Args:
+    found: the rows.
+    scales: sizes of y and T around their means, [1 + P].
+  """
   treatments, instruments = (
     found.treatment.shape[1],
     (found.instruments.shape[1]),
   )
   sizes = np.sqrt(np.sum(np.square(found.left[:, 1:]), axis=0))
-  flat = sizes <= identification.TOLERANCE * scales
+  flat = sizes <= identification.TOLERANCE * scales[1:]
   absorbed = ' and of the absorbed effects' if found.absorbed else ''
   if flat.any():
     raise ValueError(
       f'Not identified: column {int(np.argmax(flat))} of T is a linear '
       f'combination of the columns of X{absorbed}, so it has no effect of '
       'its own. Leave it out.'
+    )
+  if scales[0] <= scaling.ROUNDING * np.sqrt(len(found.outcome)) * abs(
+    found.centre[0]
+  ):
+    within = ' within the absorbed groups' if found.absorbed else ''
+    raise ValueError(
+      f'Y is constant{within}, so there is nothing to explain and no standard '
+      'error. Pass an outcome that varies.'
     )
   if instruments < treatments:
     raise ValueError(
