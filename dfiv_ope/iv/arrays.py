@@ -16,6 +16,12 @@ Progress = Callable[[int, int, Mapping[str, Any]], None]
 # Two halves of the rows, and two rows a half to have any spread.
 _LEAST_ROWS = 4
 
+# What float64 would take without a word, and what to pass instead.
+_NO_NUMBERS = {
+  'M': ('dates', 'the days since one of them'),
+  'm': ('durations', 'them as numbers of days'),
+  'c': ('complex numbers', 'real ones'),
+}
 _WRAPPED = 'use regressors.IVRegressor(estimator), whose fit is fit(X, y, Z=Z)'
 
 
@@ -65,12 +71,19 @@ def blocks(name: str, values: Any) -> list[Block]:
       )
     return parts
   try:
-    matrix = np.asarray(values, dtype=np.float64)
+    given = np.asarray(values)
+    refused = _NO_NUMBERS.get(given.dtype.kind)
+    matrix = np.asarray(given, dtype=np.float64) if refused is None else given
   except (TypeError, ValueError) as error:
     raise ValueError(
-      f'{name} must be numbers; some are not ({error}). Encode categories '
-      'as numbers first.'
+      f'{name} must be numbers; some are not{frames.texts(values)} ({error}). '
+      'Encode categories as numbers first: pandas.get_dummies(X, dtype=float), '
+      'or C(region) in the fit_formula of linear estimators.'
     ) from error
+  if refused is not None:
+    raise ValueError(
+      f'{name} must be numbers, got {refused[0]}. Pass {refused[1]}.'
+    )
   picture = matrix.ndim > 2
   if not matrix.size:
     raise ValueError(f'{name} is empty, shape {matrix.shape}.')

@@ -15,13 +15,14 @@ TwoSLS, SieveIV, KIV and AGMM are solved with numpy, and AutoIV averages
 them. DeepIV, DeepGMM and DFIV load TensorFlow when they are first named.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import pathlib
 from typing import Any
 
 import numpy as np
 
 from dfiv_ope.iv import (
+  comparison,
   identification,
   iv_estimator,
   linear_estimator,
@@ -216,6 +217,22 @@ class _Estimators(Mapping[str, type[iv_estimator.IVEstimator]]):
 
 # By the name of the method (`methods.NAMES`).
 ESTIMATORS = _Estimators(_NAMES)
+
+
+def compare(
+  models: Mapping[str, iv_estimator.IVEstimator],
+  *,
+  keep: Sequence[str] | None = None,
+  level: float = 0.95,
+) -> comparison.Comparison:
+  """Returns fitted models side by side: `print(compare({'OLS': m, ...}))`.
+
+  Args:
+    models: by what to call them; of curves the average derivatives are shown.
+    keep: names of the coefficients to show; all if None.
+    level: of confidence.
+  """
+  return comparison.of(models, keep=keep, level=level)
 
 
 def load(directory: str | pathlib.Path) -> iv_estimator.IVEstimator:

@@ -118,3 +118,30 @@ def shown(columns: Names | None, most: int) -> str:
 
 def _listed(labels: list[str] | Names) -> str:
   return ', '.join(repr(label) for label in labels)
+
+
+def texts(values: Any) -> str:
+  """Returns which columns of a frame are no numbers: ': region, firm'."""
+  if not isinstance(values, pd.DataFrame):
+    return ''
+  found = [
+    str(name)
+    for name, column in values.items()
+    if not pd.api.types.is_numeric_dtype(column)
+  ]
+  return f': {", ".join(found)}' if found else ''
+
+
+def labels(member: str, given: Names | None, count: int) -> Names:
+  """Returns names of columns: the given ones, or T, or T0, T1, ...
+
+  Args:
+    member: 'T' or another.
+    given: names of a frame's columns; None for an array.
+    count: number of columns.
+  """
+  if given is not None:
+    return given
+  if count == 1:
+    return (member,)
+  return tuple(f'{member}{place}' for place in range(count))

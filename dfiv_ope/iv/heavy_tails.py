@@ -48,10 +48,12 @@ def clip(
   if kept is None:
     return outcome
   share = float(np.mean(kept != rest))
+  around = (
+    'the median' if columns is None else 'what treatment and covariates explain'
+  )
   warnings.warn(
     f'The outcome has heavy tails: {100.0 * share:.2g} % of the rows are '
-    f'beyond {width:g} robust standard deviations of what treatment and '
-    f'covariates explain and make '
+    f'beyond {width:g} robust standard deviations of {around} and make '
     f'{100.0 * (1.0 - np.var(kept) / np.var(rest)):.0f} % of the variance of '
     'the rest. They were clipped there. outcome_width=0 keeps them; a '
     'logarithm of the outcome may be the better question.',

@@ -1,21 +1,44 @@
 """Hyper-parameters of estimators as scikit-learn wants them: a signature."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import inspect
 from typing import Any
 
 import numpy as np
 
 
-def give(kind: type, defaults: Mapping[str, Any]) -> None:
+def names(kind: type, fields: Iterable[str]) -> dict[str, str]:
+  """Returns what fields of a config are called as attributes of an estimator.
+
+  A method of the estimator keeps its name: DFIV looks at losses `checks` times
+  in training, and `DFIV().checks()` says what speaks for the fit. The field is
+  `training_checks` there.
+
+  Args:
+    kind: class of the estimator.
+    fields: of the config.
+  """
+  return {
+    field: f'training_{field}'
+    if callable(getattr(kind, field, None))
+    else field
+    for field in fields
+  }
+
+
+def give(
+  kind: type, defaults: Mapping[str, Any], aliases: Mapping[str, str]
+) -> None:
   """Gives a class an initialiser that takes these by keyword, and no others.
 
   Args:
     kind: the class.
     defaults: values of its hyper-parameters by name.
+    aliases: other names that it takes, and what they stand for.
   """
 
-  def initialise(self: Any, **parameters: Any) -> None:
+  def initialise(self: Any, **given: Any) -> None:
+    parameters = {aliases.get(name, name): each for name, each in given.items()}
     unknown = set(parameters) - set(defaults)
     if unknown:
       raise TypeError(

@@ -73,6 +73,8 @@ class IVEstimator(
   _dtype: type = np.float32
   _most_splits: int = 1
   _configurable: bool = True
+  # Attributes of hyper-parameters by the field of the config.
+  _names_of_fields: Mapping[str, str] = {}
 
   def __init_subclass__(
     cls,
@@ -98,16 +100,20 @@ class IVEstimator(
     super().__init_subclass__(**kwargs)
     cls._method, cls._dtype, cls._most_splits = method, dtype, most_splits
     cls._configurable = configurable
+    fields = dataclasses.fields(methods.load(method).Config)
+    cls._names_of_fields = hyperparameters.names(
+      cls, [field.name for field in fields if configurable]
+    )
     defaults: dict[str, Any] = {
-      field.name: field.default
-      for field in dataclasses.fields(methods.load(method).Config)
+      cls._names_of_fields[field.name]: field.default
+      for field in fields
       if configurable
     }
     defaults.update(parameters or {}, random_state=0, verbose=False)
     if most_splits:
       defaults.update(n_splits=None)
 
-    hyperparameters.give(cls, defaults)
+    hyperparameters.give(cls, defaults, cls._names_of_fields)
 
   def fit(
     self,
@@ -261,8 +267,8 @@ class IVEstimator(
       return config()
     return config(
       **{
-        field.name: getattr(self, field.name)
-        for field in dataclasses.fields(config)
+        field: getattr(self, name)
+        for field, name in self._names_of_fields.items()
       }
     )
 

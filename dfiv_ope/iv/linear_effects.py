@@ -116,9 +116,8 @@ class LinearEffects(abc.ABC):
     each = found.combine(contrasts, level)
     if not uniform:
       return each
-    covariance = contrasts @ np.nan_to_num(found.covariance) @ contrasts.T
     margin = each.std_error * bands.largest_t(
-      covariance, level, int(self.random_state)
+      found.joint_covariance(contrasts), level, int(self.random_state)
     )
     return each._replace(
       low=each.estimate - margin, high=each.estimate + margin

@@ -1,14 +1,12 @@
 """Tables, tests and sentences of a linear fit as methods of an estimator."""
 
 import abc
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dfiv_ope import types
-from dfiv_ope.iv import summary_lines
+from dfiv_ope.iv import frames, summary_lines
 from dfiv_ope.iv.diagnostics import specification_words, strength, summaries
 from dfiv_ope.iv.linear import real_sets, results, tables
 
@@ -34,9 +32,15 @@ class LinearTables(abc.ABC):
   def coefficient_names_(self) -> tuple[str, ...]:
     """Names of all coefficients: of T, of X, and the intercept if any."""
     self._check_fitted()
-    names = [*self._names('T', self.names_.treatment, self.scales_.treatment)]
-    if self.scales_.covariate is not None:
-      names += self._names('X', self.names_.covariate, self.scales_.covariate)
+    names = [
+      label
+      for member, given, scale in (
+        ('T', self.names_.treatment, self.scales_.treatment),
+        ('X', self.names_.covariate, self.scales_.covariate),
+      )
+      if scale is not None
+      for label in frames.labels(member, given, len(scale.mean))
+    ]
     if self.inference_ is None or self.inference_.constant:
       names.append('intercept')
     return tuple(names)
@@ -144,15 +148,3 @@ class LinearTables(abc.ABC):
     if np.isnan(self.first_stage_.r2).all():
       return []
     return summaries.held_out(self.first_stage_)
-
-  @staticmethod
-  def _names(
-    member: str, names: Sequence[str] | None, scale: Any
-  ) -> Sequence[str]:
-    """Returns names of columns; T0, T1, ... where there are none."""
-    if names is not None:
-      return names
-    count = len(scale.mean)
-    return (
-      [member] if count == 1 else [f'{member}{place}' for place in range(count)]
-    )

@@ -108,7 +108,7 @@ def test_dfiv_on_a_line_has_converged():
   with warnings.catch_warnings():
     warnings.simplefilter('error', convergence.NotConvergedWarning)
     model = estimators.DFIV().fit(treatment + e + 0.1 * other, treatment, Z=z)
-  assert len(model.history_['cross_fitted_loss']) <= model.checks
+  assert len(model.history_['cross_fitted_loss']) <= model.training_checks
 
 
 def test_the_loss_of_dfiv_on_a_sine_still_falls():

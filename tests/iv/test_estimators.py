@@ -48,6 +48,25 @@ def test_parameters_are_the_fields_of_the_config(kind):
     kind(lam=1.0)
 
 
+@pytest.mark.parametrize('kind', estimators.ESTIMATORS.values())
+def test_no_parameter_hides_a_method(kind):
+  model = kind()
+  for name in filter(lambda name: not name.startswith('_'), dir(kind)):
+    if callable(getattr(kind, name)):
+      assert callable(getattr(model, name)), name
+
+
+def test_a_field_that_is_called_like_a_method_has_another_name():
+  for model in (
+    estimators.DFIV(checks=3),
+    estimators.DFIV(training_checks=3),
+    estimators.DFIV().set_params(training_checks=3),
+    base.clone(estimators.DFIV(checks=3)),
+  ):
+    assert model.training_checks == 3 and model._config().checks == 3
+  assert 'checks' not in estimators.DFIV().get_params()
+
+
 def test_two_sls_gives_the_coefficients_on_the_raw_scale():
   outcome, treatment, z, x = data()
   model = fitted()
@@ -249,6 +268,7 @@ def test_a_saved_estimator_predicts_the_same(kind, parameters, tmp_path):
     loaded.predict(treatment, x), model.predict(treatment, x)
   )
   assert loaded.ate(0.0, 1.0) == model.ate(0.0, 1.0)
+  assert loaded.checks()[0] == model.checks()[0]
 
 
 def test_an_estimator_of_an_older_version_has_fewer_diagnostics(tmp_path):
@@ -352,6 +372,17 @@ BROKEN[3] = np.nan
     ({'T': np.ones((20, 2, 2))}, 'A column of T is constant'),
     ({'X': (np.ones((20, 1)), np.ones((19, 2, 2)))}, r'got \[20, 19\]'),
     ({'X': ['a'] * 20}, 'X must be numbers'),
+    (
+      {'X': pd.DataFrame({'age': X, 'region': ['a'] * 20})},
+      r'some are not: region \(could not .* pandas.get_dummies\(X, dtype=',
+    ),
+    (
+      {'X': pd.Series(pd.date_range('2020', periods=20))},
+      'X must be numbers, got dates. Pass the days since one of them',
+    ),
+    ({'Y': Y + 1j}, 'Y must be numbers, got complex numbers. Pass real ones'),
+    ({'X': [[1.0], [1.0, 2.0]]}, 'X must be numbers; some are not'),
+    ({'Y': np.full(20, 1e9 + 0.1)}, 'Y is constant, so there is nothing'),
     ({'X': np.zeros((20, 0))}, 'X is empty'),
     ({'Y': Y[:1], 'T': T[:1], 'Z': Z[:1], 'X': X[:1]}, 'at least 4 rows'),
   ],

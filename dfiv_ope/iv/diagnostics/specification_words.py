@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from dfiv_ope.iv.diagnostics import messages, weak_instruments
-from dfiv_ope.iv.linear import reset, results, specification
+from dfiv_ope.iv.linear import fitting, reset, results, specification
 
 # Of a test that refuses its null.
 _LEVEL = 0.05
+# So many instruments bias these by their number.
+_MANY, _BIASED = 10, (fitting.TWO_SLS, fitting.GMM)
 
 
 def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
@@ -17,6 +19,12 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
     treatments: their names.
   """
   tau = weak_instruments.TAUS.index(messages.WORST_BIAS)
+  many = ''
+  if found.weak.instruments >= _MANY and found.estimator in _BIASED:
+    many = (
+      f' {found.weak.instruments} instruments bias {found.estimator}; '
+      'LIML and CrossFitTwoSLS are hardly biased by many.'
+    )
   words = [
     messages.strength(
       each.effective_f,
@@ -26,15 +34,22 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
       conditional=len(treatments) > 1,
     )
     + (
-      ' Read the Anderson-Rubin set instead of the interval.'
+      ' Read the Anderson-Rubin set instead of the interval.' + many
       if each.effective_f < each.critical_values[tau]
       else ''
     )
     for name, each in zip(treatments, found.first_stage, strict=True)
   ]
+  if found.exact:
+    words.append(
+      'Y is an exact linear function of T and X: standard errors, tests and '
+      'sets are of rounding. Check whether Y was computed from T.'
+    )
+    return words
   words.append(_over_identification(found))
   words.append(_endogeneity(found))
   words.extend(_linearity(found))
+  words.extend(_interactions(found))
   return words
 
 
@@ -99,6 +114,25 @@ def _linearity(found: results.LinearFit) -> list[str]:
     f'Powers of the predicted treatment add no more than chance '
     f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}): nothing speaks '
     'against a line.'
+  ]
+
+
+def _interactions(found: results.LinearFit) -> list[str]:
+  test = _chosen(found, reset.LINEARITY, ('Interactions',))
+  if test is None:
+    return []
+  if test.p_value < _LEVEL:
+    return [
+      f'The effect differs with covariates ({test.name} {test.statistic:.3g}, '
+      f'{_small(test.p_value)}): products of covariates and of what the '
+      'instruments move go with the residuals. The slope is an average in '
+      'which rows that the instruments move more count more, and its interval '
+      'does not hold for the mean effect. Fit AutoIV, KIV or SieveIV, or add '
+      'products with covariates to T and to Z.'
+    ]
+  return [
+    f'The effect does not differ with covariates by more than chance '
+    f'({test.name} {test.statistic:.3g}, p {test.p_value:.2f}).'
   ]
 
 

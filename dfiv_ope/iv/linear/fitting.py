@@ -106,7 +106,8 @@ def fit(
     count = rows.freedom if settings.covariance.debiased else len(rows.outcome)
     covariance = estimate.inverse * (size / count)
   ours = two_stage if settings.estimator not in (LIML, K_CLASS) else estimate
-  tests = _tests(rows, ours, two_stage, plain, parts, noise)
+  with np.errstate(divide='ignore', invalid='ignore'):  # An exact fit.
+    tests = _tests(rows, ours, two_stage, plain, parts, noise)
   if settings.estimator == GMM and not math.isnan(j):
     tests = [each for each in tests if each.name != 'Hansen J']
     freedom = rows.instruments.shape[1] - rows.treatment.shape[1]
@@ -132,8 +133,9 @@ def fit(
     covariance_kind=settings.covariance.kind,
     debiased=settings.covariance.debiased,
     bandwidth=noise.bandwidth,
-    coefficients=_spread(rows, estimate.coefficients, 0.0),
-    covariance=_spread_square(rows, covariance),
+    centred=_spread(rows, estimate.coefficients, 0.0),
+    centred_covariance=_spread_square(rows, covariance),
+    centre=rows.centre,
     treatments=rows.treatment.shape[1],
     constant=rows.constant,
     rows=len(rows.outcome),
@@ -144,7 +146,6 @@ def fit(
     kappa=estimate.kappa,
     r2=first_stage.r2(rows.outcome, residuals, rows),
     scale=math.sqrt(size / rows.freedom),
-    offset=_offset(rows, estimate),
     tests=tuple(tests),
     first_stage=first_stage.table(
       rows,
@@ -214,6 +215,7 @@ def _tests(
     ),
     *specification.endogeneity(rows, two_stage, plain, covariance),
     *reset.linearity(rows, two_stage, covariance),
+    *reset.interactions(rows, two_stage, covariance, units=noise.units),
   ]
 
 
@@ -301,11 +303,3 @@ def _spread_square(
   places = _places(rows)
   result[np.ix_(places, places)] = matrix
   return result
-
-
-def _offset(rows: system.System, estimate: estimates.Estimate) -> float:
-  """Returns the mean of what was absorbed; 0 where nothing was."""
-  coefficients = _spread(rows, estimate.coefficients, 0.0)
-  if rows.constant:
-    return 0.0
-  return float(rows.offsets[0] - rows.offsets[1:] @ coefficients)

@@ -38,6 +38,15 @@ class Noise:
     """Whether variances may differ, or rows depend."""
     return self.settings.kind != covariances.UNADJUSTED
 
+  @property
+  def units(self) -> int:
+    """Rows, or clusters, that do not depend on each other."""
+    if self.settings.kind == covariances.CLUSTERED and (
+      self._clusters is not None
+    ):
+      return covariances.cluster_count(self._clusters)
+    return len(self._rows.outcome)
+
   def of_sets(self) -> 'Noise':
     """Returns what weak-instrument-robust sets take for the noise."""
     if covariances.of_sets(self.settings.kind) == self.settings.kind:
@@ -57,7 +66,14 @@ class Noise:
       rows = self._rows
       treatment = rows.basis @ (rows.basis.T @ rows.treatment)
       others = rows.regressors[:, int(rows.constant) :]
-      return (treatment.sum(axis=1) + others.sum(axis=1)) * residuals
+      # The rule counts columns from where the user does, as others do.
+      raw = rows.centre[1 : 1 + rows.treatment.shape[1]].sum()
+      raw += rows.centre[1 + rows.treatment.shape[1] :] @ rows.kept[1:]
+      return (
+        treatment.sum(axis=1)
+        + others.sum(axis=1)
+        + rows.root * (raw if rows.constant else 0.0)
+      ) * residuals
 
     self.bandwidth = covariances.bandwidth_of(self.settings, series)
 

@@ -15,7 +15,7 @@ from dfiv_ope.iv.linear import (
   weak_sets,
 )
 
-_MATRICES = ('coefficients', 'covariance')
+_MATRICES = ('centred', 'centred_covariance', 'centre')
 _WEAK = ('instruments', 'freedom', 'denominator')
 
 
@@ -52,6 +52,15 @@ def restore(
   Raises:
     KeyError: something is missing.
   """
+  data, numbers = dict(data), dict(numbers)
+  if 'offset' in data:  # An earlier version counted columns from zero.
+    centre = np.zeros(len(numbers['coefficients']) + (not data['constant']))
+    centre[0] = data.pop('offset')
+    numbers.update(
+      centred=numbers['coefficients'],
+      centred_covariance=numbers['covariance'],
+      centre=centre,
+    )
   stages = []
   for each in data['first_stage']:
     stage = first_stage.FirstStage(*each)

@@ -10,6 +10,8 @@ from scipy import stats
 from dfiv_ope import types
 from dfiv_ope.iv.linear import first_stage, real_sets, specification, weak_sets
 
+# Share of the variance of an outcome that rounding leaves.
+_EXACT = 1e-14
 ANDERSON_RUBIN, CLR = 'anderson-rubin', 'clr'
 
 
@@ -38,9 +40,11 @@ class LinearFit:
     covariance_kind: of the coefficients.
     debiased: whether small samples are corrected for.
     bandwidth: of HAC, in rows; 0 of others.
-    coefficients: of treatments, covariates and the constant, [D]; 0 for a
-      column that was left out.
-    covariance: of them, [D, D]; nan for such columns.
+    centred: coefficients of treatments, covariates and the constant where all
+      columns are counted from the centre, [D]; 0 for a column that was left
+      out.
+    centred_covariance: of them, [D, D]; nan for such columns.
+    centre: where [y, T, X] are counted from, [1 + treatments + covariates].
     treatments: how many of them are treatments.
     constant: whether the last one is the constant.
     rows: number of rows.
@@ -51,7 +55,6 @@ class LinearFit:
     kappa: of a k-class estimator; nan of others.
     r2: share of the outcome that the fit explains; it may be negative.
     scale: standard deviation of the residuals.
-    offset: mean of absorbed effects; 0 without.
     tests: of over-identification, endogeneity and linearity.
     first_stage: of each treatment.
     weak: what weak-instrument-robust sets are made of.
@@ -61,8 +64,9 @@ class LinearFit:
   covariance_kind: str
   debiased: bool
   bandwidth: float
-  coefficients: types.FloatArray
-  covariance: types.FloatArray
+  centred: types.FloatArray
+  centred_covariance: types.FloatArray
+  centre: types.FloatArray
   treatments: int
   constant: bool
   rows: int
@@ -73,10 +77,31 @@ class LinearFit:
   kappa: float
   r2: float
   scale: float
-  offset: float
   tests: tuple[specification.Test, ...]
   first_stage: tuple[first_stage.FirstStage, ...]
   weak: weak_sets.Statistics
+
+  @property
+  def coefficients(self) -> types.FloatArray:
+    """Coefficients of the raw treatments, covariates and constant, [D]."""
+    if not self.constant:
+      return self.centred
+    return np.append(self.centred[:-1], self.centred[-1] + self.offset)
+
+  @property
+  def covariance(self) -> types.FloatArray:
+    """Their covariance, [D, D]; nan for a column that was left out."""
+    if not self.constant:
+      return self.centred_covariance
+    moved = self._moved(np.eye(len(self.centred)))
+    found = moved @ np.nan_to_num(self.centred_covariance) @ moved.T
+    return np.where(np.isnan(self.centred_covariance), np.nan, found)
+
+  @property
+  def offset(self) -> float:
+    """What T b + X g leaves of y at the centre; mean of absorbed effects."""
+    slopes = self.centred[: len(self.centre) - 1]
+    return float(self.centre[0] - self.centre[1:] @ slopes)
 
   @property
   def std_errors(self) -> types.FloatArray:
@@ -87,7 +112,13 @@ class LinearFit:
   @property
   def t_values(self) -> types.FloatArray:
     """Coefficients over their standard errors, [D]."""
-    return self.coefficients / self.std_errors
+    with np.errstate(divide='ignore', invalid='ignore'):  # An exact fit.
+      return self.coefficients / self.std_errors
+
+  @property
+  def exact(self) -> bool:
+    """Whether the fit leaves of the outcome what rounding does."""
+    return 1.0 - self.r2 <= _EXACT
 
   @property
   def p_values(self) -> types.FloatArray:
@@ -100,11 +131,18 @@ class LinearFit:
 
   def combine(self, contrasts: types.FloatArray, level: float) -> Intervals:
     """Returns the intervals of linear combinations [G, D] of coefficients."""
-    covariance = np.nan_to_num(self.covariance)
-    variance = np.einsum('gi,ij,gj->g', contrasts, covariance, contrasts)
-    return self._intervals(
-      contrasts @ self.coefficients, np.sqrt(variance.clip(0.0)), level
-    )
+    moved = self._moved(contrasts)
+    covariance = np.nan_to_num(self.centred_covariance)
+    variance = np.einsum('gi,ij,gj->g', moved, covariance, moved)
+    estimate = moved @ self.centred
+    if self.constant:
+      estimate = estimate + contrasts[:, -1] * self.centre[0]
+    return self._intervals(estimate, np.sqrt(variance.clip(0.0)), level)
+
+  def joint_covariance(self, contrasts: types.FloatArray) -> types.FloatArray:
+    """Returns the covariance of combinations [G, D], [G, G]."""
+    moved = self._moved(contrasts)
+    return moved @ np.nan_to_num(self.centred_covariance) @ moved.T
 
   def wald(self) -> specification.Test:
     """Returns the test of all coefficients but the constant being zero."""
@@ -154,6 +192,15 @@ class LinearFit:
     if kind == CLR:
       return weak_sets.conditional_likelihood_ratio(self.weak, column, level)
     return weak_sets.anderson_rubin(self.weak, column, level)
+
+  def _moved(self, contrasts: types.FloatArray) -> types.FloatArray:
+    """Returns combinations [G, D] as those of the centred coefficients."""
+    if not self.constant:
+      return contrasts
+    slopes, constant = contrasts[:, :-1], contrasts[:, -1:]
+    return np.concatenate(
+      [slopes - constant * self.centre[1:], constant], axis=1
+    )
 
   @property
   def _law(self) -> stats.rv_continuous:

@@ -15,13 +15,12 @@ def solution(
   """Returns the fit as the solution that a model of its method adopts.
 
   Args:
-    found: on the raw scale.
+    found: the fit.
     scales: standardisers of each member.
     config: with the penalties of the method.
   """
-  slopes, constant = found.coefficients, found.offset
-  if found.constant:
-    slopes, constant = slopes[:-1], slopes[-1]
+  slopes = found.centred[: len(found.centre) - 1]
+  constant = found.centred[-1] if found.constant else 0.0
   inner = [
     each for each in (scales.treatment, scales.covariate) if each is not None
   ]
@@ -30,11 +29,11 @@ def solution(
     np.concatenate([getattr(each, name) for each in inner])
     for name in ('mean', 'remainder', 'scale')
   )
+  # Means of the rows are near the centre, so that nothing large cancels.
   level = (
     constant
-    + slopes @ (mean + remainder)
-    - outer.mean[0]
-    - (outer.remainder[0])
+    + slopes @ (mean - found.centre[1:] + remainder)
+    - (outer.mean[0] - found.centre[0] + outer.remainder[0])
   )
   # The loss is that of the second stage, with predicted treatments.
   contrast = np.append(1.0, -slopes[: found.treatments])

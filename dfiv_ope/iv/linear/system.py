@@ -5,7 +5,9 @@
 
 Every estimator and test of this room works with orthonormal columns: those of
 the controls (covariates and constant) and those of the instruments given the
-controls. So no Gram matrix is inverted, and units do not matter.
+controls. So no Gram matrix is inverted, and units do not matter. Columns are
+counted from their means, so neither does where the user counts them from: one
+near 1e9 keeps its digits.
 """
 
 from typing import NamedTuple
@@ -16,6 +18,7 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.iv import identification
 from dfiv_ope.iv.linear import absorption
+from dfiv_ope.nn import scaling
 
 
 class CollinearWarning(UserWarning):
@@ -24,6 +27,8 @@ class CollinearWarning(UserWarning):
 
 class System(NamedTuple):
   """Rows of y = T b + X g + e with instruments Z, times the root weights.
+
+  All columns but the constant are less their means; absorption leaves none.
 
   Attributes:
     outcome: y, [n].
@@ -38,8 +43,8 @@ class System(NamedTuple):
     constant: whether the constant is a regressor: not beside absorbed effects.
     absorbed: degrees of freedom of absorbed effects.
     root: roots of the weights, which have the mean 1, [n].
-    offsets: what absorption took from y - T b - X g: means of the raw columns
-      [y, T, X], weighted; zeros where nothing is absorbed, [1 + P + columns].
+    centre: weighted means of the raw columns [y, T, X], to the last digit of
+      a float64, [1 + P + columns].
   """
 
   outcome: types.FloatArray
@@ -53,7 +58,7 @@ class System(NamedTuple):
   constant: bool
   absorbed: int
   root: types.FloatArray
-  offsets: types.FloatArray
+  centre: types.FloatArray
 
   @property
   def controls(self) -> types.FloatArray:
@@ -119,10 +124,10 @@ def build(
   raw = np.concatenate(
     [outcome[:, None], treatment, covariate, instrument], axis=1
   )
-  absorbed, counted = 0, 1 + treatment.shape[1] + covariate.shape[1]
-  offsets = np.zeros(counted)
+  absorbed = 0
+  centre = np.average(raw, axis=0, weights=np.square(root))
+  raw = raw - centre
   if absorb is not None:
-    offsets = np.average(raw[:, :counted], axis=0, weights=np.square(root))
     raw, absorbed = absorption.remove(raw, absorb, np.square(root))
   sizes = np.square(root) @ np.square(raw - raw.mean(axis=0))
   raw = raw * root[:, None]
@@ -150,9 +155,9 @@ def build(
     constant=absorb is None,
     absorbed=absorbed,
     root=root,
-    offsets=offsets,
+    centre=centre[: 1 + T.shape[1] + covariate.shape[1]],
   )
-  _check(found, np.sqrt(sizes[1 : 1 + T.shape[1]]))
+  _check(found, np.sqrt(sizes[: 1 + T.shape[1]]))
   return found
 
 
@@ -194,19 +199,32 @@ def _warn(kept: types.FloatArray, member: str, names: tuple[str, ...]) -> None:
 
 
 def _check(found: System, scales: types.FloatArray) -> None:
-  """Refuses what leaves no coefficients to estimate."""
+  """Refuses what leaves no coefficients to estimate.
+
+  Args:
+    found: the rows.
+    scales: sizes of y and T around their means, [1 + P].
+  """
   treatments, instruments = (
     found.treatment.shape[1],
     (found.instruments.shape[1]),
   )
   sizes = np.sqrt(np.sum(np.square(found.left[:, 1:]), axis=0))
-  flat = sizes <= identification.TOLERANCE * scales
+  flat = sizes <= identification.TOLERANCE * scales[1:]
   absorbed = ' and of the absorbed effects' if found.absorbed else ''
   if flat.any():
     raise ValueError(
       f'Not identified: column {int(np.argmax(flat))} of T is a linear '
       f'combination of the columns of X{absorbed}, so it has no effect of '
       'its own. Leave it out.'
+    )
+  if scales[0] <= scaling.ROUNDING * np.sqrt(len(found.outcome)) * abs(
+    found.centre[0]
+  ):
+    within = ' within the absorbed groups' if found.absorbed else ''
+    raise ValueError(
+      f'Y is constant{within}, so there is nothing to explain and no standard '
+      'error. Pass an outcome that varies.'
     )
   if instruments < treatments:
     raise ValueError(

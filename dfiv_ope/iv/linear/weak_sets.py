@@ -225,7 +225,11 @@ def _robust(found: Statistics, bound: float) -> real_sets.RealSet:
   def excess(value: float) -> float:
     contrast = start + value * step
     moment = found.moments @ contrast
-    return float(moment @ np.linalg.solve(_at(found, contrast), moment)) - bound
+    matrix = _at(found, contrast)
+    try:
+      return float(moment @ np.linalg.solve(matrix, moment)) - bound
+    except np.linalg.LinAlgError:  # An exact fit has no noise at its slope.
+      return float(moment @ np.linalg.pinv(matrix) @ moment) - bound
 
   return (
     real_sets.not_positive(excess, np.sort(values[near].real).tolist())

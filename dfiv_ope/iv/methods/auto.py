@@ -32,6 +32,9 @@ Config = entry.Config
 Model = closed_form.Model | auto_average.Average
 
 _LINE = 'two_sls'
+# Of the line (`two_sls.fit`): where instruments move hardly anything 2SLS may
+# be anywhere.
+_FULLER = 1.0
 # Whose width outcomes are clipped by.
 _KERNELS = kernel_rules.Kernels()
 
@@ -166,7 +169,10 @@ def _fit(
 ) -> closed_form.Model:
   """Returns the fit of one candidate."""
   model: closed_form.Model = methods.load(name).fit(
-    _settings(config, name), *halves, seed=seed
+    _settings(config, name),
+    *halves,
+    seed=seed,
+    **({'fuller': _FULLER} if name == _LINE else {}),
   )
   return model
 

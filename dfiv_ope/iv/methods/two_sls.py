@@ -23,6 +23,7 @@ def fit(
   *,
   seed: int,
   progress: types.Progress | None = None,
+  fuller: float = 0.0,
 ) -> closed_form.Model:
   """Returns the 2SLS fit, f = u'[x, o, 1] with instruments [z, o, 1].
 
@@ -35,6 +36,10 @@ def fit(
     stage2: the other half.
     seed: not used; nothing is random here.
     progress: called once, when the fit is done.
+    fuller: makes it the k-class estimator of kappa = 1 - fuller / (n - L),
+      L columns of the instruments: with 1 about as 2SLS where these are
+      strong, and about ordinary regression, in place of any value, where
+      they move nothing (Fuller, 1977).
 
   Returns:
     The fitted model.
@@ -50,6 +55,15 @@ def fit(
   total = ridge.merge(
     *(two_stage.stage2_sums(half, weights1) for half in halves)
   )
+  if fuller:
+    plain = ridge.merge(*map(_plain_sums, halves))
+    kappa = 1.0 - fuller / max(float(total.count) - len(weights1), fuller)
+    total = ridge.Sums(
+      *(
+        kappa * fitted + (1.0 - kappa) * actual
+        for fitted, actual in zip(total, plain, strict=True)
+      )
+    )
   weights2 = ridge.solve_sums(total, config.stage2_penalty, intercept=True)
   model.adopt(
     two_stage.Solution(
@@ -64,3 +78,10 @@ def fit(
   if progress is not None:
     progress(1, 1, {})
   return model
+
+
+def _plain_sums(rows: types.IVBatch) -> ridge.Sums:
+  """Returns the sums of the regression on the treatments as they are."""
+  return ridge.sums(
+    two_stage.design(rows.treatment, rows.covariate), rows.outcome
+  )

@@ -1,5 +1,7 @@
 """What linear estimators refuse, leave out or warn of."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -190,3 +192,40 @@ def test_a_penalised_fit_has_no_standard_errors(fit_sales):
       call()
   with pytest.raises(ValueError, match='go with the default penalties'):
     fit_sales(parameters={'stage2_penalty': 0.1}, groups=np.arange(300) % 30)
+
+
+@pytest.mark.parametrize('count', [1, 2])
+def test_an_exact_fit_says_so(count):
+  generator = np.random.default_rng(0)
+  z, hidden = generator.normal(size=(100, 2)), generator.normal(size=100)
+  t = z[:, 0] + hidden
+  with warnings.catch_warnings():
+    warnings.simplefilter('error', RuntimeWarning)
+    model = estimators.TwoSLS().fit(2.0 * t + 1.0, t, Z=z[:, :count])
+    words = model.summary()
+  np.testing.assert_allclose(
+    model.inference_.coefficients, [2.0, 1.0], rtol=1e-12
+  )
+  assert 'Y is an exact linear function of T and X' in words
+  assert model.checks()[1:] == [words.split('\n')[_line(words, 'Y is an')]]
+  (low, high), *more = model.weak_instrument_set().intervals
+  # Its ends are a double root, known to the root of rounding.
+  assert not more and low <= high
+  np.testing.assert_allclose([low, high], 2.0, atol=1e-6)
+
+
+def _line(words, start):
+  """Returns the number of the line that begins so."""
+  (found,) = (
+    place
+    for place, line in enumerate(words.split('\n'))
+    if line.startswith(start)
+  )
+  return found
+
+
+def test_an_outcome_that_groups_decide_is_refused(fit_sales, sales_table):
+  table = sales_table()
+  table['sales'] = 3.0 * table['firm']
+  with pytest.raises(ValueError, match='constant within the absorbed groups'):
+    fit_sales(table=table, absorb=table['firm'])

@@ -3,6 +3,7 @@
 import warnings
 
 from linearmodels.datasets import card
+import numpy as np
 import pytest
 
 from dfiv_ope.iv import estimators
@@ -107,3 +108,26 @@ def test_checks_say_what_the_tests_mean_and_what_to_do(
   for each in words:
     assert each in text
   assert text in model.summary()
+
+
+def test_weak_instruments_that_are_many_name_estimators_for_them():
+  generator = np.random.default_rng(0)
+  z, hidden = generator.normal(size=(300, 30)), generator.normal(size=300)
+  t = z @ np.full(30, 0.1) + hidden
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    words = {
+      (kind, count): kind().fit(t + hidden, t, Z=z[:, :count]).checks()[0]
+      for kind, count in (
+        (estimators.TwoSLS, 30),
+        (estimators.LIML, 30),
+        (estimators.TwoSLS, 3),
+      )
+    }
+  assert all('Read the Anderson-Rubin set' in each for each in words.values())
+  assert words[estimators.TwoSLS, 30].endswith(
+    ' 30 instruments bias 2SLS; LIML and CrossFitTwoSLS are hardly biased by '
+    'many.'
+  )
+  assert 'bias 2SLS' not in words[estimators.LIML, 30]
+  assert 'bias 2SLS' not in words[estimators.TwoSLS, 3]

@@ -21,12 +21,29 @@ def test_a_line_is_left_to_two_stage_least_squares(tmp_path):
     outcome, treatment, Z=z
   )
   assert model.chosen_ == 'two_sls'
-  line = estimators.TwoSLS().fit(outcome, treatment, Z=z)
+  # By Fuller's kappa: 600 rows, and one instrument and a constant.
+  line = estimators.KClass(kappa=1.0 - 1.0 / 598).fit(outcome, treatment, Z=z)
   np.testing.assert_allclose(
     model.predict(treatment), line.predict(treatment), rtol=1e-6
   )
   assert 'chosen method       2SLS, held-out loss' in model.summary()
   assert 'Sieve IV' in model.summary()
+
+
+def test_a_line_of_a_useless_instrument_is_near_ordinary_regression():
+  errors = []
+  for seed in range(12):
+    generator = np.random.default_rng(seed)
+    z, hidden, small = generator.standard_normal((3, 400))
+    treatment = hidden + 0.5 * small
+    outcome = treatment + hidden
+    model = estimators.AutoIV(candidates=('two_sls',), n_splits=1)
+    with pytest.warns(UserWarning):
+      model.fit(outcome, treatment, Z=z)
+    errors.append(model.ate(0.0, 1.0) - 1.0)
+  # Ordinary regression has 0.8; 2SLS is between -1.2 and 4.1.
+  assert min(errors) > 0.5 and max(errors) < 1.5
+  assert np.median(errors) == pytest.approx(0.8, abs=0.2)
 
 
 def test_a_curve_is_not_and_what_was_chosen_is_saved(tmp_path):

@@ -42,7 +42,7 @@ class Config:
 
 CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
-  version=6,
+  version=7,
   configs=CONFIGS,
   tiny={'candidates': ('two_sls', 'agmm')},
   cost={'fixed': 20.0},
