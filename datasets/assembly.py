@@ -104,7 +104,8 @@ class Assembler:
       index = np.searchsorted(rows.episode, returned)
       self._report(
         findings.Finding(
-          'the episode was there before; its rows must follow each other',
+          'the episode was there before; its rows must follow each other (sort '
+          'the log by episode, then by step)',
           index,
           rows.row[index],
           self._decoder.episode_name(returned[0]),

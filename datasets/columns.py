@@ -120,6 +120,11 @@ class Columns:
       self.continuous or self.bounds is not None or self.categorical_actions
     )
 
+  @property
+  def row_names(self) -> tuple[str, ...]:
+    """Columns that a data frame may have as levels of its index."""
+    return self.episode, self.step or USUAL['step']
+
   def _check_transitions(self) -> None:
     """Refuses what transitions without episodes cannot have."""
     given = [

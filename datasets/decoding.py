@@ -15,6 +15,13 @@ _TRUE = frozenset({'1', 'true', 't', 'yes'})
 _FALSE = frozenset({'0', 'false', 'f', 'no'})
 # Characters of a cell that a message shows.
 _SHOWN = 60
+# What to do with types of time, by numpy's kind of them.
+_OF_TIME = {
+  'M': ' Of a time, subtract the first one and divide by np.timedelta64(1, '
+  "'h'): hours. As the number of a step leave it out: the rows of an episode "
+  'stand in their order.',
+  'm': " Divide by np.timedelta64(1, 'h'): hours.",
+}
 
 
 class Fault(NamedTuple):
@@ -327,7 +334,7 @@ class Decoder:
     if values.dtype.kind not in 'OUS' or values.ndim != 1:
       raise ValueError(
         f'{self._file}: {name} holds values of type {values.dtype}, but '
-        'numbers are wanted.'
+        f'numbers are wanted.{_OF_TIME.get(values.dtype.kind, "")}'
       )
     numbers = [_number(cell) for cell in values]
     places = [place for place, each in enumerate(numbers) if each is None]

@@ -276,8 +276,8 @@ class Log(episodes.Episodes):
     Raises:
       ValueError: the frame is no log.
     """
-    log = in_memory.of_frame(frame)
     asked = columns_lib.parse(columns)
+    log = in_memory.of_frame(frame, labels=asked.row_names)
     layout = layout_lib.resolve(asked, log.columns, file=name)
     named = [
       column

@@ -78,8 +78,14 @@ def gather(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
     ValueError: there are no steps, or lengths differ.
   """
   arrays = {}
+  _check_labels(given)
   for name, values in given.items():
     if values is not None:
+      if np.ma.is_masked(values):
+        raise ValueError(
+          f'{name} is a masked array in which values are missing. Fill them '
+          'in, or leave these episodes out.'
+        )
       try:
         arrays[name] = _array(values)
       except ValueError as error:
@@ -100,7 +106,43 @@ def gather(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
     )
   if not next(iter(lengths.values())):
     raise ValueError('The log is empty: a value needs at least one step.')
+  if arrays[source.OBSERVATION].shape[1:] == (0,):
+    raise ValueError(
+      'The observations have no columns. Where nothing is observed, pass a '
+      'column of zeros.'
+    )
+  known = arrays.get(columns_lib.BEHAVIOUR_PROBABILITY)
+  if known is not None and known.shape[1:] not in ((), (1,)):
+    raise ValueError(
+      f'behaviour_probabilities have the shape {list(known.shape)}, but one '
+      'number a step is wanted, the probability of the action that was taken: '
+      'p[np.arange(len(p)), actions] of probabilities p of all actions.'
+    )
   return arrays
+
+
+def _check_labels(given: Mapping[str, Any]) -> None:
+  """Refuses pandas' rows that are labelled otherwise in another argument.
+
+  Raises:
+    ValueError: there are such rows: one of them may be sorted or shuffled.
+  """
+  labelled = {
+    name: values.index
+    for name, values in given.items()
+    if hasattr(values, 'iloc') and hasattr(values, 'index')
+  }
+  first = next(iter(labelled), '')
+  for name, index in labelled.items():
+    # Other lengths are refused elsewhere, with the numbers.
+    if len(index) == len(labelled[first]) and list(index) != list(
+      labelled[first]
+    ):
+      raise ValueError(
+        f'The rows of {name} and of {first} have other labels (their index), '
+        'so one of them may be sorted or shuffled. Sort them alike, or pass '
+        f'{name}.to_numpy() if they correspond as they stand.'
+      )
 
 
 def _array(values: Any) -> np.ndarray:
@@ -185,10 +227,14 @@ def episode_ids(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def check_ends(arrays: Mapping[str, np.ndarray]) -> None:
   """Refuses an episode that never ends."""
-  last = np.append(
-    arrays[source.EPISODE][1:] != arrays[source.EPISODE][:-1], True
-  )
+  names = arrays[source.EPISODE]
+  last = np.append(names[1:] != names[:-1], True)
   never = np.flatnonzero(last & ~ends(arrays))
+  if never.size and len(np.unique(names)) < np.sum(last):
+    raise ValueError(
+      f'The rows of episode {names[never[0]]} do not follow each other. Sort '
+      'all arrays by episode, and within it by time.'
+    )
   if never.size:
     raise ValueError(
       f'The episode of step {never[0]} never ends: no terminal or truncation '

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import math
+import numbers
 
 # Far more than anyone needs, and still less than a machine breaks down at.
 SEEDS = 10_000
@@ -52,6 +53,8 @@ def share(name: str, number: float, *, open_ends: bool = False) -> None:
   Raises:
     ValueError: the number is out of range, or not a number.
   """
+  if not isinstance(number, numbers.Real):
+    raise ValueError(f'{name} must be a number, got {number!r}.')
   low = number > 0.0 if open_ends else number >= 0.0
   high = number < 1.0 if open_ends else number <= 1.0
   if not (low and high):  # nor is nan

@@ -10,6 +10,8 @@ import types
 import typing
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from dfiv_ope import hints
 
 Config = TypeVar('Config')
@@ -72,22 +74,61 @@ def apply(config: Config, settings: Iterable[str]) -> Config:
   return dataclasses.replace(config, **changes)  # type: ignore[type-var]
 
 
+def replaced(config: Config, changes: Mapping[str, Any]) -> Config:
+  """Returns a config with other values of some fields.
+
+  Args:
+    config: a frozen dataclass.
+    changes: values by the names of fields; numpy's numbers are numbers, lists
+      are tuples.
+
+  Raises:
+    ValueError: a value is of another type than its field, or not valid.
+  """
+  fields = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
+  return dataclasses.replace(  # type: ignore[type-var]
+    config,
+    **{
+      name: _checked(
+        value.item()
+        if isinstance(value, np.generic)
+        else tuple(value)
+        if isinstance(value, list)
+        else value,
+        fields[name].type,
+        name=name,
+        current=getattr(config, name),
+        given=value,
+      )
+      for name, value in changes.items()
+    },
+  )
+
+
 def _convert(text: str, annotation: Any, *, name: str, current: Any) -> Any:
   """Parses a value and checks it against the annotation of its field."""
   try:
     value = ast.literal_eval(text) if len(text) <= _LONGEST else text
   except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
     value = text
+  return _checked(value, annotation, name=name, current=current, given=text)
+
+
+def _checked(
+  value: Any, annotation: Any, *, name: str, current: Any, given: Any
+) -> Any:
+  """Returns a value of a field; refuses another type, and huge numbers."""
   try:
     value = _fit(value, annotation)
   except TypeError as error:
     raise ValueError(
-      f'{name} is of type {_named(annotation)} (now {current!r}), got {text!r}.'
+      f'{name} is of type {_named(annotation)} (now {current!r}), got '
+      f'{given!r}.'
     ) from error
   for number in value if isinstance(value, tuple) else (value,):
     if isinstance(number, int | float) and not abs(number) <= _LARGEST:
       raise ValueError(
-        f'{name} must lie within -{_LARGEST:g} and {_LARGEST:g}, got {text!r}.'
+        f'{name} must lie within -{_LARGEST:g} and {_LARGEST:g}, got {given!r}.'
       )
   return value
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from dfiv_ope import agents, overrides
@@ -71,6 +72,21 @@ def test_entries_of_a_tuple_take_its_type():
   changed = overrides.apply(Config(), ['rates=(1, 0.5)'])
   assert changed.rates == (1.0, 0.5)
   assert type(changed.rates[0]) is float
+
+
+def test_values_of_python_take_the_type_of_their_field():
+  @dataclasses.dataclass(frozen=True, kw_only=True)
+  class Config:
+    rates: tuple[float, ...] = (0.1,)
+    count: int = 1
+
+  found = overrides.replaced(Config(), {'rates': [1, 0.5], 'count': np.int8(3)})
+  assert found == Config(rates=(1.0, 0.5), count=3)
+  assert type(found.count) is int
+  with pytest.raises(
+    ValueError, match=r'count is of type int \(now 1\), got 1.5'
+  ):
+    overrides.replaced(Config(), {'count': 1.5})
 
 
 def test_a_setting_that_comes_twice_is_refused():

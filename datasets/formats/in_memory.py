@@ -62,8 +62,12 @@ class InMemory(source.Source):
       )
 
 
-def of_frame(frame: Any) -> InMemory:
+def of_frame(frame: Any, *, labels: Sequence[str] = ()) -> InMemory:
   """Returns the columns of a pandas data frame.
+
+  Args:
+    frame: the rows.
+    labels: columns that may be levels of its index instead.
 
   Raises:
     ValueError: it is not one, or a name is there twice.
@@ -73,6 +77,13 @@ def of_frame(frame: Any) -> InMemory:
       f'A data frame is wanted, got {type(frame).__name__}. For arrays use '
       'Log.from_arrays, for files Log.open after `dfiv-ope dataset import`.'
     )
+  levels = [
+    name
+    for name in frame.index.names
+    if name in labels and name not in frame.columns
+  ]
+  if levels:
+    frame = frame.reset_index(levels)
   names = [str(name) for name in frame.columns]
   twice = sorted({name for name in names if names.count(name) > 1})
   if twice:

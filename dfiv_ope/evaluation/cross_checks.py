@@ -180,6 +180,8 @@ def measure(
       )
       if abs(value) > traits.CERTAIN * error:
         known['trait'] = _apart(plain.value, plain.value + value, error)
+  elif task.problem.one_step and task.problem.observations.cells is None:
+    extra |= state_check.measure(task, rows)
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(

@@ -7,14 +7,18 @@ for each in doubts.of('LSTD-Q', answer, support):
 from collections.abc import Iterator, Mapping, Sequence
 import math
 import statistics
-from typing import NamedTuple
 
 from dfiv_ope import visible_text
-from dfiv_ope.evaluation import bearing, inference, verdict
+from dfiv_ope.evaluation import (
+  bearing,
+  inference,
+  reasons,
+  state_doubts,
+  verdict,
+)
 from dfiv_ope.iv.diagnostics import messages
-from dfiv_ope.ope import history, overlap, traits
+from dfiv_ope.ope import overlap
 
-TRUST, CARE, DO_NOT = GRADES = ('trust', 'with care', 'do not')
 _number = visible_text.number
 # Where unrelated estimators differ by more than chance does, and more than the
 # first share of the value, an estimate needs care; where by more than the
@@ -35,18 +39,6 @@ _CONFIRMED, _CONFIRMED_VALUE = 2.0 / 3.0, 0.02
 # Without these it is not confirmed: smoothing, and what needs no features.
 _TABLE, _FREE = 'prior', 'nearest'
 _SMOOTHING = ('narrow', _TABLE)
-# Of visits that have no near step of the log.
-_FAR = (0.3, 0.6)
-# What errors that depend on the past may add to the value, as a share of it,
-# if they do by as many standard errors: with care, and do not.
-_LASTING = (0.1, 0.3)
-# What the step before says of an outcome that (s, a) does not, as a share of
-# the outcome's variance, if it does by as many standard errors.
-_REMEMBERED, REMEMBERED_Z = (0.01, 0.03), 4.0
-OUTCOMES = ("an observation's next value", 'the reward', 'the end')
-# What a lasting trait hides of the value, as a share of it: with care, and do
-# not. It is seen in part.
-_TRAIT = (0.02, 0.05)
 # Of features' products: above it, digits are lost in the solve.
 CONDITION = 1e8
 _CLOSER = (
@@ -67,21 +59,9 @@ _CHECKS = {
 }
 
 
-class Reason(NamedTuple):
-  """What speaks against an estimate.
-
-  Attributes:
-    grade: that it leaves.
-    words: a sentence or two.
-  """
-
-  grade: str
-  words: str
-
-
 def of(
   name: str, answer: verdict.Answer, support: verdict.Support | None
-) -> list[Reason]:
+) -> list[reasons.Reason]:
   """Returns what speaks against what a method says.
 
   Args:
@@ -93,31 +73,26 @@ def of(
   return [
     *_known(answer),
     *_support(metrics, interval, support),
-    *(Reason(CARE, words) for words in (support.doubts if support else ())),
+    *(
+      reasons.Reason(reasons.CARE, words)
+      for words in (support.doubts if support else ())
+    ),
     *_weights(metrics),
     *_heavy(name, metrics),
+    *_alike(metrics, interval),
     *first_stage(name, metrics, interval),
     *([] if interval is None else _agreement(metrics, interval)),
-    *([] if bearing.weighs_alone(metrics) else _state(metrics, interval)),
-  ]
-
-
-def _state(
-  metrics: Mapping[str, float], interval: inference.Interval | None
-) -> list[Reason]:
-  """Is the observation the state, and was the log in these states?"""
-  return [
-    *_far(metrics),
-    *_memory(metrics),
     *(
       []
-      if interval is None
-      else [*_past(metrics, interval), *_trait(metrics, interval)]
+      if bearing.weighs_alone(metrics)
+      else state_doubts.of(metrics, interval)
     ),
   ]
 
 
-def between_families(answers: Sequence[verdict.Answer]) -> Iterator[Reason]:
+def between_families(
+  answers: Sequence[verdict.Answer],
+) -> Iterator[reasons.Reason]:
   """Do families of estimators, of those that may be believed, agree?"""
   values: dict[str, list[float]] = {}
   widest = 0.0
@@ -128,34 +103,37 @@ def between_families(answers: Sequence[verdict.Answer]) -> Iterator[Reason]:
   medians = [statistics.median(each) for each in values.values()]
   gap = max(medians, default=0.0) - min(medians, default=0.0)
   if gap > widest:
-    yield Reason(
-      DO_NOT,
+    yield reasons.Reason(
+      reasons.DO_NOT,
       f'Families of estimators differ by {_number(gap, 3)}, more than the '
       f'widest interval, {_number(widest, 3)}. Collect more data near the '
       'policy.',
     )
 
 
-def _known(answer: verdict.Answer) -> Iterator[Reason]:
+def _known(answer: verdict.Answer) -> Iterator[reasons.Reason]:
   """Is there an interval, and was it checked?"""
   if answer.missing or answer.interval is None:
-    yield Reason(DO_NOT, answer.missing or 'There is no interval.')
+    yield reasons.Reason(
+      reasons.DO_NOT, answer.missing or 'There is no interval.'
+    )
   elif bearing.weighs_alone(answer.metrics):
     pass
   elif not inference.checks(answer.metrics):
-    yield Reason(
-      CARE, 'Unrelated estimators were not asked: evaluate this policy alone.'
+    yield reasons.Reason(
+      reasons.CARE,
+      'Unrelated estimators were not asked: evaluate this policy alone.',
     )
   elif answer.metrics.get('unrolled'):
-    yield Reason(
-      CARE,
+    yield reasons.Reason(
+      reasons.CARE,
       'The target policy does not answer in states that the log lacks, so '
       'rollouts could not check the value. Hand in a policy that answers '
       'everywhere.',
     )
   if answer.interval is not None and answer.untold:
-    yield Reason(
-      CARE,
+    yield reasons.Reason(
+      reasons.CARE,
       f'One run: the interval leaves out {answer.untold}. Run with --seeds 3 '
       '(seeds=3).',
     )
@@ -165,12 +143,12 @@ def _support(
   metrics: Mapping[str, float],
   interval: inference.Interval | None,
   support: verdict.Support | None,
-) -> Iterator[Reason]:
+) -> Iterator[reasons.Reason]:
   """Does the log hold what the target policy does?"""
   steps = support.grade if support else 'good'
   if steps != 'good':
-    yield Reason(
-      DO_NOT if steps == 'poor' else CARE,
+    yield reasons.Reason(
+      reasons.DO_NOT if steps == 'poor' else reasons.CARE,
       f'Overlap of the log and the target policy is {steps}. {_CLOSER}',
     )
   share = metrics.get('effective_share')
@@ -184,8 +162,8 @@ def _support(
   )
   enough = support is not None and share * support.rows >= rows
   if not (share >= least and enough and _confirmed(metrics, interval)):
-    yield Reason(
-      DO_NOT if grade == 'poor' else CARE,
+    yield reasons.Reason(
+      reasons.DO_NOT if grade == 'poor' else reasons.CARE,
       f'The effective sample size is {messages.percent(share)} of the rows of '
       f'the log, which is {grade}. {_CLOSER}',
     )
@@ -203,7 +181,8 @@ def _confirmed(
   ):
     return False
   return max(interval.reach) <= max(
-    _CONFIRMED * _chance(interval), _CONFIRMED_VALUE * _scale(metrics, interval)
+    _CONFIRMED * _chance(interval),
+    _CONFIRMED_VALUE * reasons.scale(metrics, interval),
   )
 
 
@@ -212,34 +191,41 @@ def _chance(interval: inference.Interval) -> float:
   return (interval.high - interval.low - sum(interval.reach)) / 2.0
 
 
-def _far(metrics: Mapping[str, float]) -> Iterator[Reason]:
-  share = metrics.get('beyond_share', 0.0)
-  if share > _FAR[0]:
-    yield Reason(
-      DO_NOT if share > _FAR[1] else CARE,
-      f'In some tenth of its discounted steps, {100.0 * share:.0f} % of what '
-      'the target policy comes to is far from every step of the log.',
-    )
-
-
-def _weights(metrics: Mapping[str, float]) -> Iterator[Reason]:
+def _weights(metrics: Mapping[str, float]) -> Iterator[reasons.Reason]:
   words = verdict.few_effective('It', metrics)
   if words:
-    yield Reason(DO_NOT, words)
+    yield reasons.Reason(reasons.DO_NOT, words)
   words = verdict.mean_weight('the estimate', metrics)
   if words:
-    yield Reason(CARE, words)
+    yield reasons.Reason(reasons.CARE, words)
 
 
-def _heavy(name: str, metrics: Mapping[str, float]) -> Iterator[Reason]:
+def _heavy(name: str, metrics: Mapping[str, float]) -> Iterator[reasons.Reason]:
   words = verdict.heavy(name, metrics.get('heavy_share', 0.0))
   if words:
-    yield Reason(CARE, words)
+    yield reasons.Reason(reasons.CARE, words)
+
+
+def _alike(
+  metrics: Mapping[str, float], interval: inference.Interval | None
+) -> Iterator[reasons.Reason]:
+  """Does any episode of the log differ from another?"""
+  if (
+    interval is not None
+    and interval.data_error == 0.0
+    and metrics.get('return_spread') == 0.0
+  ):
+    yield reasons.Reason(
+      reasons.CARE,
+      'All episodes of the log have the same return, so the interval has no '
+      'width: of rewards that are rare, or that the behaviour policy never '
+      'came to, the log says nothing.',
+    )
 
 
 def first_stage(
   name: str, metrics: Mapping[str, float], interval: inference.Interval | None
-) -> Iterator[Reason]:
+) -> Iterator[reasons.Reason]:
   """Do states and actions say what follows?
 
   Where transitions are noisy they say little, and nothing is wrong with that as
@@ -258,25 +244,25 @@ def first_stage(
     else ''
   )
   if words:
-    yield Reason(CARE, words)
+    yield reasons.Reason(reasons.CARE, words)
   lost = metrics.get('first_stage_lost_share', 0.0)
   if lost > messages.ILL_POSED_SHARE:
     said = messages.ill_posed(
       lost, instruments='states and actions', outcome='the reward'
     )
-    yield Reason(
-      CARE,
+    yield reasons.Reason(
+      reasons.CARE,
       f'{said} Log more episodes, and see if families of estimators agree.',
     )
   if metrics.get('stage1_held_out_r2', math.inf) < messages.WEAK_R2:
-    yield Reason(
-      CARE,
+    yield reasons.Reason(
+      reasons.CARE,
       f'The first stage of {name} is weak. Add observations that tell what '
       'happens next, or more rows.',
     )
   if metrics.get('instrument_condition', 0.0) > CONDITION:
-    yield Reason(
-      CARE,
+    yield reasons.Reason(
+      reasons.CARE,
       f'Features of {name} are nearly the same. Leave out observations that '
       'repeat others.',
     )
@@ -284,17 +270,17 @@ def first_stage(
 
 def _agreement(
   metrics: Mapping[str, float], interval: inference.Interval
-) -> Iterator[Reason]:
+) -> Iterator[reasons.Reason]:
   """Do unrelated estimators say the same?"""
   known = bearing.checks(metrics)
-  estimate, scale = interval.estimate, _scale(metrics, interval)
+  estimate, scale = interval.estimate, reasons.scale(metrics, interval)
   chance = _chance(interval)
   gap = max(interval.reach)
   if gap <= max(chance, _NOTED * scale):
     missing = interval.correction
     if interval.contradicted and abs(missing) > _MISSING * scale:
-      yield Reason(
-        CARE,
+      yield reasons.Reason(
+        reasons.CARE,
         f'The log says that {_number(missing, 2)} is missing from the estimate '
         f'{_number(estimate)}, whose standard error is '
         f'{_number(interval.data_error, 2)}. The interval reaches there; '
@@ -306,8 +292,10 @@ def _agreement(
     key=lambda each: abs(each[1] - estimate),
   )
   said = _CHECKS.get(name, 'the correction by the log')
-  yield Reason(
-    DO_NOT if gap > max(_TIMES * chance, _GRAVE * scale) else CARE,
+  yield reasons.Reason(
+    reasons.DO_NOT
+    if gap > max(_TIMES * chance, _GRAVE * scale)
+    else reasons.CARE,
     f'Estimators differ: {_number(value)} by {said}, {_number(gap, 2)} from '
     f'{_number(estimate)}, where chance explains {_number(chance, 2)}. The '
     'interval reaches there.'
@@ -317,60 +305,4 @@ def _agreement(
       if name in ('step', 'horizon')
       else ''
     ),
-  )
-
-
-def _past(
-  metrics: Mapping[str, float], interval: inference.Interval
-) -> Iterator[Reason]:
-  """Is the state all that matters?"""
-  share = metrics.get('lagged_value', 0.0) / _scale(metrics, interval)
-  if (
-    share > _LASTING[0] and abs(metrics.get('lagged_z', 0.0)) > history.CERTAIN
-  ):
-    yield Reason(
-      DO_NOT if share > _LASTING[1] else CARE,
-      'Bellman errors go with those one step earlier (correlation '
-      f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
-      'whole state. Add what lasts, such as earlier observations.',
-    )
-
-
-def _memory(metrics: Mapping[str, float]) -> Iterator[Reason]:
-  """Does the step before say more than the state does?"""
-  share = metrics.get('memory_share', 0.0)
-  if share > _REMEMBERED[0] and metrics.get('memory_z', 0.0) > REMEMBERED_Z:
-    yield Reason(
-      DO_NOT if share > _REMEMBERED[1] else CARE,
-      'The observations are not the whole state: the step before tells '
-      f'{100.0 * share:.2g} % of the variance of '
-      f'{OUTCOMES[int(metrics["memory_outcome"])]} beyond the state and the '
-      'action. Add what lasts to the observations, such as the step before, or '
-      'the number of the step (time_feature) if it goes with time.',
-    )
-
-
-def _trait(
-  metrics: Mapping[str, float], interval: inference.Interval
-) -> Iterator[Reason]:
-  """Does something that is not recorded move actions and rewards?"""
-  value, error = (
-    metrics.get(f'trait_{name}', 0.0) for name in ('value', 'error')
-  )
-  share = abs(value) / _scale(metrics, interval)
-  if share > _TRAIT[0] and abs(value) > traits.CERTAIN * error:
-    yield Reason(
-      DO_NOT if share > _TRAIT[1] else CARE,
-      'Rewards of an episode stay above or below what states and actions '
-      'explain, and the actions go with it: something that lasts and is not '
-      f'recorded moves both. It adds at least {_number(-value, 2)} to the '
-      f'estimate (standard error {_number(error, 2)}). Add it to the '
-      'observations, or log actions that do not depend on it.',
-    )
-
-
-def _scale(metrics: Mapping[str, float], interval: inference.Interval) -> float:
-  """Returns what differences are compared with."""
-  return max(abs(interval.estimate), metrics.get('return_spread', 0.0)) or (
-    math.inf
   )

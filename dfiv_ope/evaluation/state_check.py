@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dfiv_ope.evaluation import doubts
+from dfiv_ope import types
+from dfiv_ope.evaluation import state_doubts
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.ope import whole_state
 
@@ -12,15 +13,20 @@ _ROWS, _FEWEST_ROWS, _FEWEST_EPISODES, _MOST_COLUMNS = 10_000, 500, 20, 64
 # A change that is less, in spreads of its column, is none: that of a clock is
 # its rounding.
 _LEAST = 1e-4
+# Of recorded probabilities' logarithms, the share of the variance that has to
+# be left for them to tell more than state and action.
+_LEFT = 1e-3
 
 
 def measure(
   task: task_lib.EvaluationTask, rows: np.ndarray
 ) -> dict[str, float]:
-  """Returns how much more the step before says; nothing of a short log.
+  """Returns how much more than the state others say; nothing of a short log.
 
-  Of the changes of observations, the reward and the end, that of which it says
-  most among those that are beyond chance.
+  Others are the step before (`memory_...`), where episodes have several, and
+  recorded probabilities (`foreseen_...`). Of the changes of observations, the
+  reward and the end, that of which they say most among those that are beyond
+  chance.
 
   Args:
     task: the log and the target policy.
@@ -44,24 +50,54 @@ def measure(
     np.asarray(log.transitions.reward, np.float64)[rows],
     np.asarray(log.transitions.discount, np.float64)[rows],
   ]
-  # Which of `doubts.OUTCOMES` each is.
+  # Which of `state_doubts.OUTCOMES` each is.
   kinds = np.r_[np.zeros(now.shape[1]), 1.0, 2.0]
   varies = np.std(outcomes, axis=0) > np.where(kinds == 0.0, _LEAST, 0.0)
   if not np.any(varies):
     return {}
-  found = whole_state.remembered(
-    now,
+  logs = _logs(task, rows)
+  acts = (
     np.eye(log.num_actions)[taken]
     if problem.vectors is None
-    else np.asarray(problem.vectors.apply(taken), np.float64),
-    outcomes[:, varies],
-    log.episodes[rows],
+    else np.asarray(problem.vectors.apply(taken), np.float64)
   )
-  most = int(
-    np.argmax(np.where(found.z > doubts.REMEMBERED_Z, found.share, -1))
+  episodes = log.episodes[rows]
+  left = whole_state.unexplained(
+    now, acts, np.concatenate([outcomes[:, varies], logs], axis=1), episodes
   )
+  count = int(np.sum(varies))
+  left, said = left[:, :count], left[:, count:]
+  found = {}
+  if not problem.one_step:
+    found |= _most(
+      'memory', whole_state.remembered(left, episodes), kinds[varies]
+    )
+  if said.shape[1] and np.mean(np.square(said)) > _LEFT:
+    found |= _most(
+      'foreseen',
+      whole_state.foreseen(left, said[:, 0], acts, episodes),
+      kinds[varies],
+    )
+  return found
+
+
+def _logs(task: task_lib.EvaluationTask, rows: np.ndarray) -> types.FloatArray:
+  """Returns logarithms of recorded probabilities, [N, 1], if they vary."""
+  recorded = task.log.behaviour_probabilities
+  if recorded is None:
+    return np.zeros((len(rows), 0))
+  logs = np.log(np.asarray(recorded, np.float64)[rows])[:, None]
+  return logs if np.std(logs) > _LEAST else logs[:, :0]
+
+
+def _most(
+  name: str, told: whole_state.Told, kinds: types.FloatArray
+) -> dict[str, float]:
+  """Returns, as metrics, the outcome of which most is told beyond chance."""
+  certain = told.z > state_doubts.REMEMBERED_Z
+  most = int(np.argmax(np.where(certain, told.share, -1)))
   return {
-    'memory_share': float(found.share[most]),
-    'memory_z': float(found.z[most]),
-    'memory_outcome': float(kinds[varies][most]),
+    f'{name}_share': float(told.share[most]),
+    f'{name}_z': float(told.z[most]),
+    f'{name}_outcome': float(kinds[most]),
   }

@@ -14,9 +14,9 @@ terminal and the report all take it from here.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from dfiv_ope.evaluation import doubts, verdict
+from dfiv_ope.evaluation import doubts, reasons, verdict
 
-TRUST, CARE, DO_NOT = GRADES = doubts.GRADES
+TRUST, CARE, DO_NOT = GRADES = reasons.GRADES
 
 
 class Trust(NamedTuple):
@@ -47,8 +47,8 @@ def judge_all(
     doubts.between_families(
       [
         answers[name]
-        for name, reasons in found.items()
-        if all(each.grade != DO_NOT for each in reasons)
+        for name, against in found.items()
+        if all(each.grade != DO_NOT for each in against)
       ]
     )
   )
@@ -65,7 +65,7 @@ def judge(answer: verdict.Answer, support: verdict.Support | None) -> Trust:
   return _trust(doubts.of('the method', answer, support))
 
 
-def _trust(found: Sequence[doubts.Reason]) -> Trust:
+def _trust(found: Sequence[reasons.Reason]) -> Trust:
   worst = max((GRADES.index(each.grade) for each in found), default=0)
   return Trust(
     GRADES[worst],

@@ -232,13 +232,15 @@ def compare(
   Raises:
     ValueError: an argument is not valid, or a policy does not fit the log.
   """
+  if not isinstance(log, episodes.Episodes):
+    raise evaluating.no_log(log)
   if not isinstance(policies, Mapping) or not policies:
     raise ValueError(
       'compare takes policies by name, such as {"a": f, "b": g}, got '
       f'{type(policies).__name__}.'
     )
   chosen = evaluating.configs_of(methods, configs or {})
-  evaluating.check_seeds(seeds)
+  seeds = evaluating.number_of_seeds(seeds)
   truths = truths or {}
   unknown = sorted(set(truths) - set(policies))
   if unknown:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dfiv_ope import agents, registry, types
+from dfiv_ope import agents, overrides, registry, types
 from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import estimates, runs
 from dfiv_ope.front import result
@@ -84,9 +84,11 @@ def evaluate(
     ValueError: an argument is not valid, or the policy does not fit the log.
   """
   chosen = configs_of(methods, configs or {})
-  check_seeds(seeds)
+  seeds = number_of_seeds(seeds)
   check_truth('truth', truth)
   if not isinstance(log, episodes.Episodes):
+    if not isinstance(log, str | os.PathLike):
+      raise no_log(log, otherwise=', or the name of a file or folder')
     with progress_bar(verbose, 'Evaluating', 1) as update:
       return dataclasses.replace(
         _of_files(
@@ -103,6 +105,7 @@ def evaluate(
           progress=lambda share: update(share, ''),
         ),
         truth=truth,
+        all_columns=all_columns,
       )
   if discount is not None or columns is not None or ray is not None:
     raise ValueError(
@@ -124,7 +127,7 @@ def evaluate(
       seeds=seeds,
       update=update,
     )
-  return dataclasses.replace(found, truth=truth)
+  return dataclasses.replace(found, truth=truth, all_columns=all_columns)
 
 
 def _of_files(
@@ -235,14 +238,36 @@ def configs_of(
         f'{name} has no hyper-parameter {wrong[0]!r}. It has '
         f'{", ".join(fields)}.'
       )
-    made[name] = dataclasses.replace(default, **change)
+    made[name] = overrides.replaced(default, change)
   return made
 
 
-def check_seeds(seeds: int) -> None:
-  """Refuses a number of seeds that is none."""
-  if not isinstance(seeds, int) or isinstance(seeds, bool) or seeds < 1:
+def number_of_seeds(seeds: int) -> int:
+  """Returns a number of seeds, numpy's too, as a plain one.
+
+  Raises:
+    ValueError: it is none.
+  """
+  if (
+    not isinstance(seeds, int | np.integer)
+    or isinstance(seeds, bool)
+    or seeds < 1
+  ):
     raise ValueError(f'seeds must be a whole number from 1, got {seeds!r}.')
+  return int(seeds)
+
+
+def no_log(log: Any, *, otherwise: str = '') -> ValueError:
+  """Returns the error of what is no log.
+
+  Args:
+    log: what was given instead.
+    otherwise: what else may be given.
+  """
+  return ValueError(
+    'A log is what dfiv_ope.Log.from_arrays, from_frame, from_transitions, '
+    f'from_minari or open return{otherwise}, got {type(log).__name__}.'
+  )
 
 
 def check_truth(name: str, value: float | None) -> None:

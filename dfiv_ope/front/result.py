@@ -31,7 +31,7 @@ class ConfidenceInterval(NamedTuple):
   high: float
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Difference:
   """A difference of two values, paired by resampled episodes.
 
@@ -47,6 +47,9 @@ class Difference:
     """Returns the confidence interval of the difference."""
     return _ends(self.draws, level)
 
+  def __repr__(self) -> str:
+    return f'<Difference {_shown(self.value, self.interval())}>'
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
@@ -61,6 +64,7 @@ class Result:
     log_average: the naive estimate, the average return of the log.
     truth: the policy's value, if the user knows it; nothing is fitted to it.
     survey: of a log that was read in parts; `task` has a sample of it then.
+    all_columns: whether methods saw irrelevant columns, too.
   """
 
   task: task_lib.EvaluationTask
@@ -71,6 +75,7 @@ class Result:
   log_average: estimates_lib.Estimate
   truth: float | None = None
   survey: streamed.Survey | None = None
+  all_columns: bool = False
 
   @property
   def method(self) -> str:
@@ -216,8 +221,11 @@ class Result:
 
   def rows(self) -> list[rows_lib.Row]:
     """Returns the result rows that the command line would write."""
-    problem = result_rows.user_log(
-      self.task, target=self.digest, policy=self.policy, survey=self.survey
+    problem = dataclasses.replace(
+      result_rows.user_log(
+        self.task, target=self.digest, policy=self.policy, survey=self.survey
+      ),
+      all_columns=self.all_columns,
     )
     made = result_rows.of_estimates(
       problem, self.log_average, self.estimates, self.configs
@@ -257,15 +265,9 @@ class Result:
     )
 
   def __repr__(self) -> str:
-    low, high = self.interval()
-    ends = (
-      ''
-      if math.isnan(low)
-      else f' [{visible_text.number(low)}, {visible_text.number(high)}]'
-    )
     return (
       f'<Result {self.policy} on {self.task.log.name}: '
-      f'{visible_text.number(self.value)}{ends} by {self.method}, '
+      f'{_shown(self.value, self.interval())} by {self.method}, '
       f'{self.trust().grade}, log average '
       f'{visible_text.number(self.log_average.value)}>'
     )
@@ -312,6 +314,15 @@ class Result:
         f'{", ".join(self.estimates)}.'
       )
     return self.estimates[method or self.method]
+
+
+def _shown(value: float, interval: ConfidenceInterval) -> str:
+  """Returns a value with its interval, if there is one."""
+  shown = visible_text.number(value)
+  if math.isnan(interval.low):
+    return shown
+  low, high = map(visible_text.number, interval)
+  return f'{shown} [{low}, {high}]'
 
 
 def _ends(draws: inference.Draws | None, level: float) -> ConfidenceInterval:

@@ -104,7 +104,7 @@ def _telling(log: episodes.Episodes, seed: types.Seed) -> set[int]:
   growth = np.zeros((len(inputs), log.num_observations))
   generator = np.random.default_rng(seed)
   for learns in (half, ~half):
-    forest = _trees(seed).fit(inputs[learns], targets[learns])
+    forest = _fit(inputs[learns], targets[learns], seed)
     judged, wanted = inputs[~learns], targets[~learns]
 
     def errors(
@@ -235,12 +235,20 @@ def _left(
   """Returns what trees of the other half leave of targets, [M, T]."""
   left = np.zeros_like(targets)
   for learns in (half, ~half):
-    # Of one target trees want and give a vector.
-    wanted = targets if targets.shape[1] > 1 else targets[:, 0]
-    left[~learns] = targets[~learns] - _trees(seed).fit(
-      inputs[learns], wanted[learns]
-    ).predict(inputs[~learns]).reshape(-1, targets.shape[1])
+    forest = _fit(inputs[learns], targets[learns], seed)
+    left[~learns] = targets[~learns] - forest.predict(inputs[~learns]).reshape(
+      -1, targets.shape[1]
+    )
   return left
+
+
+def _fit(
+  inputs: types.FloatArray, targets: types.FloatArray, seed: types.Seed
+) -> 'ensemble.ExtraTreesRegressor':
+  """Returns trees; of one target they want and give a vector."""
+  return _trees(seed).fit(
+    inputs, targets if targets.shape[1] > 1 else targets[:, 0]
+  )
 
 
 def _weights(log: episodes.Episodes, seed: types.Seed) -> types.FloatArray:

@@ -3,10 +3,14 @@
 If it is, what (s, a) leaves unexplained of the next change, the reward and the
 end is new: it does not go with what the step before left unexplained. Where
 something that lasts is not observed, such as a speed or a season, it does, and
-every method that takes the observation for the state has the same bias.
+every method that takes the observation for the state has the same bias. Nor
+does it go with how likely the behaviour policy was to act so: where recorded
+probabilities tell it, that policy saw something that is not observed.
 
-    found = whole_state.remembered(states, actions, outcomes, episodes)
+    left = whole_state.unexplained(states, actions, outcomes, episodes)
+    found = whole_state.remembered(left, episodes)
     found.share, found.z          # of each outcome
+    whole_state.foreseen(left, left_of_log_probabilities, actions, episodes)
 
 Both residuals are of a kernel ridge regression that the other half of the
 episodes was fitted to, and the regression of one on the other too. Residuals of
@@ -32,8 +36,8 @@ _MOST_PRODUCTS = 60
 _PAIRS = 500
 
 
-class Remembered(NamedTuple):
-  """What the step before tells of what (s, a) does not explain.
+class Told(NamedTuple):
+  """What something tells of what (s, a) does not explain.
 
   Attributes:
     share: of the variance of each outcome, [T]; negative by chance.
@@ -44,15 +48,15 @@ class Remembered(NamedTuple):
   z: types.FloatArray
 
 
-def remembered(
+def unexplained(
   states: types.FloatArray,
   actions: types.FloatArray,
   outcomes: types.FloatArray,
   episodes: np.ndarray,
   *,
   seed: types.Seed = 0,
-) -> Remembered:
-  """Returns how much of each outcome the step before explains.
+) -> types.FloatArray:
+  """Returns what (s, a) leaves of outcomes, in their spreads, [N, T].
 
   Args:
     states: standardised, [N, K], in order.
@@ -66,20 +70,51 @@ def remembered(
     products = states[:, :, None] * actions[:, None, :]
     inputs = np.concatenate([inputs, products.reshape(len(states), -1)], axis=1)
   wanted = (outcomes - np.mean(outcomes, axis=0)) / np.std(outcomes, axis=0)
-  half = episodes % 2 == 0
-  left = _left(_basis(inputs, seed), wanted, half)  # [N, T]
+  return _left(_basis(inputs, seed), wanted, episodes % 2 == 0)
+
+
+def remembered(left: types.FloatArray, episodes: np.ndarray) -> Told:
+  """Returns how much of each outcome the step before explains.
+
+  Args:
+    left: of `unexplained`, [N, T].
+    episodes: index of the episode of each row, [N].
+  """
   follows = np.flatnonzero(np.diff(episodes, prepend=-1) == 0)
-  now, before, half = left[follows], left[follows - 1], half[follows]
-  told = np.zeros_like(now)
+  return _told(left[follows], left[follows - 1], episodes[follows])
+
+
+def foreseen(
+  left: types.FloatArray,
+  logs: types.FloatArray,
+  actions: types.FloatArray,
+  episodes: np.ndarray,
+) -> Told:
+  """Returns how much of each outcome the behaviour policy foresaw.
+
+  Args:
+    left: of `unexplained`, [N, T].
+    logs: the same of the logarithms of recorded probabilities, [N].
+    actions: as in `unexplained`, [N, A]: for each, it may go another way.
+    episodes: index of the episode of each row, [N].
+  """
+  said = np.c_[logs, logs[:, None] * actions]
+  return _told(left, said, episodes)
+
+
+def _told(
+  left: types.FloatArray, said: types.FloatArray, episodes: np.ndarray
+) -> Told:
+  """Returns what a regression on some columns of other episodes explains."""
+  half = episodes % 2 == 0
+  told = np.zeros_like(left)
   for learns in (half, ~half):
-    slopes = np.linalg.lstsq(before[learns], now[learns], rcond=1e-3)[0]
-    told[~learns] = before[~learns] @ slopes
-  gain = np.square(now) - np.square(now - told)
-  return Remembered(
+    slopes = np.linalg.lstsq(said[learns], left[learns], rcond=1e-3)[0]
+    told[~learns] = said[~learns] @ slopes
+  gain = np.square(left) - np.square(left - told)
+  return Told(
     np.mean(gain, axis=0),
-    np.array(
-      [relevance.standard_errors(each, episodes[follows]) for each in gain.T]
-    ),
+    np.array([relevance.standard_errors(each, episodes) for each in gain.T]),
   )
 
 

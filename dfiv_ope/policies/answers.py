@@ -63,7 +63,7 @@ def as_probabilities(
   if shape == (rows,) and kind == 'f':
     raise ValueError(
       'returned one real number an observation, but the actions of the log '
-      f'are no numbers: {wanted}'
+      f'are not amounts: {wanted} End with astype(int) if these are actions.'
     )
   if shape == (rows,) and kind in 'iubU':
     return np.eye(num_actions, dtype=np.float32)[

@@ -28,6 +28,9 @@ from dfiv_ope.policies import (
   trained,
 )
 
+# Methods of other libraries' models that answer as a policy does.
+_ANSWERING = ('predict_proba', 'predict')
+
 
 class Target(NamedTuple):
   """A policy to evaluate.
@@ -199,10 +202,12 @@ def _object(policy: Any, name: str, log: _Log) -> types.Policy:
     return policy
   if callable(ask):
     return _wrap(ask, name, log)
+  methods = [name for name in _ANSWERING if callable(getattr(policy, name, 0))]
+  hint = f'Pass its method {methods[0]}. ' if methods else ''
   raise ValueError(
     f'A policy is a function of observations, an object with '
     f'action_probabilities, or a name, got {type(policy).__name__}. '
-    f'{naming.CHOICES}'
+    f'{hint}{naming.CHOICES}'
   )
 
 

@@ -288,6 +288,36 @@ def test_a_minari_dataset_is_a_log(tmp_path):
       },
       'The log is empty',
     ),
+    (_arrays(discount=None), 'discount must be a number, got None'),
+    (_arrays(discount='0.9'), "discount must be a number, got '0.9'"),
+    (
+      _arrays(observations=np.zeros((_ROWS, 0))),
+      'The observations have no columns.*a column of zeros',
+    ),
+    (
+      _arrays(rewards=np.ma.masked_greater(np.arange(_ROWS), 50)),
+      'reward is a masked array in which values are missing',
+    ),
+    (
+      _arrays(behaviour_probabilities=np.full((_ROWS, 3), 1 / 3)),
+      r'the shape \[60, 3\], but one number a step is wanted',
+    ),
+    (
+      _arrays(
+        episode_ids=np.arange(_ROWS) % 6,
+        terminals=np.arange(_ROWS) >= _ROWS - 6,
+        truncations=None,
+      ),
+      'The rows of episode 0 do not follow each other. Sort all arrays',
+    ),
+    (
+      _arrays(observations=np.arange(_ROWS).astype('datetime64[s]')),
+      'numbers are wanted. Of a time, subtract the first one',
+    ),
+    (
+      _arrays(observations=np.arange(_ROWS).astype('timedelta64[s]')),
+      r"wanted. Divide by np.timedelta64\(1, 'h'\): hours",
+    ),
   ],
 )
 def test_arrays_that_are_no_log_are_refused(arrays, message):
@@ -295,6 +325,44 @@ def test_arrays_that_are_no_log_are_refused(arrays, message):
     log_lib.Log.from_arrays(**arrays)
   assert '\n' not in str(caught.value)
   assert 'dfiv-ope dataset check' not in str(caught.value)
+
+
+def test_rows_of_pandas_that_are_labelled_otherwise_are_refused():
+  made = _arrays()
+  frame = pd.DataFrame(made['observations'])
+  same = log_lib.Log.from_arrays(
+    **{**made, 'observations': frame, 'rewards': pd.Series(made['rewards'])}
+  )
+  assert same.digest == log_lib.Log.from_arrays(**made).digest
+  made['observations'] = frame.sample(frac=1.0, random_state=0)
+  made['rewards'] = pd.Series(made['rewards'])
+  with pytest.raises(ValueError, match=r'pass reward.to_numpy\(\) if they'):
+    log_lib.Log.from_arrays(**made)
+  assert (
+    len(log_lib.Log.from_arrays(**{**made, 'rewards': _ROWS * [0.0]})) == 57
+  )
+
+
+def test_episode_and_step_may_be_the_index_of_a_frame():
+  frame = pd.DataFrame(
+    {
+      'visit': [0, 1, 0, 1],
+      'episode': [7, 7, 8, 8],
+      'obs': [0.5, 0.25, 1.0, 2.0],
+      'action': [0, 1, 1, 0],
+      'reward': [1.0, 2.0, 3.0, 4.0],
+      'terminated': [0, 1, 0, 1],
+    }
+  )
+  plain = log_lib.Log.from_frame(frame, discount=0.9, step='visit')
+  indexed = log_lib.Log.from_frame(
+    frame.set_index(['episode', 'visit']), discount=0.9, step='visit'
+  )
+  assert indexed.digest == plain.digest and indexed.num_episodes == 2
+  # Another name of the rows is no column of the log.
+  named = frame.assign(row=range(4)).set_index('row')
+  named.index.name = 'obs_row'
+  assert log_lib.Log.from_frame(named, discount=0.9).num_observations == 1
 
 
 def test_what_is_no_frame_is_refused():

@@ -18,6 +18,9 @@ _STATE = {
   'memory_share': 0.2,
   'memory_z': 9.0,
   'memory_outcome': 0.0,
+  'foreseen_share': 0.2,
+  'foreseen_z': 9.0,
+  'foreseen_outcome': 1.0,
   'beyond_share': 0.7,
   'trait_value': 30.0,
   'trait_error': 1.0,
@@ -80,7 +83,7 @@ def test_what_lstd_assumes_is_no_doubt_about_recorded_weights():
   # It reaches to the doubly robust check and no farther.
   assert interval.reach == pytest.approx((0.5, 0.0))
   interval, judged = _judged(mean_weight=0.85)
-  assert judged.grade == trust.DO_NOT and len(judged.reasons) == 5
+  assert judged.grade == trust.DO_NOT and len(judged.reasons) == 6
   assert interval.reach == pytest.approx((10.0, 0.0))
 
 

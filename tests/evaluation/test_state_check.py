@@ -61,5 +61,51 @@ def test_a_hidden_wind_is_told():
   assert found['memory_z'] > 4.0
 
 
+@pytest.mark.parametrize('one_step', [True, False])
+def test_recorded_probabilities_tell_of_what_the_behaviour_policy_knew(
+  one_step,
+):
+  generator = np.random.default_rng(0)
+  age, pain = generator.normal(size=(2, 1_000))
+  high = 1.0 / (1.0 + np.exp(-1.5 * pain))
+  dose = (generator.random(1_000) < high).astype(int)
+  log = dfiv_ope.Log.from_arrays(
+    age,
+    dose,
+    age + pain * (2 * dose - 1) + 0.1 * generator.normal(size=1_000),
+    np.ones(1_000, bool) if one_step else np.arange(1_000) % 4 == 3,
+    discount=0.9,
+    behaviour_probabilities=np.where(dose == 1, high, 1.0 - high),
+  )
+  task = task_lib.EvaluationTask(
+    log, task_lib.find_policy('uniform', log).policy
+  )
+  found = state_check.measure(task, np.arange(1_000))
+  assert found['foreseen_share'] > 0.3
+  assert found['foreseen_z'] > 4.0
+  assert found['foreseen_outcome'] == 1.0
+  assert ('memory_share' in found) != one_step
+  said = dfiv_ope.evaluate(log, 'uniform', methods='lstd', seeds=1).trust()
+  assert said.grade == 'do not'
+  assert 'recorded probabilities tell' in ' '.join(said.reasons)
+
+
+def test_probabilities_that_are_the_same_everywhere_tell_nothing():
+  generator = np.random.default_rng(0)
+  log = dfiv_ope.Log.from_arrays(
+    generator.normal(size=1_000),
+    generator.integers(2, size=1_000),
+    generator.normal(size=1_000),
+    np.arange(1_000) % 4 == 3,
+    discount=0.9,
+    behaviour_probabilities=np.full(1_000, 0.5),
+  )
+  task = task_lib.EvaluationTask(
+    log, task_lib.find_policy('uniform', log).policy
+  )
+  found = state_check.measure(task, np.arange(1_000))
+  assert set(found) == {'memory_share', 'memory_z', 'memory_outcome'}
+
+
 def test_of_a_short_log_nothing_is_told():
   assert state_check.measure(_task([0]), np.arange(400)) == {}

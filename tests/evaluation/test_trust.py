@@ -130,6 +130,16 @@ def test_errors_by_step_have_a_remedy():
       trust.DO_NOT,
     ),
     (
+      {'foreseen_share': 0.02, 'foreseen_z': 5.0, 'foreseen_outcome': 1.0},
+      'good',
+      trust.CARE,
+    ),
+    (
+      {'foreseen_share': 0.2, 'foreseen_z': 3.0, 'foreseen_outcome': 1.0},
+      'good',
+      trust.TRUST,
+    ),
+    (
       {'memory_share': 0.2, 'memory_z': 3.0, 'memory_outcome': 2.0},
       'good',
       trust.TRUST,
@@ -145,6 +155,26 @@ def test_each_part_alone_makes_the_grade(metrics, support, grade):
   found = trust.judge(_answer(**metrics), verdict.Support(support))
   assert found.grade == grade
   assert bool(found.reasons) == (grade != trust.TRUST)
+
+
+def test_where_no_return_differs_an_interval_without_width_needs_care():
+  none = inference.Interval(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+  answer = _answer(return_spread=0.0)._replace(interval=none)
+  (reason,) = trust.judge(answer, _GOOD).reasons
+  assert reason.startswith('All episodes of the log have the same return')
+  varied = answer._replace(metrics={**answer.metrics, 'return_spread': 1.0})
+  assert trust.judge(varied, _GOOD).grade == trust.TRUST
+
+
+def test_what_the_behaviour_policy_knew_has_a_remedy():
+  metrics = {'foreseen_share': 0.2, 'foreseen_z': 9.0, 'foreseen_outcome': 1.0}
+  found = trust.judge(_answer(**metrics), _GOOD)
+  assert found.grade == trust.DO_NOT
+  assert (
+    'recorded probabilities tell 20 % of the variance of the reward'
+    in (found.reasons[0])
+  )
+  assert 'or use weights (wis, dr)' in found.reasons[0]
 
 
 def test_a_lasting_trait_has_a_remedy():

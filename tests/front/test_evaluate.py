@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 import textwrap
+import types
 
 import matplotlib as mpl
 import numpy as np
@@ -226,11 +227,57 @@ def test_rows_are_those_that_the_command_line_writes(answer, tmp_path):
     ({'configs': {'kiv': {}}}, 'configs has kiv, which is not among'),
     ({'configs': {'lstd': {'width': 3}}}, "no hyper-parameter 'width'"),
     ({'configs': {'lstd': fqe.Config()}}, 'should be a .*lstd.Config'),
+    (
+      {'configs': {'lstd': {'penalty': 'big'}}},
+      "penalty is of type float .*, got 'big'",
+    ),
   ],
 )
 def test_arguments_that_are_refused(log, arguments, message):
   with pytest.raises(ValueError, match=message):
     dfiv_ope.evaluate(log, 'uniform', **arguments)
+
+
+def test_numbers_of_numpy_are_numbers(log):
+  plain = dfiv_ope.evaluate(
+    log, 'uniform', methods='lstd', seeds=2, configs={'lstd': {'penalty': 0.5}}
+  )
+  found = dfiv_ope.evaluate(
+    log,
+    'uniform',
+    methods='lstd',
+    seeds=np.int64(2),
+    configs={'lstd': {'penalty': np.float32(0.5)}},
+  )
+  assert [row.key for row in found.rows()] == [row.key for row in plain.rows()]
+  assert found.value == plain.value
+
+
+def test_what_is_no_log_is_refused(log):
+  for ask in (
+    lambda given: dfiv_ope.evaluate(given, 'uniform'),
+    lambda given: dfiv_ope.compare(given, {'chance': 'uniform'}),
+  ):
+    with pytest.raises(ValueError, match='A log is what .*, got dict'):
+      ask({'observations': log.transitions.observation})
+
+
+def test_rows_with_all_columns_are_others(log):
+  keys = [
+    dfiv_ope.evaluate(log, 'uniform', methods='wis', all_columns=every)
+    .rows()[-1]
+    .key
+    for every in (False, True)
+  ]
+  assert keys[0] != keys[1]
+
+
+def test_a_difference_shows_its_interval(answer):
+  found = answer.versus_log()
+  low, high = found.interval()
+  assert (
+    repr(found) == f'<Difference {found.value:.4g} [{low:.4g}, {high:.4g}]>'
+  )
 
 
 @pytest.mark.parametrize(
@@ -245,6 +292,10 @@ def test_arguments_that_are_refused(log, arguments, message):
     ),
     ('no-such-policy', 'There is no file or directory'),
     (None, 'A policy is a function of observations'),
+    (
+      types.SimpleNamespace(predict=lambda s: np.zeros(len(s))),
+      'got SimpleNamespace. Pass its method predict.',
+    ),
   ],
 )
 def test_policies_that_are_refused(log, policy, message):

@@ -1,5 +1,7 @@
 """Columns that can be left out: neither the policy nor the steps need them."""
 
+import warnings
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -163,3 +165,14 @@ def test_values_of_a_log_without_its_clock_do_not_depend_on_it():
   )
   alone = dfiv_ope.evaluate(without, Column(0), methods='lstd', seeds=1)
   assert result.value == pytest.approx(alone.value, rel=1e-9)
+
+
+def test_a_log_of_single_outcomes_warns_of_nothing():
+  generator = np.random.default_rng(0)
+  contexts = generator.normal(size=(1_200, 3))
+  log = dfiv_ope.Log.bandit(
+    contexts, generator.integers(2, size=1_200), contexts[:, 0]
+  )
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    assert relevance.irrelevant(log, Column(0)) == (1, 2)

@@ -20,12 +20,14 @@ def _walk(*, hidden, episodes=60, length=30, seed=0):
   place, wind, action, change, reward = (
     np.stack(each, axis=1).ravel() for each in zip(*rows, strict=True)
   )
-  return whole_state.remembered(
+  number = np.repeat(np.arange(episodes), length)
+  left = whole_state.unexplained(
     place[:, None] if hidden else np.c_[place, wind],
     np.eye(2)[action],
     np.c_[change, reward],
-    np.repeat(np.arange(episodes), length),
+    number,
   )
+  return whole_state.remembered(left, number)
 
 
 def test_of_a_whole_state_the_step_before_says_nothing():
@@ -45,10 +47,46 @@ def test_the_end_of_an_episode_is_not_before_the_next_one():
   episodes = np.repeat(np.arange(200), 2)
   sign = np.random.default_rng(0).choice([-1.0, 1.0], 200)
   outcome = np.stack([sign, np.roll(sign, -1)], axis=1).ravel()
-  found = whole_state.remembered(
+  left = whole_state.unexplained(
     np.random.default_rng(1).normal(size=(400, 1)),
     np.ones((400, 1)),
     outcome[:, None],
     episodes,
   )
-  assert abs(found.z[0]) < 3.0
+  assert abs(whole_state.remembered(left, episodes).z[0]) < 3.0
+
+
+def _dosed(*, seen, matters=True, seed=0):
+  """What a doctor saw moves the dose, and perhaps what comes of it."""
+  generator = np.random.default_rng(seed)
+  age, pain = generator.normal(size=(2, 1_500))
+  high = 1.0 / (1.0 + np.exp(-0.5 * age - pain))
+  dose = (generator.random(1_500) < high).astype(int)
+  relief = age + dose + 0.5 * matters * pain * (2 * dose - 1)
+  relief = relief + 0.5 * generator.normal(size=1_500)
+  logs = np.log(np.where(dose == 1, high, 1.0 - high))
+  patients = np.arange(1_500)
+  actions = np.eye(2)[dose]
+  left = whole_state.unexplained(
+    np.c_[age, pain] if seen else age[:, None],
+    actions,
+    np.c_[relief, logs],
+    patients,
+  )
+  return whole_state.foreseen(left[:, :1], left[:, 1], actions, patients)
+
+
+def test_probabilities_by_what_is_observed_tell_nothing_more():
+  found = _dosed(seen=True)
+  assert abs(found.share[0]) < 0.005 and found.z[0] < 3.0
+
+
+def test_probabilities_tell_what_the_behaviour_policy_saw_alone():
+  found = _dosed(seen=False)
+  assert found.share[0] > 0.05
+  assert found.z[0] > 6.0
+
+
+def test_what_moves_actions_alone_is_not_told():
+  found = _dosed(seen=False, matters=False)
+  assert abs(found.share[0]) < 0.005 and found.z[0] < 3.0

@@ -117,7 +117,7 @@ def test_the_digest_of_a_function_covers_the_files_that_it_reads(
     ('"left"', 'returned str'),
     ('[None] * len(observations)', 'returned list'),
     ('np.zeros((len(observations), 3), complex)', r'of shape \[834, 3\]'),
-    ('observations[:, 0]', 'the actions of the log are no numbers'),
+    ('observations[:, 0]', 'End with astype.int. if these are actions'),
     ('np.full(len(observations), 3)', 'returned the action 3'),
     ('np.full(len(observations), -1)', 'returned the action -1'),
     (
@@ -225,7 +225,7 @@ def test_a_function_and_an_object_are_policies(states, fits, asked):
   [
     (lambda s: s, r'returned ndarray of shape \[834, 2\]'),
     (lambda s: np.tile([5.0, 1.0, 0.0], (len(s), 1)), 'add a softmax'),
-    (lambda s: s[:, 0], 'the actions of the log are no numbers'),
+    (lambda s: s[:, 0], 'End with astype.int. if these are actions'),
     (3, 'A policy is a function of observations, an object with'),
   ],
 )
