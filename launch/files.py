@@ -7,7 +7,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from dfiv_ope import whole_files
+from dfiv_ope import agents, whole_files
 from dfiv_ope.launch import console, log_options, options, runtime
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ def evaluate(
     from dfiv_ope.launch.experiments.executors import ray
 
     ray.check(running.ray)
-  runtime.start()
+  runtime.start(
+    tensorflow=any(agents.ENTRIES[each.method].trained for each in wanted)
+  )
   from dfiv_ope.launch.experiments import scheduler, store, stream_run
 
   stream = stream_run.open_stream(

@@ -174,7 +174,7 @@ def _work(
   """Works on a group in a worker of a node."""
   from dfiv_ope.launch import runtime
 
-  runtime.start()
+  runtime.start(tensorflow=False)  # Passes are of closed forms.
   from dfiv_ope.ope import task as task_lib
 
   known = _opened(recipe.key)
