@@ -77,6 +77,7 @@ class StoredStream:
     """Returns the whole log."""
     return log_lib.Log.open(self.path, discount=self.discount)
 
+  @functools.cached_property
   def tried(self) -> episodes.Episodes:
     """Returns transitions spread over the log, that policies are tried on.
 
@@ -161,7 +162,7 @@ class StoredStream:
         digest=metadata.digest,
         metadata=metadata,
       ),
-      tried=self.tried(),
+      tried=self.tried,
     )
 
   def copy(

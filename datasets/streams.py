@@ -16,6 +16,7 @@ import pathlib
 from typing import Any
 
 from dfiv_ope import limits
+from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import (
   formats,
   log_copy,
@@ -24,7 +25,6 @@ from dfiv_ope.datasets import (
   stream_parts,
   surveys,
 )
-from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets.formats import csv_folder, parquet_folder
 from dfiv_ope.ope import streamed

@@ -6,9 +6,14 @@ import dataclasses
 import pathlib
 from typing import Any, NamedTuple
 
-from dfiv_ope.datasets import assembly, episode_sample, log_copy, stream_sums
+from dfiv_ope.datasets import (
+  assembly,
+  episode_sample,
+  log_copy,
+  log_fields,
+  stream_sums,
+)
 from dfiv_ope.datasets import log as log_lib
-from dfiv_ope.datasets import log_fields
 from dfiv_ope.ope import episodes, log_notes, streamed
 
 # Transitions of the sample of whole episodes: as many as unrelated estimators
@@ -75,7 +80,9 @@ def look(
   sample = episode_sample.EpisodeSample(transitions=sampled, seed=seed)
   sums = stream_sums.Sums(discount)
   with contextlib.ExitStack() as stack:
-    writer = None if copy is None else stack.enter_context(log_copy.Writer(copy))
+    writer = (
+      None if copy is None else stack.enter_context(log_copy.Writer(copy))
+    )
     for block in blocks:
       log = log_lib.Log(**fields(block, known(), discount))
       sums.add(block, log)

@@ -141,7 +141,7 @@ def evaluate(
   files.refuse_options(columns, discount, dataset)
   naming.check(*policies.values())
   from dfiv_ope.launch import runner
-  from dfiv_ope.launch.experiments import inputs
+  from dfiv_ope.launch.experiments import inputs, long_run
   from dfiv_ope.launch.experiments import plan as plan_lib
   from dfiv_ope.launch.experiments import store as store_lib
   from dfiv_ope.launch.reporting import summary_table
@@ -164,6 +164,10 @@ def evaluate(
     truth_episodes=truth_episodes,
     initial=initial,
   )
+  if said := long_run.holding(
+    problems[0], {each.method: each.config for each in wanted}
+  ):
+    console.note(said)
   have = store_lib.Store(store_lib.Places(out))
   with have.exclusive():
     planned, choices = [], []

@@ -219,6 +219,19 @@ def log_average(survey: streamed.Survey) -> estimates.Estimate:
   )
 
 
+def sums_of_parts(config: lstd_entry.Config, **known: Any) -> bool:
+  """Returns whether features of LSTD-Q are sums of parts of a log.
+
+  Args:
+    config: of LSTD-Q.
+    **known: of `random_features.Settings.kind`.
+  """
+  return config.settings.kind(**known) in (
+    random_features.PER_ACTION,
+    random_features.TOGETHER,
+  )
+
+
 def _require(
   survey: streamed.Survey,
   task: task_lib.EvaluationTask,
@@ -226,15 +239,16 @@ def _require(
 ) -> None:
   """Refuses features that are not sums of parts."""
   config.require(task.log.num_actions)
-  kind = config.settings.kind(
-    num_actions=task.log.num_actions,
-    tabular=len(survey.categories) == len(survey.scales.mean),
-    one_step=not survey.largest_discount,
-  )
-  if kind not in (random_features.PER_ACTION, random_features.TOGETHER):
+  known: dict[str, Any] = {
+    'num_actions': task.log.num_actions,
+    'tabular': len(survey.categories) == len(survey.scales.mean),
+    'one_step': not survey.largest_discount,
+  }
+  if not sums_of_parts(config, **known):
     raise ValueError(
-      f'LSTD-Q with features={kind} needs the whole log in memory. Import it '
-      'with dfiv-ope dataset import, or set features=together.'
+      f'LSTD-Q with features={config.settings.kind(**known)} needs the whole '
+      'log in memory. Import it with dfiv-ope dataset import, or set '
+      'features=together.'
     )
 
 

@@ -22,7 +22,7 @@ from dfiv_ope.evaluation import (
   streamed_passes,
   streamed_runs,
 )
-from dfiv_ope.launch.experiments import mapped_run
+from dfiv_ope.launch.experiments import mapped_run, pass_count
 from dfiv_ope.launch.experiments.executors import passes
 from dfiv_ope.ope import streamed
 from dfiv_ope.ope import task as task_lib
@@ -141,7 +141,7 @@ def evaluate(
   task = task_lib.EvaluationTask(
     survey.sample, target.policy, dropped=() if all_columns else None
   )
-  done = _Count(progress, survey, group)
+  done = pass_count.Count(progress, survey, group, passes=_PASSES)
   with (
     contextlib.nullcontext(
       streamed_passes.here(stream.parts(survey), done=done)
@@ -350,20 +350,3 @@ def rows(
   return result_rows.told(
     made, {}, {} if truth is None else {target.digest: truth}
   )
-
-
-class _Count:
-  """Tells what share of the groups of all passes is done."""
-
-  def __init__(self, progress: Progress, survey: streamed.Survey, group: int):
-    from dfiv_ope.agents import memory
-
-    parts = len(memory.marks(survey.transitions)) - 1
-    self._total = _PASSES * -(-parts // group)
-    self._done = 0
-    self._progress = progress
-
-  def __call__(self) -> None:
-    """Takes in that a group is done."""
-    self._done += 1
-    self._progress(min(1.0, self._done / self._total))
