@@ -26,7 +26,7 @@ from dfiv_ope.datasets import (
   surveys,
 )
 from dfiv_ope.datasets import log as log_lib
-from dfiv_ope.datasets.formats import csv_folder, parquet_folder
+from dfiv_ope.datasets.formats import parquet_folder
 from dfiv_ope.ope import streamed
 
 # Longer logs are not read into memory.
@@ -69,6 +69,8 @@ class Stream:
   def long(self) -> bool:
     """Whether the log has more rows than are read into memory."""
     if self.format == 'csv':
+      from dfiv_ope.datasets.formats import csv_folder  # Imports pandas.
+
       return csv_folder.CSVFolder(self.path).longer(IN_MEMORY)
     return parquet_folder.ParquetFolder(self.path).rows > IN_MEMORY
 
