@@ -136,7 +136,7 @@ class StoredStream:
       for block in self.rows.verified():
         profile.add(block.steps)
         yield block
-        progress((block.row + len(block.annotations)) / self.rows.count)
+        progress((block.row - 1 + len(block.annotations)) / self.rows.count)
 
     found = surveys.look(
       blocks(),

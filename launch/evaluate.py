@@ -88,8 +88,8 @@ def evaluate(
 
   Parquet and CSV files need no import: name one, or their folder, and say of
   the columns what `dfiv-ope dataset import` is told. A log of more than 200,000
-  rows is read in parts: by lstd, here or on the nodes of --ray, and by what
-  trains.
+  rows, in files or a dataset, is read in parts by lstd and by what trains;
+  files also on the nodes of --ray.
 
       dfiv-ope evaluate big.csv --policy mine:policy --method lstd
   """
@@ -165,7 +165,11 @@ def evaluate(
     initial=initial,
   )
   if said := long_run.holding(
-    problems[0], {each.method: each.config for each in wanted}
+    problems[0],
+    {
+      **({options.AUTO: None} if options.AUTO in (method or []) else {}),
+      **{each.method: each.config for each in wanted},
+    },
   ):
     console.note(said)
   have = store_lib.Store(store_lib.Places(out))

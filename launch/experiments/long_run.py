@@ -68,7 +68,7 @@ def holding(
 
   Args:
     wanted: a problem on a directory.
-    configs: of the methods, by name.
+    configs: of the methods, by name; None of a selection between them.
   """
   path = wanted.dataset
   assert isinstance(path, pathlib.Path)

@@ -236,6 +236,9 @@ def test_what_needs_the_whole_log_holds_it_and_says_so(
   assert long_run.holding(problem, asked) == (
     f'mine has {rows} rows, and kiv, wis need all of them in memory.'
   )
+  assert long_run.holding(problem, {'auto': None, 'lstd': asked['lstd']}) == (
+    f'mine has {rows} rows, and auto needs all of them in memory.'
+  )
   del asked['kiv'], asked['wis']
   assert not long_run.holding(problem, asked)
 
