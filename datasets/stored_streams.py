@@ -8,7 +8,7 @@ It is to a dataset what `streams.Stream` is to files of a log. Its files and
 their content are compared with the record as `reading.open_dataset` does it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 import dataclasses
 import functools
 import pathlib
@@ -84,19 +84,12 @@ class StoredStream:
     They are those that `policies.identity` takes of the whole log, so that a
     policy has the same digest.
     """
-    metadata, rows = self.metadata, self.rows
-    now = rows.transitions(identity.spread(metadata.transitions))
-    observation = rows.take('observation', now)
+    metadata = self.metadata
+    found = self.at(identity.spread(metadata.transitions))
     return episodes.Episodes(
-      transitions=types.Transition(
-        observation=observation,
-        action=rows.take('action', now),
-        reward=rows.take('reward', now),
-        discount=rows.take('discount', now),
-        next_observation=rows.take('observation', [row + 1 for row in now]),
-      ),
-      episodes=np.arange(len(now)),
-      initial_observations=observation,
+      transitions=found,
+      episodes=np.arange(len(found.action)),
+      initial_observations=found.observation,
       num_actions=metadata.num_actions,
       discount=self._discount,
       name=metadata.spec.id,
@@ -104,6 +97,18 @@ class StoredStream:
       observation_names=metadata.observations,
       categorical=tuple(metadata.categories),
       time_feature=metadata.time_feature,
+    )
+
+  def at(self, numbers: Sequence[int]) -> types.Transition:
+    """Returns transitions by their numbers from 0, which rise."""
+    rows = self.rows
+    now = rows.transitions(numbers)
+    return types.Transition(
+      observation=rows.take('observation', now),
+      action=rows.take('action', now),
+      reward=rows.take('reward', now),
+      discount=rows.take('discount', now),
+      next_observation=rows.take('observation', [row + 1 for row in now]),
     )
 
   def survey(
@@ -150,6 +155,7 @@ class StoredStream:
     return surveys.Survey(
       **found.sums.found(),
       digest=metadata.digest,
+      at=self.at,
       starts=tuple(found.sums.starts),
       known=known,
       copy=copy,

@@ -19,6 +19,7 @@ from dfiv_ope.evaluation import (
   result_rows,
   run_results,
   runs,
+  streamed_choices,
   streamed_passes,
   streamed_runs,
   streamed_scales,
@@ -117,7 +118,11 @@ class Evaluator:
     self._known, self._folder = known, folder
     self.survey = known.survey(progress)
     self.task = task_lib.EvaluationTask(
-      self.survey.sample, policy, dropped=() if all_columns else None
+      self.survey.sample,
+      policy,
+      dropped=streamed_choices.dropped(
+        self.survey, policy, all_columns=all_columns
+      ),
     )
     streamed_scales.settle(
       self.survey,

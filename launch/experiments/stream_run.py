@@ -19,6 +19,7 @@ from dfiv_ope.evaluation import (
   estimates,
   result_rows,
   runs,
+  streamed_choices,
   streamed_passes,
   streamed_runs,
 )
@@ -139,7 +140,11 @@ def evaluate(
     survey = look(stream, [policy], configs, scratch=scratch, ray=ray)
   target = task_lib.find_policy(policy, survey.tried, trusted=trusted)
   task = task_lib.EvaluationTask(
-    survey.sample, target.policy, dropped=() if all_columns else None
+    survey.sample,
+    target.policy,
+    dropped=streamed_choices.dropped(
+      survey, target.policy, all_columns=all_columns
+    ),
   )
   done = pass_count.Count(progress, survey, group, passes=_PASSES)
   with (

@@ -7,16 +7,17 @@ import pytest
 
 import dfiv_ope
 from dfiv_ope import agents
-from dfiv_ope.agents import configured, memory
+from dfiv_ope.agents import bandwidth_choice, configured, memory
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import importing, logs, streams
+from dfiv_ope.datasets import importing, logs, stored_streams, streams
 from dfiv_ope.datasets.formats import in_memory, source
 from dfiv_ope.evaluation import cross_checks, streamed_effects
 from dfiv_ope.launch import evaluate as command_lib
 from dfiv_ope.launch import runner, runtime
 from dfiv_ope.launch.experiments import inputs, long_run, ope_run, plan, store
 from dfiv_ope.launch.experiments.executors import local
+from dfiv_ope.ope import log_notes, relevance
 from dfiv_ope.policies import naming
 
 _POLICY = """
@@ -131,6 +132,51 @@ def test_rows_are_those_in_memory_whatever_the_batches(run, monkeypatch):
     monkeypatch.setattr(source, 'CHUNK_ROWS', batch)
     monkeypatch.setattr(inputs.log_lib.Log, 'open', None)  # It is not held.
     _same(run(['lstd'], f'batch-{batch}'), whole)
+
+
+def test_choices_are_those_in_memory_whatever_the_sample(run, monkeypatch):
+  # A sample of half of the log; choices are made by other rows of it.
+  monkeypatch.setattr(relevance, '_FEWEST_ROWS', 100)
+  monkeypatch.setattr(relevance, '_ROWS', 300)
+  monkeypatch.setattr(relevance, '_ASKED', 50)
+  monkeypatch.setattr(bandwidth_choice, '_ROWS', 200)
+  monkeypatch.setattr(bandwidth_choice, '_STARTS', 25)
+  seen, measure = [], bandwidth_choice.measure
+
+  def measured(*args):
+    seen.append(measure(*args))
+    return seen[-1]
+
+  monkeypatch.setattr(bandwidth_choice, 'measure', measured)
+  survey = stored_streams.StoredStream.survey
+  monkeypatch.setattr(
+    stored_streams.StoredStream,
+    'survey',
+    lambda self, **options: survey(self, sampled=220, **options),
+  )
+  whole = run(['lstd'], 'memory', seeds=1, long=False)[1]
+  found = run(['lstd'], 'parts', seeds=1)[1]
+  one, other = seen
+  np.testing.assert_allclose(one.values, other.values, rtol=1e-10)
+  np.testing.assert_allclose(one.episodes, other.episodes, atol=1e-10)
+  assert log_notes.SAMPLED in [each.kind for each in found.problem.notes]
+  (left_out,) = [
+    each for each in whole.problem.notes if each.kind == log_notes.IRRELEVANT
+  ]
+  assert left_out.column == 'obs_1'
+  assert left_out in found.problem.notes
+  for name in (
+    'estimate',
+    'correction',
+    'data_error',
+    'degrees',
+    'effective_share',
+    'heavy_share',
+    'first_stage_r2',
+  ):
+    assert found.metrics[name] == pytest.approx(
+      whole.metrics[name], rel=1e-10, abs=1e-10
+    ), name
 
 
 class _Killed(BaseException):
