@@ -99,18 +99,9 @@ def choose(task: task_lib.EvaluationTask) -> float:
     task: the log and the target policy.
   """
   problem, log = task.problem, task.log
-  kind = random_features.Config().settings.kind(
-    num_actions=problem.num_actions,
-    tabular=problem.observations.cells is not None,
-    one_step=problem.one_step,
-  )
-  waves = kind in (random_features.PER_ACTION, random_features.TOGETHER)
-  if not waves or log.num_episodes < _FEWEST_EPISODES:
+  if not has_choice(problem, log.num_episodes):
     return random_features.BANDWIDTH_SCALE
-  stride = -(-len(log) // _ROWS)
-  rows = np.flatnonzero(np.asarray(log.episodes) % stride == 0)
-  if len(np.unique(log.episodes[rows])) < _FEWEST_EPISODES:
-    rows = np.arange(len(log))
+  rows = looked_at(np.bincount(log.episodes))
   whole = len(rows) == len(log)
   found = measure(
     problem,
@@ -119,6 +110,47 @@ def choose(task: task_lib.EvaluationTask) -> float:
     task.initial_observations,
   )
   return CANDIDATES[pick(found, whole=whole)]
+
+
+def has_choice(problem: bellman.Problem, episodes: int) -> bool:
+  """Returns whether features are waves, and episodes enough to choose by."""
+  kind = random_features.Config().settings.kind(
+    num_actions=problem.num_actions,
+    tabular=problem.observations.cells is not None,
+    one_step=problem.one_step,
+  )
+  waves = kind in (random_features.PER_ACTION, random_features.TOGETHER)
+  return waves and episodes >= _FEWEST_EPISODES
+
+
+def looked_at(lengths: np.ndarray) -> np.ndarray:
+  """Returns the rows that are looked at: of whole episodes, or all.
+
+  Args:
+    lengths: rows of each episode, [E].
+  """
+  ends = np.cumsum(lengths)
+  chosen = np.arange(0, len(lengths), -(-int(ends[-1]) // _ROWS))
+  if len(chosen) < _FEWEST_EPISODES:
+    return np.arange(ends[-1])
+  return np.concatenate(
+    [
+      np.arange(end - length, end)
+      for end, length in zip(
+        ends[chosen].tolist(), lengths[chosen].tolist(), strict=True
+      )
+    ]
+  )
+
+
+def starts_looked_at(lengths: np.ndarray) -> np.ndarray:
+  """Returns the first rows of the episodes whose start states are asked for.
+
+  Args:
+    lengths: rows of each episode, [E].
+  """
+  first = np.cumsum(lengths) - lengths
+  return first[:: -(-len(first) // _STARTS)]
 
 
 def pick(found: Values, *, whole: bool = True) -> int:

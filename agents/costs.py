@@ -4,7 +4,8 @@ All times are process times, the least of a few rounds: other work on the
 machine only ever adds to them.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import collections
+from collections.abc import Callable, Collection, Iterable, Mapping
 import dataclasses
 import time
 from typing import Any, NamedTuple
@@ -13,10 +14,10 @@ import numpy as np
 import tensorflow as tf
 
 from dfiv_ope import agents, stages, types
-from dfiv_ope.agents import base, memory
+from dfiv_ope.agents import base, fixed_features, memory
 from dfiv_ope.nn import flop_counter, networks
 from dfiv_ope.nn import layers as layers_lib
-from dfiv_ope.ope import bellman
+from dfiv_ope.ope import bellman, decisions
 from dfiv_ope.policies import greedy
 
 # Name in the table -> method and what is changed of its config, so that all
@@ -42,7 +43,8 @@ class Cost:
     one_graph: as `OPELearner` runs it.
     call_each: as one call of a tf.function for each update on a tf.data
       pipeline; None for a closed form.
-    bare_products: the matrix products of it in numpy.
+    bare_products: the matrix products of it in numpy; of a closed form those
+      of its sums over the log.
     megaflop: operations of these products, in millions.
   """
 
@@ -149,7 +151,8 @@ def measure(
       for _ in range(count):
         agent.solve(data.parts)
 
-    recorded = flop_counter.record(lambda: solve(1))
+    assert isinstance(agent, fixed_features.Linear)
+    recorded = products_of_sums(agent.features, data.parts.sizes)
     one_graph, bare = _seconds([solve, flop_counter.bare(recorded)], 1)
     return Cost(
       learner=learner,
@@ -199,6 +202,33 @@ def measure(
     bare_products=1e3 * times[2],
     megaflop=flop_counter.megaflop(recorded),
   )
+
+
+def products_of_sums(
+  features: fixed_features.Features, sizes: Iterable[int]
+) -> dict[flop_counter.Product, int]:
+  """Returns the matrix products of a closed form's sums over a log, by sizes.
+
+  Nothing tells of numpy's products. Where features are those of a state for
+  each action, h, only products of h are made, whatever the actions are: h(s)
+  with h(s), with h(s') and with the outcome. Features and solves are no part.
+
+  Args:
+    features: psi, of size D; h has H = D / A columns.
+    sizes: rows of each part of the log.
+  """
+  size = features.output_size
+  if isinstance(features, decisions.Outer):
+    size //= features.num_actions
+  found: collections.Counter[flop_counter.Product] = collections.Counter()
+  for rows in sizes:
+    for columns, times in ((size, 2), (1, 1)):
+      found[
+        flop_counter.Product(
+          'float64', (rows, size), (rows, columns), True, False
+        )
+      ] += times
+  return dict(found)
 
 
 def _seconds(runs: list[Callable[[int], None]], count: int) -> list[float]:

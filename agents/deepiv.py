@@ -188,9 +188,12 @@ class DeepIV(network_agent.NetworkAgent):
   ) -> tuple[deepiv_mixture.Mixture, tf.Tensor]:
     """Returns the density of s' and the logit of the end, [B, 1]."""
     outputs = self._density.network(now, is_training=is_training)
-    return deepiv_mixture.from_outputs(
-      outputs[:, :-1], self.config.components, self.config.min_scale
-    ), outputs[:, -1:]
+    # Slices would be put back into two arrays of zeros in the gradient.
+    described, logit = tf.split(outputs, [outputs.shape[1] - 1, 1], axis=1)
+    mixture = deepiv_mixture.from_outputs(
+      described, self.config.components, self.config.min_scale
+    )
+    return mixture, logit
 
 
 def make(

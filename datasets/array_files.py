@@ -69,7 +69,14 @@ class Appender:
 def load(
   path: pathlib.Path, *, dtype: np.dtype, shape: tuple[int, ...]
 ) -> np.ndarray:
-  """Reads what an `Appender` wrote; nothing in it is ever unpickled.
+  """Reads what an `Appender` wrote, as `mapped` does, into memory."""
+  return np.array(mapped(path, dtype=dtype, shape=shape))
+
+
+def mapped(
+  path: pathlib.Path, *, dtype: np.dtype, shape: tuple[int, ...]
+) -> np.ndarray:
+  """Maps what an `Appender` wrote; nothing in it is ever unpickled.
 
   Args:
     path: the file.
@@ -80,7 +87,6 @@ def load(
     ValueError: it holds something else.
   """
   try:
-    # Mapped first: a header that promises too much takes no memory.
     array = np.load(path, mmap_mode='r', allow_pickle=False)
   except (OSError, ValueError, EOFError, TypeError) as error:
     raise ValueError(
@@ -92,4 +98,4 @@ def load(
       f'wants {np.dtype(dtype)} with rows of shape {shape}. Make the dataset '
       'again.'
     )
-  return np.array(array)
+  return array

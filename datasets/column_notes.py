@@ -61,8 +61,9 @@ class Profile:
       low, high = np.minimum(low, self._low), np.maximum(high, self._high)
       whole, falls = whole & self._whole, falls | self._falls
     self._low, self._high, self._whole, self._falls = low, high, whole, falls
+    # Every so many rows of the log, whatever the blocks are.
+    self._sample.append(x[-self._rows % self._stride :: self._stride])
     self._rows += len(x)
-    self._sample.append(x[:: self._stride])
     while sum(map(len, self._sample)) > 2 * _SAMPLE_ROWS:
       self._sample = [np.concatenate(self._sample)[::2]]
       self._stride *= 2

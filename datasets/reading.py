@@ -5,7 +5,7 @@ program. Nothing needs Reverb, as `serving` does, and only tensors and policies
 need TensorFlow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 import functools
 import pathlib
@@ -83,20 +83,14 @@ def open_dataset(path: pathlib.Path) -> Dataset:
       metadata.action_entries,
     ).items()
   }
-  lengths = {len(array) for array in arrays.values()}
-  if len(lengths) > 1 or 0 in lengths:
-    raise ValueError(
-      f'The arrays of {path} differ in length or are empty. Make the '
-      'dataset again.'
-    )
+  require_alike(path, {len(array) for array in arrays.values()})
   annotations = arrays.pop(store.ANNOTATIONS, None)
   rows = steps_lib.Steps(**arrays)
-  found = digest(rows, annotations, metadata.categories, metadata.continuous)
-  if found != metadata.digest:
-    raise ValueError(
-      f'The content of {path} has digest {found}, but its record says '
-      f'{metadata.digest}. Make the dataset again.'
-    )
+  require_digest(
+    path,
+    digest(rows, annotations, metadata.categories, metadata.continuous),
+    metadata,
+  )
   return Dataset(
     path=path,
     metadata=metadata,
@@ -105,6 +99,34 @@ def open_dataset(path: pathlib.Path) -> Dataset:
     if annotations is None
     else dict(zip(metadata.annotations, annotations.T, strict=True)),
   )
+
+
+def require_alike(path: pathlib.Path, lengths: Collection[int]) -> None:
+  """Refuses arrays of different lengths, and empty ones.
+
+  Raises:
+    ValueError: they are.
+  """
+  if len(lengths) > 1 or 0 in lengths:
+    raise ValueError(
+      f'The arrays of {path} differ in length or are empty. Make the '
+      'dataset again.'
+    )
+
+
+def require_digest(
+  path: pathlib.Path, found: str, metadata: spec_lib.Metadata
+) -> None:
+  """Refuses content whose digest is not that of its record.
+
+  Raises:
+    ValueError: it is another.
+  """
+  if found != metadata.digest:
+    raise ValueError(
+      f'The content of {path} has digest {found}, but its record says '
+      f'{metadata.digest}. Make the dataset again.'
+    )
 
 
 def vectors(

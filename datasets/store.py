@@ -86,8 +86,7 @@ class Writer:
     """
     self._discount = discount
     self._digest = steps_lib.Digest(categories, continuous)
-    self._pending: list[tuple[steps_lib.Steps, np.ndarray]] = []
-    self._pending_rows = 0
+    self._blocks = Blocks()
     self._num_annotations = num_annotations
     self._initial: list[np.ndarray] = []
     self._returns: list[float] = []
@@ -134,13 +133,8 @@ class Writer:
     self._lengths += lengths.tolist()
     self._truncated += int(np.sum(rows.is_last & ~rows.is_terminal))
     self._largest = max(self._largest, float(np.max(rows.discount)))
-    for part in cut(rows.is_last, before=self._pending_rows):
-      self._pending.append(
-        (steps_lib.Steps(*(x[part] for x in rows)), annotations[part])
-      )
-      self._pending_rows += part.stop - part.start
-      if self._pending_rows >= _BLOCK_ROWS:
-        self._flush()
+    for block in self._blocks.add(rows, annotations):
+      self._write(*block)
 
   def finish(self) -> Contents:
     """Completes all files.
@@ -154,7 +148,8 @@ class Writer:
     limits.finite_value(
       self._discount, truncated=self._truncated, largest=self._largest
     )
-    self._flush()
+    for block in self._blocks.rest():
+      self._write(*block)
     for array in self._arrays.values():
       array.close()
     self._checkpoint.insert(
@@ -178,20 +173,50 @@ class Writer:
       with contextlib.suppress(OSError):  # They are of no use any more.
         close()
 
-  def _flush(self) -> None:
-    if not self._pending:
-      return
-    block = steps_lib.concatenate(rows for rows, _ in self._pending)
+  def _write(self, block: steps_lib.Steps, annotations: np.ndarray) -> None:
     columns = block._asdict()
-    annotations = None
     if self._num_annotations:
-      annotations = np.concatenate([each for _, each in self._pending])
       columns[ANNOTATIONS] = annotations
     for name, array in columns.items():
       self._arrays[name].append(array)
-    self._digest.update(block, annotations)
+    self._digest.update(block, columns.get(ANNOTATIONS))
     self._checkpoint.insert([TRANSITIONS], block)
-    self._pending, self._pending_rows = [], 0
+
+
+class Blocks:
+  """Joins whole episodes to blocks of a thousand rows or more.
+
+  The same blocks come of it however many episodes are added at a time.
+  """
+
+  def __init__(self) -> None:
+    """Begins with none."""
+    self._pending: list[tuple[steps_lib.Steps, np.ndarray]] = []
+    self._rows = 0
+
+  def add(
+    self, rows: steps_lib.Steps, annotations: np.ndarray
+  ) -> Iterator[tuple[steps_lib.Steps, np.ndarray]]:
+    """Takes in whole episodes; yields the blocks that they fill.
+
+    Args:
+      rows: of one or more whole episodes.
+      annotations: their further columns, [N, K].
+    """
+    for part in cut(rows.is_last, before=self._rows):
+      self._pending.append(
+        (steps_lib.Steps(*(x[part] for x in rows)), annotations[part])
+      )
+      self._rows += part.stop - part.start
+      if self._rows >= _BLOCK_ROWS:
+        yield from self.rest()
+
+  def rest(self) -> Iterator[tuple[steps_lib.Steps, np.ndarray]]:
+    """Yields what is left, if anything."""
+    if self._pending:
+      steps, annotations = zip(*self._pending, strict=True)
+      self._pending, self._rows = [], 0
+      yield steps_lib.concatenate(steps), np.concatenate(annotations)
 
 
 def cut(is_last: np.ndarray, *, before: int = 0) -> Iterator[slice]:

@@ -1,4 +1,4 @@
-"""Parts of a log in Parquet files, read from the files."""
+"""Parts of a log whose blocks of whole episodes can be read from anywhere."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -25,7 +25,7 @@ class Parts:
       blocks: yields whole episodes from a row that one starts with, to the row
         after the last.
       starts: of blocks of whole episodes.
-      rows: of all files.
+      rows: of the whole log, with those that are no transitions.
     """
     self._blocks, self._starts, self._rows = blocks, starts, rows
     self._transitions = [each.transition for each in starts]

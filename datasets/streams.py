@@ -9,54 +9,30 @@ files are read again for each pass. CSV files are read once: later passes read a
 copy of their transitions (`log_copy`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-import contextlib
+from collections.abc import Callable, Iterator
 import dataclasses
 import functools
 import pathlib
 from typing import Any
 
 from dfiv_ope import limits
+from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import (
-  assembly,
-  episode_sample,
   formats,
   log_copy,
   log_fields,
   logs,
   stream_parts,
-  stream_sums,
+  surveys,
 )
-from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import log as log_lib
-from dfiv_ope.datasets.formats import csv_folder, parquet_folder
-from dfiv_ope.ope import log_notes, streamed
+from dfiv_ope.datasets.formats import parquet_folder
+from dfiv_ope.ope import streamed
 
-# Transitions of the sample of whole episodes: as many as unrelated estimators
-# look at in memory.
-SAMPLED = 50_000
 # Longer logs are not read into memory.
 IN_MEMORY = 200_000
 # Formats that are read in parts.
 FORMATS = ('parquet', 'csv')
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Survey(streamed.Survey):
-  """What a pass over a log finds out, and how to find its rows again.
-
-  Attributes:
-    starts: of blocks of whole episodes.
-    known: fields that `Log`s of some of its rows have.
-    counts: rows of each Parquet file.
-    copy: of the transitions, if there is one.
-  """
-
-  starts: Sequence[stream_sums.Start]
-  known: dict[str, Any]
-  sample: log_lib.Log
-  counts: tuple[int, ...] = ()
-  copy: pathlib.Path | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,6 +57,9 @@ class Stream:
         'in parts. Import it: dfiv-ope dataset import --transitions.'
       )
 
+  # What to do where a method or a policy needs the whole log.
+  advice = 'Import it with dfiv-ope dataset import'
+
   @functools.cached_property
   def format(self) -> str:
     """One of `FORMATS`."""
@@ -90,6 +69,8 @@ class Stream:
   def long(self) -> bool:
     """Whether the log has more rows than are read into memory."""
     if self.format == 'csv':
+      from dfiv_ope.datasets.formats import csv_folder  # Imports pandas.
+
       return csv_folder.CSVFolder(self.path).longer(IN_MEMORY)
     return parquet_folder.ParquetFolder(self.path).rows > IN_MEMORY
 
@@ -114,10 +95,10 @@ class Stream:
     self,
     *,
     copy: pathlib.Path | None = None,
-    sampled: int = SAMPLED,
+    sampled: int = surveys.SAMPLED,
     seed: int = 0,
     progress: Callable[[float], None] = lambda share: None,
-  ) -> Survey:
+  ) -> surveys.Survey:
     """Reads all of the log once, and checks it.
 
     Args:
@@ -135,64 +116,39 @@ class Stream:
     reader = logs.LogReader(
       self.path, columns=self.columns, format_name=self.format
     )
-    sample = episode_sample.EpisodeSample(transitions=sampled, seed=seed)
-    sums = stream_sums.Sums(self.discount)
-    with contextlib.ExitStack() as stack:
-      writer = (
-        None if copy is None else stack.enter_context(log_copy.Writer(copy))
-      )
-      for block in reader.blocks(progress=progress):
-        log = log_lib.Log(**_fields(block, _known(reader), self.discount))
-        sums.add(block, log)
-        sample.add(block)
-        if writer is not None:
-          writer.add_log(log)
-      if not sums.transitions:
-        raise reader.nothing_left()
+    found = surveys.look(
+      reader.blocks(progress=progress),
+      lambda: _known(reader),
+      discount=self.discount,
+      sampled=sampled,
+      seed=seed,
+      copy=copy,
+      nothing=reader.nothing_left,
+    )
     known = _known(reader)
-    digest = sums.digest(known)
-    return Survey(
-      **sums.found(),
+    digest = found.sums.digest(known)
+    sample = surveys.sampled_log(
+      found,
+      known,
+      discount=self.discount,
+      notes=reader.all_notes(),
+      name=self.path.name,
+      digest=digest,
+    )
+    return surveys.Survey(
+      **found.sums.found(),
       digest=digest,
       counts=()
       if self.copied
       else parquet_folder.ParquetFolder(self.path).counts,
-      starts=tuple(sums.starts),
+      starts=tuple(found.sums.starts),
       known=known,
       copy=copy,
-      sample=self._sample(sample, sums, reader, known, digest),
+      sample=sample,
+      tried=sample,
     )
 
-  def _sample(
-    self,
-    sample: episode_sample.EpisodeSample,
-    sums: stream_sums.Sums,
-    reader: logs.LogReader,
-    known: dict[str, Any],
-    digest: str,
-  ) -> log_lib.Log:
-    """Returns the sample as a log, with what is to be said of the whole."""
-    taken = sample.taken()
-    fields = _fields(taken, known, self.discount)
-    notes = list(reader.all_notes())
-    count = len(fields['episodes'])
-    if count < sums.transitions:
-      notes.append(
-        log_notes.Note(
-          kind=log_notes.SAMPLED,
-          numbers={
-            'episodes': len(fields['initial_observations']),
-            'of_episodes': sums.episodes,
-            'rows': count,
-            'of_rows': sums.transitions,
-          },
-        )
-      )
-    return log_lib.Log(
-      **fields, name=self.path.name, digest=digest, notes=tuple(notes)
-    )
-
-  def parts(self, survey: Survey) -> streamed.Parts:
+  def parts(self, survey: surveys.Survey) -> streamed.Parts:
     """Returns what reads the log in parts.
 
     Args:
@@ -205,7 +161,7 @@ class Stream:
     )
 
   def blocks(
-    self, survey: Survey, first: int, end: int
+    self, survey: surveys.Survey, first: int, end: int
   ) -> Iterator[log_lib.Log]:
     """Yields whole episodes of Parquet files.
 
@@ -225,7 +181,7 @@ class Stream:
       format_name=self.path.name,
     )
     for block in reader.blocks(progress=lambda share: None):
-      yield log_lib.Log(**_fields(block, known, self.discount))
+      yield log_lib.Log(**surveys.fields(block, known, self.discount))
 
 
 def _known(reader: logs.LogReader) -> dict[str, Any]:
@@ -247,22 +203,6 @@ def _known(reader: logs.LogReader) -> dict[str, Any]:
     'categorical': tuple(names.index(each) for each in labels),
     'time_feature': reader.mapping.get('time_feature', False),
   }
-
-
-def _fields(
-  block: assembly.Block, known: dict[str, Any], discount: float
-) -> dict[str, Any]:
-  """Returns the fields of a `Log` of whole episodes."""
-  return log_fields.of_steps(
-    block.steps,
-    dict(zip(known['annotations'], block.annotations.T, strict=True)),
-    num_actions=len(known['actions']),
-    discount=discount,
-    action_labels=known['recorded'],
-    observation_names=known['names'],
-    categorical=known['categorical'],
-    time_feature=known['time_feature'],
-  )
 
 
 def is_stream(path: pathlib.Path) -> bool:

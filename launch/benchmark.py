@@ -55,7 +55,8 @@ def learners(
   updates within one tf.function on rows in memory. "a call each" is the same
   update as one call of a tf.function on a tf.data pipeline. "bare products"
   are the matrix products of an update in numpy and nothing else. Of the
-  closed forms it is the time of a solve.
+  closed forms it is the time of a solve, and the products are those of its
+  sums over the log, computed from their sizes.
   """
   limits.count('--updates', updates, most=limits.UPDATES)
   limits.count('--actions', actions, least=2, most=limits.ACTIONS)

@@ -88,8 +88,8 @@ def evaluate(
 
   Parquet and CSV files need no import: name one, or their folder, and say of
   the columns what `dfiv-ope dataset import` is told. A log of more than 200,000
-  rows is read in parts: by lstd, here or on the nodes of --ray, and by what
-  trains.
+  rows, in files or a dataset, is read in parts by lstd and by what trains;
+  files also on the nodes of --ray.
 
       dfiv-ope evaluate big.csv --policy mine:policy --method lstd
   """
@@ -141,7 +141,7 @@ def evaluate(
   files.refuse_options(columns, discount, dataset)
   naming.check(*policies.values())
   from dfiv_ope.launch import runner
-  from dfiv_ope.launch.experiments import inputs
+  from dfiv_ope.launch.experiments import inputs, long_run
   from dfiv_ope.launch.experiments import plan as plan_lib
   from dfiv_ope.launch.experiments import store as store_lib
   from dfiv_ope.launch.reporting import summary_table
@@ -164,6 +164,14 @@ def evaluate(
     truth_episodes=truth_episodes,
     initial=initial,
   )
+  if said := long_run.holding(
+    problems[0],
+    {
+      **({options.AUTO: None} if options.AUTO in (method or []) else {}),
+      **{each.method: each.config for each in wanted},
+    },
+  ):
+    console.note(said)
   have = store_lib.Store(store_lib.Places(out))
   with have.exclusive():
     planned, choices = [], []

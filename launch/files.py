@@ -1,13 +1,12 @@
 """Answers of `dfiv-ope evaluate` on files of a log, without an import."""
 
-from collections.abc import Iterator, Mapping, Sequence
-import contextlib
+from collections.abc import Mapping, Sequence
 import pathlib
 import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from dfiv_ope import whole_files
+from dfiv_ope import agents
 from dfiv_ope.launch import console, log_options, options, runtime
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 # Of the value, as in `dfiv-ope dataset import`.
 _DISCOUNT = 0.99
-# Folder of the run directory for copies of a long log, while they are used.
-_SCRATCH = 'dfiv-ope-copies'
 
 
 def is_file(path: pathlib.Path) -> bool:
@@ -106,7 +103,9 @@ def evaluate(
     from dfiv_ope.launch.experiments.executors import ray
 
     ray.check(running.ray)
-  runtime.start()
+  runtime.start(
+    tensorflow=any(agents.ENTRIES[each.method].trained for each in wanted)
+  )
   from dfiv_ope.launch.experiments import scheduler, store, stream_run
 
   stream = stream_run.open_stream(
@@ -120,7 +119,7 @@ def evaluate(
     )
   have = store.Store(store.Places(out))
   found: list[rows_lib.Row] = []
-  with have.exclusive(), _scratch(out) as scratch:
+  with have.exclusive(), have.places.copies() as scratch:
     survey = None
     if stream_run.in_parts(stream, running.ray):
       if not named:
@@ -173,14 +172,3 @@ def evaluate(
     data=lambda rows: summary_table.data(rows, level=level),
     as_json=running.as_json,
   )
-
-
-@contextlib.contextmanager
-def _scratch(out: pathlib.Path) -> Iterator[pathlib.Path]:
-  """Yields a folder for copies; what a killed command left there is removed."""
-  folder = out.resolve() / _SCRATCH
-  whole_files.remove(folder)
-  try:
-    yield folder
-  finally:
-    whole_files.remove(folder)

@@ -84,7 +84,7 @@ def run(
     )
   summary = scheduler.Summary()
   if todo:
-    with where(have.places) as running:
+    with have.places.copies(), where(have.places) as running:
       summary = scheduler.run(
         todo,
         running,

@@ -152,7 +152,8 @@ class Sums(NamedTuple):
 
   Attributes:
     totals: sums by seed and `shared_pass` stage, or `ALL`.
-    value: sum of psi of seed 0 over what the policy does first, [D].
+    value: sum of psi of seed 0 over what the policy does first, [D]; empty
+      without that seed.
     looked_at: parts that the first stage is measured on, by their numbers.
   """
 
@@ -174,7 +175,7 @@ def sums(
     context: log and problem.
     group: parts.
     config: of LSTD-Q.
-    seeds: of the features, 0 among them.
+    seeds: of the features.
     stages: of parts that are used for more than the estimate, by number.
   """
   from dfiv_ope.agents import fixed_features
@@ -186,7 +187,8 @@ def sums(
     for seed in seeds
   }
   totals: dict[tuple[int, int], _Total] = {}
-  value: types.FloatArray = np.zeros(made[0].output_size)
+  first = made.get(0)
+  value: types.FloatArray = np.zeros(0 if first is None else first.output_size)
   looked_at = []
   for number, (part, rows) in enumerate(rows_of(context, group), group.first):
     stage = stages.get(number, shared_pass.NOTHING)
@@ -195,8 +197,9 @@ def sums(
     for seed, psi in made.items():
       key = seed, ALL if seed else stage
       totals.setdefault(key, _Total(psi)).add(rows)
-    for decision in first_decisions(problem, part.starts):
-      value = value + np.sum(np.asarray(made[0](decision)), axis=0)
+    if first is not None:
+      for decision in first_decisions(problem, part.starts):
+        value = value + np.sum(np.asarray(first(decision)), axis=0)
   return Sums(
     {key: each.sums() for key, each in totals.items()}, value, tuple(looked_at)
   )

@@ -11,7 +11,7 @@ nobody needs, the overlap, and what unrelated estimators say.
 from collections.abc import Mapping, Sequence
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,74 +60,154 @@ def run(
   Raises:
     ValueError: the log is none of those that can be streamed.
   """
-  started = time.process_time()
-  _require(survey, task, config)
-  groups = streamed_scales.settle(survey, task, reduce, group)
-  problem = task.problem
-  stages = {
-    number: label.stage
-    for number, label in enumerate(shared_pass.labels(survey.transitions, 0))
-    if label.stage != shared_pass.NOTHING
-  }
-  sums = reduce(
-    streamed_passes.sums,
-    streamed_passes.merge_sums,
-    problem,
-    groups,
-    config,
-    tuple(seeds),
-    stages,
-  )
-  agents = {
-    seed: lstd.LSTD(
+  runner = Runner(survey, task, config, group=group)
+  return runner.estimate(runner.runs(seeds, reduce))
+
+
+class Runner:
+  """Runs LSTD-Q with any seeds; what they share is found out with the first.
+
+  Seeds that are run together share the reading of the log, and what they find
+  is the same as alone.
+  """
+
+  def __init__(
+    self,
+    survey: streamed.Survey,
+    task: task_lib.EvaluationTask,
+    config: lstd_entry.Config,
+    *,
+    group: int = streamed_passes.GROUP,
+  ):
+    """Refuses what cannot be streamed.
+
+    Args:
+      survey: of the log.
+      task: its sample, and the policy; gets the problem of the whole log.
+      config: of LSTD-Q.
+      group: parts of a group, an even number.
+
+    Raises:
+      ValueError: the log is none of those that can be streamed.
+    """
+    _require(survey, task, config)
+    self._survey, self._task, self._config = survey, task, config
+    self._group = group
+    self._shared: _Shared | None = None
+
+  def runs(
+    self, seeds: Sequence[int], reduce: streamed_passes.Reduce
+  ) -> list[run_results.Run]:
+    """Returns runs of some seeds.
+
+    Args:
+      seeds: of the features.
+      reduce: works on groups of parts.
+    """
+    started = time.process_time()
+    survey, task, config = self._survey, self._task, self._config
+    groups = streamed_scales.settle(survey, task, reduce, self._group)
+    problem = task.problem
+    shared = self._shared
+    # Weights of rows and diagnostics are of the features of seed 0.
+    wanted = tuple(seeds if shared else dict.fromkeys((0, *seeds)))
+    stages = {
+      number: label.stage
+      for number, label in enumerate(shared_pass.labels(survey.transitions, 0))
+      if label.stage != shared_pass.NOTHING
+    }
+    sums = reduce(
+      streamed_passes.sums,
+      streamed_passes.merge_sums,
+      problem,
+      groups,
       config,
-      fixed_features.make(problem, config.settings_of(problem), seed=seed),
+      wanted,
+      stages,
     )
-    for seed in seeds
-  }
-  solved = {
-    seed: agent.solve_sums(
-      ridge.merge(
-        *(total for (own, _), total in sums.totals.items() if own == seed)
+    agents = {
+      seed: lstd.LSTD(
+        config,
+        fixed_features.make(problem, config.settings_of(problem), seed=seed),
       )
+      for seed in wanted
+    }
+    solved = {
+      seed: agent.solve_sums(
+        ridge.merge(
+          *(total for (own, _), total in sums.totals.items() if own == seed)
+        )
+      )
+      for seed, agent in agents.items()
+    }
+    fitted = {seed: agent.weights for seed, agent in agents.items()}
+    dual = shared.dual if shared else _dual(survey, config, sums)
+    found = reduce(
+      streamed_effects.effects,
+      streamed_effects.merge_effects,
+      problem,
+      groups,
+      config,
+      {0: shared.weights, **fitted} if shared else fitted,
+      dual,
+      inference.heavy_rows(survey.rewarded),
     )
-    for seed, agent in agents.items()
-  }
-  found = reduce(
-    streamed_effects.effects,
-    streamed_effects.merge_effects,
-    problem,
-    groups,
-    config,
-    {seed: agent.weights for seed, agent in agents.items()},
-    _dual(survey, config, sums),
-    inference.heavy_rows(survey.rewarded),
-  )
-  own = _Streamed(problem, config, agents[0].features, sums, found, survey)
-  del sums  # As large as what the checks take.
-  values = found.initial
-  seconds = (time.process_time() - started) / len(agents)
-  checks = _checks(survey, task, config, float(np.mean(values[0])))
-  runs = [
-    _finish(
-      task,
-      agents[seed],
-      own,
-      solved[seed],
-      values[place],
-      problem.value_scale * found.errors[place],
-      survey=survey,
-      seed=seed,
-      cpu_seconds=seconds,
-      checks=checks,
+    seconds = (time.process_time() - started) / len(agents)
+    if shared is None:
+      own = _Streamed(problem, config, agents[0].features, sums, found, survey)
+      del sums  # As large as what the checks take.
+      value = float(np.mean(found.initial[0]))
+      shared = self._shared = _Shared(
+        fitted[0], dual, own, _checks(survey, task, config, value)
+      )
+    places = {seed: place for place, seed in enumerate({0: None, **fitted})}
+    return [
+      _finish(
+        task,
+        agents[seed],
+        shared.own,
+        solved[seed],
+        found.initial[places[seed]],
+        problem.value_scale * found.errors[places[seed]],
+        survey=survey,
+        seed=seed,
+        cpu_seconds=seconds,
+        checks=shared.checks,
+      )
+      for seed in seeds
+    ]
+
+  def estimate(self, runs: Sequence[run_results.Run]) -> estimates.Estimate:
+    """Returns what some runs say together.
+
+    Args:
+      runs: of `runs`, at least one.
+    """
+    assert self._shared is not None, 'Run it first.'
+    survey = self._survey
+    return estimates.Estimate(
+      method=METHOD,
+      runs=tuple(runs),
+      missing=inference.too_few(
+        survey.episodes, survey.transitions, self._shared.own.columns
+      ),
     )
-    for place, seed in enumerate(agents)
-  ]
-  return estimates.Estimate(
-    method=METHOD,
-    runs=tuple(runs),
-    missing=inference.too_few(survey.episodes, survey.transitions, own.columns),
-  )
+
+
+class _Shared(NamedTuple):
+  """What runs of any seeds take from that of seed 0.
+
+  Attributes:
+    weights: u of seed 0, [D, 1].
+    dual: coefficients of the weights of rows, [D, 1].
+    own: the influence of episodes.
+    checks: what unrelated estimators say.
+  """
+
+  weights: types.FloatArray
+  dual: types.FloatArray
+  own: '_Streamed'
+  checks: Mapping[str, float]
 
 
 def log_average(survey: streamed.Survey) -> estimates.Estimate:
@@ -139,6 +219,19 @@ def log_average(survey: streamed.Survey) -> estimates.Estimate:
   )
 
 
+def sums_of_parts(config: lstd_entry.Config, **known: Any) -> bool:
+  """Returns whether features of LSTD-Q are sums of parts of a log.
+
+  Args:
+    config: of LSTD-Q.
+    **known: of `random_features.Settings.kind`.
+  """
+  return config.settings.kind(**known) in (
+    random_features.PER_ACTION,
+    random_features.TOGETHER,
+  )
+
+
 def _require(
   survey: streamed.Survey,
   task: task_lib.EvaluationTask,
@@ -146,15 +239,16 @@ def _require(
 ) -> None:
   """Refuses features that are not sums of parts."""
   config.require(task.log.num_actions)
-  kind = config.settings.kind(
-    num_actions=task.log.num_actions,
-    tabular=len(survey.categories) == len(survey.scales.mean),
-    one_step=not survey.largest_discount,
-  )
-  if kind not in (random_features.PER_ACTION, random_features.TOGETHER):
+  known: dict[str, Any] = {
+    'num_actions': task.log.num_actions,
+    'tabular': len(survey.categories) == len(survey.scales.mean),
+    'one_step': not survey.largest_discount,
+  }
+  if not sums_of_parts(config, **known):
     raise ValueError(
-      f'LSTD-Q with features={kind} needs the whole log in memory. Import it '
-      'with dfiv-ope dataset import, or set features=together.'
+      f'LSTD-Q with features={config.settings.kind(**known)} needs the whole '
+      'log in memory. Import it with dfiv-ope dataset import, or set '
+      'features=together.'
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.evaluation import streamed_passes
+from dfiv_ope.evaluation import streamed_choices, streamed_passes
 from dfiv_ope.iv import features, ridge
 from dfiv_ope.nn import encoding, scaling
 from dfiv_ope.ope import streamed
@@ -164,12 +164,12 @@ def settle(
     reduce: works on the groups.
     group: parts of a group, an even number.
   """
-  from dfiv_ope.agents import bandwidth_choice, memory
+  from dfiv_ope.agents import memory
 
   groups = streamed_passes.groups(memory.marks(survey.transitions), group)
   if 'problem' not in vars(task):
     task.problem = pose(survey, task, groups, reduce)
-    bandwidth_choice.settle([task])
+    streamed_choices.settle(survey, task)
   return groups
 
 

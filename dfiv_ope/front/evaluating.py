@@ -50,10 +50,10 @@ def evaluate(
           columns={'action': 'dose'})
 
   Args:
-    log: of `dfiv_ope.Log`; or a folder of Parquet or CSV files, or one file.
-      Files of more than 200,000 rows are read in parts, by lstd and by what
-      trains. A copy of CSV files, and of what trains, lies in the system's
-      temporary folder meanwhile.
+    log: of `dfiv_ope.Log`; or a folder of Parquet or CSV files, one file, or
+      the directory of a dataset. More than 200,000 rows are read in parts, by
+      lstd and by what trains. A copy of CSV files, and of what trains, lies in
+      the system's temporary folder meanwhile.
     policy: a function of observations [B, D] that returns probabilities
       [B, A] or actions [B]; an object with `action_probabilities`; or a name:
       'uniform', 'behaviour-clone', 'columns', the directory of a SavedModel,
@@ -72,7 +72,8 @@ def evaluate(
       the steps of the log depend on; they are left out otherwise, and
       `Result.warnings` says which.
     verbose: show a progress bar.
-    discount: of the value that is asked for, if the log is in files.
+    discount: of the value that is asked for, if the log is in files; that of
+      a dataset is recorded.
     columns: what the columns of files mean, by the names of the `--map` of
       `dfiv-ope dataset import`; None for the usual names.
     ray: address of a Ray cluster that reads the files, or 'local'.

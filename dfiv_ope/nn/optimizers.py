@@ -112,7 +112,10 @@ class OAdam(snt.Optimizer):
         'parameters; pass one gradient a parameter.'
       )
     self._initialize(parameters)
-    self._step.assign_add(1)
+    # What is the same for all parameters is computed once.
+    step = tf.cast(self._step.assign_add(1), parameters[0].dtype)
+    bias1, bias2 = 1.0 - self._beta1**step, 1.0 - self._beta2**step
+    later, rate = step > 1.0, tf.convert_to_tensor(self._learning_rate)
     slots = zip(
       updates,
       parameters,
@@ -122,17 +125,14 @@ class OAdam(snt.Optimizer):
       strict=True,
     )
     for gradient, parameter, first, second, previous in slots:
-      step = tf.cast(self._step, parameter.dtype)
-      first.assign(self._beta1 * first + (1.0 - self._beta1) * gradient)
-      second.assign(
-        self._beta2 * second + (1.0 - self._beta2) * tf.square(gradient)
-      )
-      unbiased1 = first / (1.0 - self._beta1**step)
-      unbiased2 = second / (1.0 - self._beta2**step)
-      direction = unbiased1 / (tf.sqrt(unbiased2) + self._epsilon)
+      mean = self._beta1 * first + (1.0 - self._beta1) * gradient
+      square = self._beta2 * second + (1.0 - self._beta2) * tf.square(gradient)
+      direction = (mean / bias1) / (tf.sqrt(square / bias2) + self._epsilon)
       # With no previous step there is nothing to be optimistic about.
-      back = tf.where(self._step > 1, previous, direction)
-      parameter.assign_sub(self._learning_rate * (2.0 * direction - back))
+      back = tf.where(later, previous, direction)
+      parameter.assign_sub(rate * (2.0 * direction - back))
+      first.assign(mean)
+      second.assign(square)
       previous.assign(direction)
 
 

@@ -151,7 +151,7 @@ def _ignored(
 ) -> list[int]:
   """Returns the columns that vary and that a policy does not look at."""
   generator = np.random.default_rng(seed)
-  chosen = generator.choice(len(log), min(_ASKED, len(log)), replace=False)
+  chosen = _drawn(generator, len(log), _ASKED)
   raw = np.asarray(log.transitions.observation[chosen], np.float64)
   ask = _asking(log, policy, len(raw), generator)
   plain, found = ask(raw), []
@@ -256,7 +256,7 @@ def _weights(log: episodes.Episodes, seed: types.Seed) -> types.FloatArray:
   chosen = _chosen(log, seed)
   if log.continuous is not None:
     return np.ones((len(chosen), 1))
-  taken = np.eye(log.num_actions)[np.asarray(log.transitions.action)[chosen]]
+  taken = np.eye(log.num_actions)[np.asarray(log.transitions.action[chosen])]
   common = np.mean(taken, axis=0) >= _COMMON
   return np.concatenate([np.ones((len(chosen), 1)), taken[:, common]], axis=1)
 
@@ -279,9 +279,26 @@ def _trees(seed: types.Seed) -> 'ensemble.ExtraTreesRegressor':
 
 def _chosen(log: episodes.Episodes, seed: types.Seed) -> np.ndarray:
   """Returns the rows that are looked at."""
-  return np.sort(
-    np.random.default_rng(seed).choice(
-      len(log), min(_ROWS, len(log)), replace=False
+  return np.sort(_drawn(np.random.default_rng(seed), len(log), _ROWS))
+
+
+def _drawn(generator: np.random.Generator, count: int, most: int) -> np.ndarray:
+  return generator.choice(count, min(most, count), replace=False)
+
+
+def places(count: int, seed: types.Seed = 0) -> np.ndarray:
+  """Returns all rows of a log that `irrelevant` looks at, rising.
+
+  Args:
+    count: rows of the log.
+    seed: of `irrelevant`.
+  """
+  return np.unique(
+    np.concatenate(
+      [
+        _drawn(np.random.default_rng(seed), count, most)
+        for most in (_ASKED, _ROWS)
+      ]
     )
   )
 

@@ -4,7 +4,7 @@ What a pass over all rows finds out is a `Survey`; later passes ask for `Part`s,
 by the numbers of their transitions, so that any process can read any of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 import functools
 from typing import NamedTuple, Protocol
@@ -55,6 +55,8 @@ class Survey:
     categories: values of each column of names, rising.
     sample: some whole episodes, or all.
     digest: identifies the content, in hexadecimal.
+    at: reads transitions by their numbers, which rise; None where only the
+      sample can be asked.
   """
 
   transitions: int
@@ -69,6 +71,7 @@ class Survey:
   categories: Mapping[int, tuple[float, ...]]
   sample: episodes_lib.Episodes
   digest: str
+  at: Callable[[Sequence[int]], types.Transition] | None = None
 
   @property
   def episodes(self) -> int:

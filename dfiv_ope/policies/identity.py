@@ -200,7 +200,12 @@ def probabilities(
 def sample(transitions: types.Transition) -> np.ndarray:
   """Returns some observations, evenly spread over a log, float64 [B, D]."""
   observations = np.asarray(transitions.observation, np.float64)
-  return observations[:: -(-len(observations) // _SAMPLE)]
+  return observations[:: spread(len(observations)).step]
+
+
+def spread(count: int) -> range:
+  """Returns the numbers of the rows of a log that `sample` takes."""
+  return range(0, count, -(-count // _SAMPLE))
 
 
 def in_units(answer: types.FloatArray) -> types.FloatArray:

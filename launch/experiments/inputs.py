@@ -14,7 +14,9 @@ from dfiv_ope import atomic_output
 from dfiv_ope.agents.entries import trainers
 from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.policies import identity, rollout
+from dfiv_ope.datasets import stored_streams
+from dfiv_ope.ope import episodes
+from dfiv_ope.policies import identity, naming, rollout
 from dfiv_ope.results import problems
 
 if TYPE_CHECKING:
@@ -154,6 +156,11 @@ class OnLog:
     """The log, with the start states."""
     return open_log(self.dataset, self.initial)
 
+  @property
+  def tried(self) -> episodes.Episodes:
+    """What the policy is tried on."""
+    return tried(self.dataset, self.policy, self.initial)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NewLog:
@@ -227,6 +234,43 @@ def open_log(
   return log_lib.Log.open(path, initial=initial)
 
 
+@functools.lru_cache(maxsize=1)
+def open_stream(path: pathlib.Path) -> stored_streams.StoredStream:
+  """Returns a dataset that is read in parts if it is long."""
+  return stored_streams.StoredStream(path=path)
+
+
+def needs_all(policy: str, initial: pathlib.Path | None) -> bool:
+  """Returns whether a question needs the whole log in memory.
+
+  Args:
+    policy: as `policies.resolve` takes it.
+    initial: file of start states.
+  """
+  return initial is not None or policy in (naming.CLONE, naming.COLUMNS)
+
+
+def tried(
+  dataset: pathlib.Path, policy: str, initial: pathlib.Path | None
+) -> episodes.Episodes:
+  """Returns the log that a policy is tried on; some rows of a long one.
+
+  Args:
+    dataset: its directory.
+    policy: as `policies.resolve` takes it.
+    initial: file of start states.
+
+  Raises:
+    ValueError: the dataset is damaged, or nothing says where episodes start.
+  """
+  stream = open_stream(dataset)
+  if stream.long and not needs_all(policy, initial):
+    return stream.tried
+  log = open_log(dataset, initial)
+  log.start_states  # noqa: B018 - refuses what has none
+  return log
+
+
 def on_log(
   dataset: pathlib.Path,
   policies: Mapping[str, str],
@@ -247,14 +291,14 @@ def on_log(
   Raises:
     ValueError: a policy does not fit, or start states do not.
   """
-  log = open_log(dataset, initial)
-  log.start_states  # noqa: B018 - refuses what has none
   return [
     OnLog(
       dataset=dataset,
       policy=spec,
       name='' if name == spec else name,
-      target=identity.identify(spec, **log.for_policies()).digest,
+      target=identity.identify(
+        spec, **tried(dataset, spec, initial).for_policies()
+      ).digest,
       trust_policy=trust_policy,
       directory=pathlib.Path.cwd(),
       initial=initial,

@@ -16,7 +16,7 @@ import numpy as np
 from dfiv_ope import types
 from dfiv_ope.agents import row_nests
 from dfiv_ope.agents.entries import base
-from dfiv_ope.datasets import log_copy, mapped_arrays, streams
+from dfiv_ope.datasets import log_copy, mapped_arrays, surveys
 from dfiv_ope.evaluation import (
   estimates,
   runs,
@@ -33,7 +33,7 @@ def learns(config: base.MethodConfig) -> bool:
 
 
 def run(
-  survey: streams.Survey,
+  survey: surveys.Survey,
   task: task_lib.EvaluationTask,
   configs: Mapping[str, base.MethodConfig],
   *,
@@ -55,6 +55,31 @@ def run(
     folder: for the rows, which is replaced.
     progress: told what share is done.
   """
+  return estimates.each_of(
+    evaluator(survey, task, reduce=reduce, group=group, folder=folder),
+    configs,
+    seeds=seeds,
+    progress=lambda done, note: progress(done / (seeds * len(configs))),
+  )
+
+
+def evaluator(
+  survey: surveys.Survey,
+  task: task_lib.EvaluationTask,
+  *,
+  reduce: streamed_passes.Reduce,
+  group: int,
+  folder: pathlib.Path,
+) -> runs.Evaluator:
+  """Returns what runs learners on a log.
+
+  Args:
+    survey: of the log, with a copy.
+    task: its sample, and the policy; gets the problem of the whole log.
+    reduce: works on groups of parts.
+    group: parts of a group, an even number.
+    folder: for the rows, which is replaced.
+  """
   streamed_scales.settle(survey, task, reduce, group)
   checks = runs.Evaluator(task).checks()
   assert survey.copy is not None
@@ -62,13 +87,7 @@ def run(
   whole = task_lib.EvaluationTask(log, task.policy, dropped=task.dropped)
   whole.problem = task.problem
   whole.rows = write_rows(whole.problem, whole.transitions, folder)
-  evaluator = runs.Evaluator(whole, checks=checks)
-  return estimates.each_of(
-    evaluator,
-    configs,
-    seeds=seeds,
-    progress=lambda done, note: progress(done / (seeds * len(configs))),
-  )
+  return runs.Evaluator(whole, checks=checks)
 
 
 def write_rows(

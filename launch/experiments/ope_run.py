@@ -4,23 +4,48 @@ An experiment can be killed at any moment, and runs again only from where it
 was.
 """
 
+from collections.abc import Callable
 import contextlib
 import dataclasses
 import functools
 import pathlib
+from typing import NamedTuple
+import uuid
 
 from dfiv_ope import configs
 from dfiv_ope.agents import checkpoints
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.evaluation import result_rows, runs
-from dfiv_ope.launch.experiments import command_line, inputs, jobs, store
+from dfiv_ope.launch.experiments import (
+  command_line,
+  inputs,
+  jobs,
+  long_run,
+  store,
+)
+from dfiv_ope.ope import streamed
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import acting, resolve
 from dfiv_ope.results import problems, rows
 
+Problem = problems.SimulatedTask | problems.UserLog
 # A problem, all that rows say of it, and what runs methods on it.
-Opened = tuple[problems.SimulatedTask | problems.UserLog, runs.Evaluator]
+Opened = tuple[Problem, runs.Evaluator]
+OpenedInParts = tuple[Problem, long_run.Evaluator]
+
+
+class _Asked(NamedTuple):
+  """What is asked of a log.
+
+  Attributes:
+    policy: the target policy.
+    problem: returns what rows say of it, from a task and, where that has a
+      sample of the log, the survey.
+  """
+
+  policy: acting.Policy
+  problem: Callable[[task_lib.EvaluationTask, streamed.Survey | None], Problem]
 
 
 @functools.lru_cache(maxsize=1)
@@ -55,9 +80,45 @@ def opened(
   wanted: inputs.Simulated | inputs.OnLog, places: store.Places
 ) -> Opened:
   """Opens a problem; the next experiment often asks for the same one."""
-  if isinstance(wanted, inputs.OnLog):
-    return _open_log(wanted)
-  return _open_simulated(wanted, places)
+  asked = _asked(wanted, places)
+  task = _task(
+    places.dataset(wanted.dataset),
+    asked.policy,
+    wanted.initial if isinstance(wanted, inputs.OnLog) else None,
+    all_columns=wanted.all_columns,
+  )
+  return asked.problem(task, None), runs.Evaluator(task)
+
+
+@functools.lru_cache(maxsize=1)
+def _kept(
+  wanted: inputs.Simulated | inputs.OnLog, places: store.Places
+) -> dict[str, OpenedInParts]:
+  """Keeps a problem that was opened in parts."""
+  del wanted, places
+  return {}
+
+
+def _opened_in_parts(
+  wanted: inputs.Simulated | inputs.OnLog,
+  places: store.Places,
+  progress: jobs.Progress,
+) -> OpenedInParts:
+  """Opens a problem on a dataset that is longer than memory."""
+  kept = _kept(wanted, places)
+  if not kept:
+    dataset = long_run.dataset(places.dataset(wanted.dataset))
+    survey = dataset.survey(progress)  # Refuses a damaged one.
+    asked = _asked(wanted, places)
+    evaluator = long_run.Evaluator(
+      dataset,
+      asked.policy,
+      places.scratch / uuid.uuid4().hex,
+      all_columns=wanted.all_columns,
+      progress=progress,
+    )
+    kept['opened'] = asked.problem(evaluator.task, survey), evaluator
+  return kept['opened']
 
 
 def target(wanted: inputs.OnLog) -> resolve.Target:
@@ -68,7 +129,7 @@ def target(wanted: inputs.OnLog) -> resolve.Target:
   """
   with contextlib.chdir(wanted.directory):  # Workers may stand elsewhere.
     found = task_lib.find_policy(
-      wanted.policy, wanted.log, trusted=wanted.trust_policy
+      wanted.policy, wanted.tried, trusted=wanted.trust_policy
     )
   if found.digest != wanted.target:
     raise ValueError(
@@ -78,21 +139,11 @@ def target(wanted: inputs.OnLog) -> resolve.Target:
   return found
 
 
-def _open_log(wanted: inputs.OnLog) -> Opened:
-  found = target(wanted)
-  task = _task(
-    wanted.dataset, found.policy, wanted.initial, all_columns=wanted.all_columns
-  )
-  problem = result_rows.user_log(
-    task, target=found.digest, policy=wanted.name or found.description
-  )
-  return (
-    dataclasses.replace(problem, all_columns=wanted.all_columns),
-    runs.Evaluator(task),
-  )
-
-
-def _open_simulated(wanted: inputs.Simulated, places: store.Places) -> Opened:
+def _asked(
+  wanted: inputs.Simulated | inputs.OnLog, places: store.Places
+) -> _Asked:
+  if isinstance(wanted, inputs.OnLog):
+    return _of_user(wanted)
   path = places.dataset(wanted.dataset)
   metadata = spec_lib.read_metadata(path)
   own = reading.load_policy(path, metadata, trusted=wanted.trust_policy)
@@ -100,11 +151,28 @@ def _open_simulated(wanted: inputs.Simulated, places: store.Places) -> Opened:
   assert own is not None and isinstance(problem, problems.SimulatedTask)
   if wanted.target_epsilon:
     own = acting.explore(own, epsilon=wanted.target_epsilon)
-  task = _task(path, own, all_columns=wanted.all_columns)
-  return (
-    dataclasses.replace(problem, overlap=task.glance),
-    runs.Evaluator(task),
+  return _Asked(
+    own, lambda task, survey: dataclasses.replace(problem, overlap=task.glance)
   )
+
+
+def _of_user(wanted: inputs.OnLog) -> _Asked:
+  found = target(wanted)
+
+  def problem(
+    task: task_lib.EvaluationTask, survey: streamed.Survey | None
+  ) -> problems.UserLog:
+    return dataclasses.replace(
+      result_rows.user_log(
+        task,
+        target=found.digest,
+        policy=wanted.name or found.description,
+        survey=survey,
+      ),
+      all_columns=wanted.all_columns,
+    )
+
+  return _Asked(found.policy, problem)
 
 
 def run(
@@ -112,7 +180,13 @@ def run(
 ) -> rows.Row:
   """Runs an experiment, from its last checkpoint if there is one."""
   assert isinstance(job.problem, inputs.Simulated | inputs.OnLog)
-  problem, evaluator = opened(job.problem, places)
+  wanted = job.problem
+  path = places.dataset(wanted.dataset)
+  problem, evaluator = (
+    _opened_in_parts(wanted, places, progress)
+    if long_run.takes(wanted, path, job.method, job.config)
+    else opened(wanted, places)
+  )
   if job.method == result_rows.LOG:
     found = evaluator.log_average()
   else:

@@ -42,6 +42,20 @@ class Places:
       return own
     return _found(dataset, (self.out / 'datasets', *self.datasets)) or own
 
+  @property
+  def scratch(self) -> pathlib.Path:
+    """Where copies of long logs lie, while they are used."""
+    return self.out.resolve() / 'dfiv-ope-copies'
+
+  @contextlib.contextmanager
+  def copies(self) -> Iterator[pathlib.Path]:
+    """Yields `scratch`; what a killed command left there is removed."""
+    whole_files.remove(self.scratch)
+    try:
+      yield self.scratch
+    finally:
+      whole_files.remove(self.scratch)
+
   def checkpoints(self, key: str) -> pathlib.Path:
     """Returns where the checkpoints of a run are kept."""
     return self.out / 'checkpoints' / key

@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 from dfiv_ope import agents
 from dfiv_ope.agents.entries import base
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import finding, streams
+from dfiv_ope.datasets import finding, stored_streams, streams, surveys
 from dfiv_ope.evaluation import (
   estimates,
   result_rows,
   runs,
+  streamed_choices,
   streamed_passes,
   streamed_runs,
 )
-from dfiv_ope.launch.experiments import mapped_run
+from dfiv_ope.launch.experiments import mapped_run, pass_count
 from dfiv_ope.launch.experiments.executors import passes
 from dfiv_ope.ope import streamed
 from dfiv_ope.ope import task as task_lib
@@ -31,6 +32,7 @@ from dfiv_ope.results import rows as rows_lib
 
 # Called as progress(share of the work that is done).
 Progress = Callable[[float], None]
+AnyStream = streams.Stream | stored_streams.StoredStream
 # Passes over all parts, after the survey.
 _PASSES = 4
 
@@ -62,13 +64,13 @@ def columns_of(data: Mapping[str, Any]) -> columns_lib.Columns:
 
 def open_stream(
   path: pathlib.Path, columns: columns_lib.Columns, *, discount: float | None
-) -> streams.Stream:
-  """Returns a log in files.
+) -> AnyStream:
+  """Returns a log in files, or a dataset.
 
   Args:
-    path: a folder, or one file.
-    columns: what the columns mean.
-    discount: of the value that is asked for.
+    path: a folder, one file, or the directory of a dataset.
+    columns: what the columns mean; of a dataset they are recorded.
+    discount: of the value that is asked for; None for that of a dataset.
 
   Raises:
     FileNotFoundError: there is nothing.
@@ -76,9 +78,11 @@ def open_stream(
   """
   if not streams.is_stream(path):
     finding.require(path)  # Says what it is instead.
-    raise ValueError(
-      f'{path} is a dataset. Open it with dfiv_ope.Log.open, and evaluate that.'
-    )
+    if columns != columns_lib.Columns():
+      raise ValueError(
+        f'{path} is a dataset, whose columns are recorded. Leave columns out.'
+      )
+    return stored_streams.StoredStream(path=path.resolve(), discount=discount)
   if discount is None:
     raise ValueError(
       f'{path} does not say the discount of the value that is asked for. Say '
@@ -88,7 +92,7 @@ def open_stream(
 
 
 def evaluate(
-  stream: streams.Stream,
+  stream: AnyStream,
   policy: Any,
   configs: Mapping[str, base.MethodConfig],
   *,
@@ -98,7 +102,7 @@ def evaluate(
   all_columns: bool = False,
   ray: str | None = None,
   processes: int | None = None,
-  survey: streams.Survey | None = None,
+  survey: surveys.Survey | None = None,
   progress: Progress = lambda share: None,
   group: int = streamed_passes.GROUP,
 ) -> Answer:
@@ -134,11 +138,15 @@ def evaluate(
     )
   if survey is None:
     survey = look(stream, [policy], configs, scratch=scratch, ray=ray)
-  target = task_lib.find_policy(policy, survey.sample, trusted=trusted)
+  target = task_lib.find_policy(policy, survey.tried, trusted=trusted)
   task = task_lib.EvaluationTask(
-    survey.sample, target.policy, dropped=() if all_columns else None
+    survey.sample,
+    target.policy,
+    dropped=streamed_choices.dropped(
+      survey, target.policy, all_columns=all_columns
+    ),
   )
-  done = _Count(progress, survey, group)
+  done = pass_count.Count(progress, survey, group, passes=_PASSES)
   with (
     contextlib.nullcontext(
       streamed_passes.here(stream.parts(survey), done=done)
@@ -188,7 +196,7 @@ def evaluate(
 
 
 def _in_memory(
-  stream: streams.Stream,
+  stream: AnyStream,
   policy: Any,
   configs: Mapping[str, base.MethodConfig],
   *,
@@ -220,20 +228,20 @@ def _in_memory(
   )
 
 
-def in_parts(stream: streams.Stream, ray: str | None) -> bool:
+def in_parts(stream: AnyStream, ray: str | None) -> bool:
   """Returns whether a log is read in parts."""
   return ray is not None or stream.long
 
 
 def look(
-  stream: streams.Stream,
+  stream: AnyStream,
   policies: Sequence[Any],
   configs: Mapping[str, base.MethodConfig],
   *,
   scratch: pathlib.Path,
   ray: str | None,
   progress: Progress = lambda share: None,
-) -> streams.Survey:
+) -> surveys.Survey:
   """Returns the survey of a log that is read in parts.
 
   Args:
@@ -267,7 +275,7 @@ def possible(
 
 
 def require(
-  stream: streams.Stream,
+  stream: AnyStream,
   policies: Sequence[Any],
   configs: Mapping[str, Any],
   *,
@@ -285,7 +293,7 @@ def require(
       if ray
       else f'it has more than {streams.IN_MEMORY:,} rows'
     )
-    + '. Import it with dfiv-ope dataset import, or '
+    + f'. {stream.advice}, or '
   )
   taken = possible(configs, ray=ray)
   for name in (each for each in configs if each not in taken):
@@ -347,20 +355,3 @@ def rows(
   return result_rows.told(
     made, {}, {} if truth is None else {target.digest: truth}
   )
-
-
-class _Count:
-  """Tells what share of the groups of all passes is done."""
-
-  def __init__(self, progress: Progress, survey: streamed.Survey, group: int):
-    from dfiv_ope.agents import memory
-
-    parts = len(memory.marks(survey.transitions)) - 1
-    self._total = _PASSES * -(-parts // group)
-    self._done = 0
-    self._progress = progress
-
-  def __call__(self) -> None:
-    """Takes in that a group is done."""
-    self._done += 1
-    self._progress(min(1.0, self._done / self._total))

@@ -30,6 +30,8 @@ def costs(command):
     'deepiv',
     '--method',
     'lstd',
+    '--method',
+    'kiv',
     '--json',
     *TINY,
   )
@@ -62,6 +64,15 @@ def test_a_closed_form_is_timed_by_its_solve(costs):
   assert cost['unit'] == 's/solve'
   assert cost['call_each'] is None
   assert cost['one_graph'] > 0.0
+
+
+def test_products_of_sums_of_closed_forms_are_counted(costs):
+  # 100 rows of 100 cosines and sines and a constant: h(s)'h(s), h(s)'h(s') and
+  # h(s)'r, a multiplication and an addition each.
+  total = 2 * 100 * (101 * 101 + 101 * 101 + 101)
+  for name in ('lstd', 'kiv'):
+    assert costs[name]['megaflop'] == pytest.approx(total / 1e6)
+    assert 0.0 < costs[name]['bare_products'] < costs[name]['one_graph']
 
 
 def test_the_table_names_learners_and_ways(capsys):

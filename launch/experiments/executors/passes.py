@@ -16,7 +16,7 @@ import uuid
 
 import numpy as np
 
-from dfiv_ope.datasets import streams
+from dfiv_ope.datasets import stored_streams, streams, surveys
 from dfiv_ope.evaluation import streamed_passes
 from dfiv_ope.launch.experiments.executors import ray as ray_executor
 
@@ -44,8 +44,8 @@ class Recipe:
   """
 
   key: str
-  stream: streams.Stream
-  survey: streams.Survey
+  stream: streams.Stream | stored_streams.StoredStream
+  survey: surveys.Survey
   policy: Any
   trusted: bool
   directory: pathlib.Path
@@ -53,8 +53,8 @@ class Recipe:
   @classmethod
   def of(
     cls,
-    stream: streams.Stream,
-    survey: streams.Survey,
+    stream: streams.Stream | stored_streams.StoredStream,
+    survey: surveys.Survey,
     policy: Any,
     *,
     trusted: bool,
@@ -174,14 +174,14 @@ def _work(
   """Works on a group in a worker of a node."""
   from dfiv_ope.launch import runtime
 
-  runtime.start()
+  runtime.start(tensorflow=False)  # Passes are of closed forms.
   from dfiv_ope.ope import task as task_lib
 
   known = _opened(recipe.key)
   if not known:
     with contextlib.chdir(recipe.directory):
       known['policy'] = task_lib.find_policy(
-        recipe.policy, recipe.survey.sample, trusted=recipe.trusted
+        recipe.policy, recipe.survey.tried, trusted=recipe.trusted
       ).policy
     known['parts'] = recipe.stream.parts(recipe.survey)
   context = streamed_passes.Context(
