@@ -37,7 +37,7 @@ ENTRY = registry.Entry(
   configs=CONFIGS,
   tiny={'random_features': 10},
   style=registry.Style(
-    label='CME', family=registry.MODEL, color='#8c6d46', marker='P'
+    label='CME', family=registry.CLOSED_FORM, color='#8c6d46', marker='P'
   ),
   when=(
     'As a check on LSTD-Q: a model of steps and rewards on the same kind of '
