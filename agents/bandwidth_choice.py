@@ -199,7 +199,7 @@ def measure(
   added = np.zeros((numbers.max() + 1, len(candidates)))
   for column, scale in enumerate(candidates):
     psi = fixed_features.make(
-      problem, _settings(problem, len(numbers), scale), seed=0
+      problem, few_features(problem, len(numbers), scale), seed=0
     )
     sums = fixed_features.half_sums(psi, lambda: iter(halves))
     start = _mean(psi, starts)
@@ -223,7 +223,7 @@ def measure(
   return Values(problem.value_scale * values, problem.value_scale * added)
 
 
-def _settings(
+def few_features(
   problem: bellman.Problem, rows: int, scale: float
 ) -> random_features.Settings:
   """Returns the features of a candidate: as many as half of the rows allow."""

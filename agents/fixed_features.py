@@ -215,7 +215,10 @@ def stage1_metrics(
     second: of `half_sums`.
     penalty: lambda1.
   """
-  later = [_later(half) for half in (first, second)]
+  later = [
+    ridge.targets(change_sums(half), slice(None, -1))
+    for half in (first, second)
+  ]
   error = (
     sum(
       ridge.mean_squared_error(
@@ -253,10 +256,14 @@ def stage1_metrics(
   }
 
 
-def _later(total: ridge.Sums) -> ridge.Sums:
-  """Returns the sums of psi(s, a) and -gamma d psi(s', .)."""
-  whole = ridge.targets(total, slice(None, -1))
-  return whole._replace(
-    moment=whole.moment - total.gram,
-    square=(whole.square - 2.0 * np.diag(whole.moment) + np.diag(total.gram)),
-  )
+def change_sums(total: ridge.Sums) -> ridge.Sums:
+  """Returns the sums of psi(s, a) and [-gamma d psi(s', .), r].
+
+  Args:
+    total: of `half_sums`, with squares.
+  """
+  total = ridge.arrays(total)
+  moment, square = total.moment.copy(), total.square.copy()
+  moment[:, :-1] -= total.gram
+  square[:-1] += np.diag(total.gram) - 2.0 * np.diag(total.moment)
+  return total._replace(moment=moment, square=square)

@@ -15,7 +15,8 @@ from dfiv_ope import types
 from dfiv_ope.agents import cross_fitting, direct
 from dfiv_ope.agents.entries import lstd
 from dfiv_ope.agents.entries import nearest as entry
-from dfiv_ope.ope import nearest_model
+from dfiv_ope.ope import elsewhere, nearest_model
+from dfiv_ope.ope import rollouts as rollouts_lib
 from dfiv_ope.ope import task as task_lib
 
 # Known before this module is loaded.
@@ -31,8 +32,14 @@ _LONGEST = 3
 def estimate(
   config: Config, task: task_lib.EvaluationTask, *, seed: types.Seed
 ) -> direct.Direct:
-  """Returns the estimate."""
-  return roll(
+  """Returns the estimate.
+
+  Raises:
+    UnanswerableError: the policy fails in a state that the log does not have.
+  """
+  # Before all other work.
+  found = _rolled(task, config.rollouts, seed)
+  return _answered(
     task,
     cross_fitting.values(
       lstd.Config(),
@@ -40,8 +47,7 @@ def estimate(
       cross_fitting.folds(task, config.folds, seed=seed),
       seed=seed,
     ),
-    rollouts=config.rollouts,
-    seed=seed,
+    found,
   )
 
 
@@ -61,22 +67,41 @@ def roll(
     seed: of what is drawn.
 
   Raises:
-    ValueError: the policy is known in the states of the log alone.
+    UnanswerableError: as `estimate`.
   """
+  return _answered(task, values, _rolled(task, rollouts, seed))
+
+
+def _rolled(
+  task: task_lib.EvaluationTask, rollouts: int, seed: types.Seed
+) -> rollouts_lib.Rollouts:
+  """Returns at least as many rollouts."""
   log = task.log
-  found = nearest_model.Model(log, seed=seed, dropped=task.dropped).roll(
-    task.policy,
-    starts(log.initial_observations, rollouts),
-    steps=steps(log.discount, log.longest),
-    seed=seed,
-  )
+  model = nearest_model.Model(log, seed=seed, dropped=task.dropped)
+  try:
+    return model.roll(
+      task.policy,
+      starts(log.initial_observations, rollouts),
+      steps=steps(log.discount, log.longest),
+      seed=seed,
+    )
+  except ValueError as error:
+    raise elsewhere.refusal('nearest', error) from error
+
+
+def _answered(
+  task: task_lib.EvaluationTask,
+  values: cross_fitting.Values,
+  found: rollouts_lib.Rollouts,
+) -> direct.Direct:
+  """Returns the estimate of rollouts."""
   return cross_fitting.answer(
     task,
     values,
     found.weights,
     {'beyond_share': float(np.nanmax(found.beyond)), 'left_share': found.left},
     value=float(np.mean(found.returns)),
-  )._replace(draw_error=error(found.returns, log.num_episodes))
+  )._replace(draw_error=error(found.returns, task.log.num_episodes))
 
 
 def error(returns: types.FloatArray, episodes: int) -> float:

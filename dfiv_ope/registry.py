@@ -80,6 +80,8 @@ class Entry:
       the style's label stands.
     direct: whether it weighs the log to a value at once, and has no Q-function
       that others could look at (`agents.direct`).
+    imagines: whether it learns what the target policy does in states that the
+      log does not have, so that one that is not known there is refused.
   """
 
   version: int
@@ -93,6 +95,7 @@ class Entry:
     default_factory=dict
   )
   direct: bool = False
+  imagines: bool = False
 
   @property
   def trained(self) -> bool:

@@ -8,6 +8,7 @@ evaluates nothing, has `Config` and `TUNED`. Nothing here needs TensorFlow.
 from dfiv_ope import registry
 from dfiv_ope.agents.entries import (
   blend,
+  cme,
   deepgmm,
   deepiv,
   dfiv,
@@ -45,6 +46,7 @@ ENTRIES = registry.collect(
     magic,
     drl,
     nearest,
+    cme,
     blend,
   )
 )

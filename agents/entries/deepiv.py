@@ -91,6 +91,7 @@ ENTRY = registry.Entry(
   quick=('checks=3', 'updates=600'),
   tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
   cost={'updates': 0.01},
+  imagines=True,
   style=methods.ENTRIES['deepiv'].style,
   when=(
     'When a mixture of Gaussians can describe the next state, as on '

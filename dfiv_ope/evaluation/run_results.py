@@ -61,6 +61,18 @@ def diverged(
   )
 
 
+def refused(failure: str, *, seed: int, cpu_seconds: float) -> Run:
+  """Returns the run of a method that cannot answer what is asked.
+
+  Args:
+    failure: why not.
+    seed: of the run.
+    cpu_seconds: that it took.
+  """
+  found = diverged(failure, seed=seed, curves={}, cpu_seconds=cpu_seconds)
+  return dataclasses.replace(found, refused=True)
+
+
 def summarise(
   task: task_lib.EvaluationTask,
   agent: base.Agent,

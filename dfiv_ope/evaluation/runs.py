@@ -36,6 +36,7 @@ from dfiv_ope.evaluation import (
   run_results,
   shared_pass,
 )
+from dfiv_ope.ope import elsewhere
 from dfiv_ope.ope import task as task_lib
 
 _LSTD = agents.ENTRIES['lstd'].configs['default']
@@ -200,6 +201,14 @@ class Evaluator:
     if agents.ENTRIES[method].direct:
       return self._weigh(method, config, seed=seed)
     assert isinstance(config, base.Config)
+    if agents.ENTRIES[method].imagines:
+      started = time.process_time()
+      try:
+        elsewhere.require(self.task, method)
+      except direct.UnanswerableError as error:
+        return run_results.refused(
+          str(error), seed=seed, cpu_seconds=time.process_time() - started
+        )
     if saved is not None:
       learner, seconds = self.learned(
         method, config, seed=seed, saved=saved, progress=progress
@@ -222,14 +231,8 @@ class Evaluator:
         config, self._settled, seed=seed
       )
     except direct.UnanswerableError as error:
-      return run_results.Run(
-        seed=seed,
-        metrics={},
-        curves={},
-        resamples=np.zeros(0),
-        failure=str(error),
-        refused=True,
-        cpu_seconds=time.process_time() - started,
+      return run_results.refused(
+        str(error), seed=seed, cpu_seconds=time.process_time() - started
       )
     seconds = time.process_time() - started
     resamples = run_results.widened(

@@ -205,6 +205,7 @@ def pose(
     value_mean=0.0,
     lowest=float(min(survey.lowest, survey.lowest * most)),
     highest=float(max(survey.highest, survey.highest * most)),
+    horizon=most,
     one_step=not survey.largest_discount,
   )
   found = reduce(

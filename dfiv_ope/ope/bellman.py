@@ -88,6 +88,7 @@ class Problem:
       values should start.
     lowest: least value that rewards and discount allow.
     highest: greatest value that they allow.
+    horizon: rewards that a value is worth at most (`horizon`).
     continuous: what an action is, if it is a vector; else None.
     vectors: encodes actions that are vectors; None if they are not.
     action_distance: median distance between expanded action vectors.
@@ -107,6 +108,7 @@ class Problem:
   value_mean: float
   lowest: float
   highest: float
+  horizon: float
   continuous: actions_lib.Continuous | None = None
   vectors: encoding.Encoding | None = None
   action_distance: float = 1.0
@@ -318,6 +320,7 @@ def pose(
       value_mean=0.0,
       lowest=float(min(rewards.min(), rewards.min() * most)),
       highest=float(max(rewards.max(), rewards.max() * most)),
+      horizon=most,
       continuous=continuous,
       vectors=vectors,
       action_distance=1.0

@@ -47,6 +47,7 @@ def make_problem(policy=None, **changes):
     value_mean=0.5,
     lowest=-99.0,
     highest=99.0,
+    horizon=10.0,
   )
   return dataclasses.replace(problem, **changes)
 

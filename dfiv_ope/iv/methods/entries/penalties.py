@@ -1,5 +1,6 @@
 """Penalties that closed forms choose from."""
 
+from collections.abc import Sequence
 from typing import Any
 
 # Candidates of both penalties for features of about unit norm.
@@ -8,9 +9,16 @@ CANDIDATES = tuple(10.0 ** (half / 2.0) for half in range(-18, 1))
 DECADES = CANDIDATES[::2]
 
 
-def check(config: Any) -> None:
-  """Raises a ValueError where a config's candidate penalties cannot be."""
-  for name in ('stage1_penalties', 'stage2_penalties'):
+def check(
+  config: Any, names: Sequence[str] = ('stage1_penalties', 'stage2_penalties')
+) -> None:
+  """Raises a ValueError where a config's candidate penalties cannot be.
+
+  Args:
+    config: has them.
+    names: of the fields that do.
+  """
+  for name in names:
     values = getattr(config, name)
     if not values or not all(value > 0 for value in values):
       raise ValueError(
