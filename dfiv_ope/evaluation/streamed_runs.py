@@ -4,8 +4,8 @@
 
 Sums, weights and errors are those of `evaluation.runs` on the same parts of all
 rows. Memory holds one part, the sums, and a few numbers for each episode. What
-is not a sum is measured on the survey's sample of whole episodes: columns that
-nobody needs, the overlap, and what unrelated estimators say.
+is not a sum is measured on the survey's sample of whole episodes: the overlap,
+and what unrelated estimators say (`streamed_choices` has what is chosen).
 """
 
 from collections.abc import Mapping, Sequence
