@@ -67,7 +67,7 @@ def measure(
   )
   count = int(np.sum(varies))
   left, said = left[:, :count], left[:, count:]
-  found = {}
+  found: dict[str, float] = {}
   if not problem.one_step:
     found |= _most(
       'memory', whole_state.remembered(left, episodes), kinds[varies]

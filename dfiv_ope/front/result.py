@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dfiv_ope import agents, visible_text
 from dfiv_ope.agents.entries import base
+from dfiv_ope.evaluation import error_selection, inference, result_rows, verdict
 from dfiv_ope.evaluation import estimates as estimates_lib
-from dfiv_ope.evaluation import inference, result_rows, verdict
 from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.ope import overlap, streamed
 from dfiv_ope.ope import task as task_lib
+from dfiv_ope.results import files
 from dfiv_ope.results import rows as rows_lib
 
 if TYPE_CHECKING:
@@ -232,6 +233,41 @@ class Result:
     )
     return result_rows.told(
       made, {}, {} if self.truth is None else {self.digest: self.truth}
+    )
+
+  def save(self, directory: str | pathlib.Path) -> pathlib.Path:
+    """Adds the result rows to a run directory, which it returns.
+
+    `dfiv-ope report` and `dfiv_ope.results.files.read` read it; a row that is
+    there already stays as it is.
+
+    Args:
+      directory: of results; made if it is missing.
+    """
+    place = pathlib.Path(directory).expanduser()
+    there = {row.key for row in files.known(place)}
+    for row in self.rows():
+      if row.key not in there:
+        files.append(place, row)
+    return place
+
+  def least_error(self) -> str:
+    """Returns the method of the least estimated error, without the truth.
+
+    It is the choice of `--method auto` among methods that weigh the log and
+    others (docs/intervals.md), by the first sound run of each.
+
+    Raises:
+      ValueError: no method has an estimate that tells its own error.
+    """
+    first: dict[str, rows_lib.Row] = {}
+    for row in self.rows():
+      if row.method != result_rows.LOG and not row.failed:
+        first.setdefault(row.method, row)
+    return next(
+      row.method
+      for row in error_selection.judge(list(first.values()))
+      if row.metrics['chosen']
     )
 
   def plot(self, axes: 'mpl_axes.Axes | None' = None) -> 'mpl_axes.Axes':

@@ -217,6 +217,28 @@ def test_rows_are_those_that_the_command_line_writes(answer, tmp_path):
   assert [row.custom for row in back] == [False, True, True, True, True]
 
 
+def test_a_result_is_saved_for_the_report_once(answer, tmp_path):
+  assert answer.save(tmp_path / 'runs') == tmp_path / 'runs'
+  answer.save(tmp_path / 'runs')
+  back = files.read(tmp_path / 'runs')
+  assert [row.key for row in back] == [row.key for row in answer.rows()]
+  assert back[1].metrics == answer.rows()[1].metrics
+
+
+def test_the_method_of_the_least_estimated_error_is_chosen(log):
+  found = dfiv_ope.evaluate(
+    log, _right, methods=('wis', 'lstd', 'nearest'), seeds=1
+  )
+  rows = {row.method: row for row in found.rows() if row.resamples}
+  spread = {name: np.std(row.resamples) for name, row in rows.items()}
+  chosen = found.least_error()
+  assert chosen in ('lstd', 'nearest')
+  # Weights of few episodes do not tell their error; biases are near nothing.
+  assert spread[chosen] <= 1.5 * min(spread['lstd'], spread['nearest'])
+  alone = dfiv_ope.evaluate(log, 'uniform', methods='nearest', seeds=1)
+  assert alone.least_error() == 'nearest'
+
+
 @pytest.mark.parametrize(
   'arguments, message',
   [
