@@ -170,8 +170,8 @@ _DIGIT: tuple[Layer, ...] = (
   MaxPool(2),
   Dense(64),
 )
-# For spectral features: shifts and dropout, so that treatment and instrument are
-# not told from one another by pairs of pictures that are learned by heart.
+# For spectral features: shifts and dropout, so that treatment and instrument do
+# not predict one another by pairs of pictures that are learned by heart.
 _MOVED_DIGIT: tuple[Layer, ...] = (
   Image(28, 28),
   Shift(2),

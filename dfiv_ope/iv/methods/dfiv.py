@@ -51,7 +51,8 @@ def fit(
     stage2: rows of stage 2, disjoint from those of stage 1.
     seed: seeds everything that is drawn.
     progress: told the losses at each check.
-    watch: shown the model at each check, solved on all rows.
+    watch: shown the model at each check, solved on all rows; of several
+      members the first.
 
   Returns:
     The fitted model; its `history` has the losses at each check.
@@ -69,7 +70,7 @@ def fit(
         *halves,
         seed=splits.derived(seed, index),
         progress=_told(progress, index, config.members),
-        watch=watch,
+        watch=None if index else watch,
       )
     )
   return dfiv_average.Average(config, members)
