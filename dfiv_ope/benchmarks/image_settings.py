@@ -329,9 +329,9 @@ def _mnist_dfiv(parameters: Mapping[str, Any]) -> dfiv.Config:
     stage1_penalty=0.1,
     treatment_learning_rate=1.5e-3,
     learning_rate=1.5e-3,
-    spectral_steps=400,
+    spectral_steps=600,
     iterations=0,
-    checks=2,
+    checks=3,
     swap_solve=False,
     members=2,
   )
