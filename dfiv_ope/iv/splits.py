@@ -72,14 +72,17 @@ def draw(rows: int, count: int, seed: int) -> Iterator[Split]:
     seed: seeds all of them.
   """
   for index in range(count):
-    own = (
-      seed
-      if not index
-      else int(np.random.SeedSequence((seed, index)).generate_state(1)[0] >> 1)
-    )
+    own = derived(seed, index)
     order = np.random.default_rng(own).permutation(rows)
     first, second = np.array_split(order, 2)
     yield Split(own, (first, second))
+
+
+def derived(seed: int, index: int) -> int:
+  """Returns the seed of one of several fits; the first has `seed` itself."""
+  if not index:
+    return seed
+  return int(np.random.SeedSequence((seed, index)).generate_state(1)[0] >> 1)
 
 
 def spread(predictions: types.FloatArray, scale: float) -> float:

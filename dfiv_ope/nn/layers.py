@@ -99,6 +99,22 @@ class Image:
 
 
 @dataclasses.dataclass(frozen=True)
+class Shift:
+  """Moves each picture in training, by whole pixels in each direction.
+
+  What comes in at one side repeats the border.
+
+  Attributes:
+    most: pixels at most; all distances up to it are as likely.
+  """
+
+  most: int
+
+  def __post_init__(self) -> None:
+    _check_size(self, 'most')
+
+
+@dataclasses.dataclass(frozen=True)
 class Conv:
   """A convolution without padding, stride one.
 
@@ -163,6 +179,7 @@ Layer = (
   | Dropout
   | BatchNorm
   | Image
+  | Shift
   | Conv
   | MaxPool
   | MeanPool

@@ -51,7 +51,7 @@ class Network(snt.Module):
     Args:
       layers: the layers, first to last.
       input_size: number of columns of the input.
-      seed: seeds the weights and the dropout masks.
+      seed: seeds the weights, dropout masks and shifts.
       name: name of the module.
     """
     super().__init__(name=name)
@@ -70,7 +70,7 @@ class Network(snt.Module):
 
   @property
   def masks(self) -> tf.random.Generator:
-    """What draws the dropout masks."""
+    """What draws dropout masks and shifts."""
     return self._masks
 
   def __call__(self, x: tf.Tensor, *, is_training: bool = False) -> tf.Tensor:
@@ -78,7 +78,8 @@ class Network(snt.Module):
 
     Args:
       x: inputs.
-      is_training: whether dropout is on and batch statistics are used.
+      is_training: whether dropout and shifts are on and batch statistics are
+        used.
     """
     x = tf.convert_to_tensor(x)
     rows = x.shape[0]
@@ -123,6 +124,8 @@ class Network(snt.Module):
           )
         case layers_lib.Image():
           x = tf.reshape(x, [-1, layer.height, layer.width, 1])
+        case layers_lib.Shift() if is_training:
+          x = _shifted(x, layer.most, self._masks)
         case layers_lib.MaxPool():
           x = tf.nn.max_pool2d(x, layer.size, layer.size, 'VALID')
         case layers_lib.MeanPool():
@@ -146,7 +149,11 @@ def _make(
       f'shape {shape}. Put it before the layers that fold.'
     )
   if len(shape) != 3 and isinstance(
-    layer, layers_lib.Conv | layers_lib.MaxPool | layers_lib.MeanPool
+    layer,
+    layers_lib.Shift
+    | layers_lib.Conv
+    | layers_lib.MaxPool
+    | layers_lib.MeanPool,
   ):
     raise ValueError(
       f'{type(layer).__name__} takes pictures, but gets rows of {shape[0]} '
@@ -200,6 +207,20 @@ def _make(
       norm(tf.zeros([2, *shape]), is_training=False)
       return norm, shape
   return snt.Module(), shape
+
+
+def _shifted(
+  x: tf.Tensor, most: int, generator: tf.random.Generator
+) -> tf.Tensor:
+  """Returns pictures [B, height, width, C], each moved by its own distances."""
+  for axis in (1, 2):
+    distances = generator.uniform(
+      [tf.shape(x)[0], 1], -most, most + 1, dtype=tf.int32
+    )
+    last = x.shape[axis] - 1
+    places = tf.clip_by_value(tf.range(last + 1) - distances, 0, last)
+    x = tf.gather(x, places, axis=axis, batch_dims=1)
+  return x
 
 
 def _flat(x: tf.Tensor) -> tf.Tensor:

@@ -189,6 +189,22 @@ def test_pools_keep_the_largest_and_the_mean():
     np.testing.assert_allclose(network(x), [expected])
 
 
+def test_a_shift_moves_each_picture_and_repeats_the_border():
+  network = networks.Network(
+    (layers_lib.Image(2, 3), layers_lib.Shift(1)), input_size=6, seed=0
+  )
+  x = tf.tile([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]], [200, 1])
+  moved = network(x, is_training=True).numpy().reshape(-1, 2, 3)
+  rows = ([0, 0], [0, 1], [1, 1])
+  columns = ([0, 0, 1], [0, 1, 2], [1, 2, 2])
+  picture = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+  expected = {
+    picture[np.ix_(row, column)].tobytes() for row in rows for column in columns
+  }
+  assert {each.astype(float).tobytes() for each in moved} == expected
+  np.testing.assert_array_equal(network(x), x)
+
+
 def test_the_papers_extractor_has_9216_inputs_after_its_pool():
   network = networks.Network(
     (
@@ -233,7 +249,12 @@ def test_nested_layers_survive_json():
   layers = (
     layers_lib.Branch(
       4,
-      (layers_lib.Image(2, 2), layers_lib.Conv(3, 2), layers_lib.Dropout(0.1)),
+      (
+        layers_lib.Image(2, 2),
+        layers_lib.Shift(1),
+        layers_lib.Conv(3, 2),
+        layers_lib.Dropout(0.1),
+      ),
     ),
     layers_lib.Dense(5, 'tanh', spectral=True),
     layers_lib.BatchNorm('relu', 0.9),
@@ -245,6 +266,7 @@ def test_nested_layers_survive_json():
   'layers, message',
   [
     ((layers_lib.Conv(2, 2),), 'Put Image'),
+    ((layers_lib.Shift(1),), 'Put Image'),
     ((layers_lib.MaxPool(2),), 'Put Image'),
     ((layers_lib.Image(3, 3),), 'takes 9 pixels, but gets rows of 16'),
     ((layers_lib.Image(4, 4), layers_lib.Image(4, 4)), 'gets pictures'),

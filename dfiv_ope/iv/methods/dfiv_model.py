@@ -44,11 +44,8 @@ class DFIV(tf.Module):
     self.stage2_weights = tf.Variable(
       tf.zeros([0, 1]), shape=[None, 1], trainable=False
     )
-    self.treatment = descent.Descent(
-      treatment_net, optimizers.Adam, rate=config.treatment_learning_rate
-    )
-    self.instrument = descent.Descent(
-      instrument_net, optimizers.Adam, rate=config.learning_rate
+    self.treatment, self.instrument = descents(
+      config, treatment_net, instrument_net
     )
     self.covariate = (
       None
@@ -213,6 +210,18 @@ class DFIV(tf.Module):
       _call(self.treatment, treatment, False),
       _call(self.covariate, covariate, False),
     )
+
+
+def descents(
+  config: entry.Config, treatment_net: snt.Module, instrument_net: snt.Module
+) -> tuple[descent.Descent, descent.Descent]:
+  """Returns the descents of psi and phi, with fresh moments."""
+  return (
+    descent.Descent(
+      treatment_net, optimizers.Adam, rate=config.treatment_learning_rate
+    ),
+    descent.Descent(instrument_net, optimizers.Adam, rate=config.learning_rate),
+  )
 
 
 def build(config: entry.Config, sizes: types.Sizes, *, seed: int = 0) -> DFIV:

@@ -1,5 +1,7 @@
 """The training of DFIV's features: Algorithm 1 until the loss falls no more.
 
+Spectral features come before it, or in its place (`dfiv_spectral`).
+
 dfiv_training.train(model, stage1, stage2, seed=0)      # also solves
 """
 
@@ -10,7 +12,12 @@ import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.iv import features
-from dfiv_ope.iv.methods import dfiv_graphs, dfiv_losses, dfiv_model
+from dfiv_ope.iv.methods import (
+  dfiv_graphs,
+  dfiv_losses,
+  dfiv_model,
+  dfiv_spectral,
+)
 from dfiv_ope.iv.methods.entries import dfiv as entry
 from dfiv_ope.nn import descent
 
@@ -44,20 +51,31 @@ def train(
   descents = [model.treatment, model.instrument]
   if model.covariate is not None:
     descents.append(model.covariate)
-  best = [each.values() for each in descents]
   history: dict[str, list[float]] = {}
-  intervals = (
-    descent.growing_intervals if config.patience else descent.intervals
-  )
   iterations = config.most_iterations(covariates=model.covariate is not None)
+  before, total = config.spectral_steps, config.spectral_steps + iterations
+  if before:
+    history['correlations'] = dfiv_spectral.train(
+      model,
+      stage1,
+      seed=seed,
+      progress=None
+      if progress is None
+      else lambda done, _, losses: progress(done, total, losses),
+    )
+  best = [each.values() for each in descents]
   with dfiv_graphs.borrowed(model, stage1, stage2, seed=seed) as graph:
-    for done, until in intervals(iterations, config.checks):
-      losses = graph.run(until - done)
+    for done, until in _intervals(config, iterations):
+      metrics = {}
+      if iterations:
+        losses = graph.run(until - done)
+        metrics = {
+          'stage1_loss': float(losses[0]),
+          'stage2_loss': float(losses[1]),
+        }
       found = model.features_of(stage1, stage2)
       held_out = dfiv_losses.held_out_losses(config.rule, *found)
-      metrics = {
-        'stage1_loss': float(losses[0]),
-        'stage2_loss': float(losses[1]),
+      metrics |= {
         'held_out_stage1_loss': float(held_out.stage1),
         'held_out_stage2_loss': float(held_out.stage2),
         'cross_fitted_loss': judge(config, *found),
@@ -69,7 +87,7 @@ def train(
         best = [each.values() for each in descents]
       ended = 0 < config.patience < len(judged) - int(np.argmin(judged))
       if progress is not None:
-        progress(iterations if ended else until, iterations, metrics)
+        progress(total if ended else before + until, total, metrics)
       if watch is not None:
         model.solve(stage1, stage2)
         watch(model)
@@ -83,6 +101,15 @@ def train(
     )
   model.solve(stage1, stage2)
   model.history = history
+
+
+def _intervals(config: entry.Config, iterations: int) -> list[tuple[int, int]]:
+  """Returns (iterations done before, after) for each check."""
+  if not iterations:
+    return [(0, 0)]
+  if config.patience:
+    return descent.growing_intervals(iterations, config.checks)
+  return descent.intervals(iterations, config.checks)
 
 
 def _judge(

@@ -27,7 +27,9 @@ class Config(update_rules.DFIV):
       covariates and `treatment_net` is the default, in place of its last size;
       the one of the least cross-fitted stage-2 loss is kept. A network of
       one's own stays as it is.
-    iterations: of Algorithm 1, at most.
+    spectral_steps: before Algorithm 1, steps of psi and phi together up the
+      canonical correlations between them (`dfiv_spectral`); 0 for none.
+    iterations: of Algorithm 1, at most; 0 for spectral features as they are.
     equal_steps: whether there are fewer iterations where there are covariates,
       so that all networks together make as many gradient steps as without.
     patience: the training ends after so many checks without a less held-out
@@ -35,8 +37,9 @@ class Config(update_rules.DFIV):
       and all iterations.
     batch_size: rows drawn for each stage of an iteration, with replacement;
       all rows of a stage that has no more, or where this is None.
-    checks: looks at the held-out losses in training. The features with the
-      least held-out stage-2 loss are kept.
+    checks: looks at the held-out losses in Algorithm 1. The features with the
+      least held-out stage-2 loss are kept. The rates of spectral steps fall as
+      often.
     candidate_penalties: for the final solve, lambda1 and lambda2 are the ones
       of these with the least held-out losses; without any they stay as they
       are in training.
@@ -50,6 +53,8 @@ class Config(update_rules.DFIV):
       alone.
     outcome_width: outcomes of heavy tails are clipped at so many robust
       standard deviations from the median (`heavy_tails`); 0 for never.
+    members: trainings whose answers are averaged (`dfiv_average`), every second
+      one with the stages' rows swapped.
     joint: whether all networks descend the stage-2 loss, without refinements
       (`dfiv_algorithm.iterate_jointly`).
   """
@@ -59,6 +64,7 @@ class Config(update_rules.DFIV):
   covariate_net: tuple[layers.Layer, ...] = _SMOOTH
   covariate_steps: int = 10
   feature_counts: tuple[int, ...] = ()
+  spectral_steps: int = 0
   iterations: int = 1000
   equal_steps: bool = True
   patience: int = 4
@@ -77,12 +83,16 @@ class Config(update_rules.DFIV):
   swap_solve: bool = True
   fixed_landmarks: int = 150
   outcome_width: float = 4.0
+  members: int = 1
   joint: bool = False
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    configs.check_at_least(self, 1, 'checks', 'covariate_steps')
-    configs.check_at_least(self, self.checks, 'iterations')
+    configs.check_at_least(self, 1, 'checks', 'covariate_steps', 'members')
+    if self.spectral_steps:
+      configs.check_at_least(self, self.checks, 'spectral_steps')
+    if self.iterations or not self.spectral_steps:
+      configs.check_at_least(self, self.checks, 'iterations')
     configs.check_at_least(
       self, 0, 'slack', 'patience', 'fixed_landmarks', 'outcome_width'
     )
@@ -104,7 +114,7 @@ class Config(update_rules.DFIV):
 
   def most_iterations(self, *, covariates: bool) -> int:
     """Returns the iterations that a training may make."""
-    if not (self.equal_steps and covariates):
+    if not (self.iterations and self.equal_steps and covariates):
       return self.iterations
     steps = self.instrument_steps + self.treatment_steps
     return max(
