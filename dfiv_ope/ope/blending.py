@@ -11,7 +11,7 @@ are, and each has as much a part in them as any other (`from_differences`).
 """
 
 import numpy as np
-from scipy import linalg, optimize, stats
+from scipy import linalg, optimize, special
 
 from dfiv_ope import types
 
@@ -34,7 +34,7 @@ def biases(
     trusted: the one that is taken to have no bias.
     error: its standard error.
   """
-  half = float(stats.norm.ppf(0.5 + _LEVEL / 2.0)) * error
+  half = float(special.ndtri(0.5 + _LEVEL / 2.0)) * error
   away = np.asarray(values) - trusted
   return np.sign(away) * np.maximum(np.abs(away) - half, 0.0)
 
