@@ -95,7 +95,7 @@ class CME(fixed_features.Linear):
     """Fits the model to the whole log and solves for the values."""
     if self._chooses:
       self.bandwidth_scale = np.array(
-        choose_bandwidth(self._problem, parts, self.config.penalties)
+        choose_bandwidth(self.config, self._problem, parts)
       )
       self._features = self._made()
     model = fit(
@@ -212,7 +212,7 @@ def radius(matrix: types.FloatArray) -> float:
 
 
 def choose_bandwidth(
-  problem: bellman.Problem, parts: base.Parts, penalties: Sequence[float]
+  config: Config, problem: bellman.Problem, parts: base.Parts
 ) -> float:
   """Returns the bandwidth whose model predicts other rows best.
 
@@ -220,9 +220,9 @@ def choose_bandwidth(
   the middle one and rewards, both in units of their variance.
 
   Args:
+    config: kind of features, and penalties.
     problem: what is asked of the log.
     parts: gives the log.
-    penalties: candidates per row, [L].
   """
   stride = -(-problem.num_rows // _SEARCH_ROWS)
   rows = [
@@ -232,8 +232,9 @@ def choose_bandwidth(
   count = sum(len(each.outcome) for each in rows)
 
   def features(scale: float) -> fixed_features.Features:
+    few = bandwidth_choice.few_features(problem, count, scale)
     return fixed_features.make(
-      problem, bandwidth_choice.few_features(problem, count, scale), seed=0
+      problem, dataclasses.replace(few, features=config.features), seed=0
     )
 
   common = features(random_features.BANDWIDTH_SCALE)
@@ -248,7 +249,7 @@ def choose_bandwidth(
         *base.half_sums(
           functools.partial(_sums, features(scale), common), lambda: iter(rows)
         ),
-        penalties=penalties,
+        penalties=config.penalties,
         horizon=problem.horizon,
       ).losses
       / np.where(scales > 0.0, scales, 1.0)

@@ -65,6 +65,12 @@ def test_a_path_has_the_weights_and_held_out_errors_of_each_penalty():
     assert errors[place] == pytest.approx(
       ridge.mean_squared_error(rest, weights), rel=1e-8
     )
+    last = slice(-1, None)
+    np.testing.assert_allclose(path.weights(place, last), weights[:, last])
+    assert path.errors(rest, last)[place] == pytest.approx(
+      ridge.mean_squared_error(ridge.targets(rest, last), weights[:, last]),
+      rel=1e-8,
+    )
 
 
 @pytest.mark.parametrize('intercept', [False, True])
