@@ -260,6 +260,8 @@ class Result:
     Raises:
       ValueError: no method has an estimate that tells its own error.
     """
+    from dfiv_ope.evaluation import error_selection  # It loads scipy.stats.
+
     first: dict[str, rows_lib.Row] = {}
     for row in self.rows():
       if row.method != result_rows.LOG and not row.failed:
