@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dfiv_ope import agents, visible_text
 from dfiv_ope.agents.entries import base
-from dfiv_ope.evaluation import inference, result_rows, verdict
+from dfiv_ope.evaluation import error_selection, inference, result_rows, verdict
 from dfiv_ope.evaluation import estimates as estimates_lib
 from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.ope import overlap, streamed
@@ -260,7 +260,7 @@ class Result:
     Raises:
       ValueError: no method has an estimate that tells its own error.
     """
-    from dfiv_ope.evaluation import error_selection  # Loads scipy.
+    from dfiv_ope.evaluation import error_selection  # It loads scipy.stats.
 
     first: dict[str, rows_lib.Row] = {}
     for row in self.rows():
