@@ -1,9 +1,12 @@
 """The stage-1 operator's spectrum against cases with known answers."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from dfiv_ope import types
+from dfiv_ope.iv import estimators
 from dfiv_ope.iv.diagnostics import spectrum
 
 
@@ -144,3 +147,25 @@ def test_directions_without_variance_are_left_out():
   moments = _moments(twice, phi, phi[:, :1])
   found = spectrum.from_moments(moments, moments, penalty=1e-12)
   np.testing.assert_allclose(found.values, [1.0, 1.0], atol=1e-6)
+
+
+def test_what_two_rows_of_one_half_decide_is_judged_by_the_other():
+  # Two of 1,000 treatments are 200 and 700 standard deviations away, so that
+  # directions of the half that has them do not vary in the other.
+  generator = np.random.default_rng([12, 663])
+  z = generator.standard_t(2, size=1000)
+  hidden = generator.normal(size=1000)
+  treatment = z + 0.8 * hidden
+  assert np.sort(np.abs(treatment))[-2] > 200.0
+  with warnings.catch_warnings():
+    warnings.simplefilter('error', RuntimeWarning)
+    model = estimators.KIV(n_splits=1).fit(
+      2.0 * np.tanh(treatment)
+      + 0.8 * hidden
+      + 0.4 * generator.normal(size=1000),
+      treatment,
+      Z=z,
+    )
+  found = model.first_stage_
+  assert np.all((found.singular_values >= 0.0) & (found.singular_values <= 1.0))
+  assert np.isfinite(found.alignment).all()

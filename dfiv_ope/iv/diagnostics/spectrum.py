@@ -246,7 +246,8 @@ def _judge(
   )
   phi, psi = left @ rotated, right @ back.T  # [D2, K], [D1, K]
   inner = phi.T @ judge.instrument @ phi
-  size = np.diag(inner)
+  # What a few rows of the fitted decide may not vary in others at all.
+  size = np.maximum(np.diag(inner), 0.0)
   if judge.noise is not None:
     # Of a direction that is mostly noise, not all may be known.
     size = np.maximum(
@@ -254,7 +255,9 @@ def _judge(
     )
   values = _ratio(
     np.sum(phi * (judge.cross @ psi), axis=0),
-    np.sqrt(size * np.sum(psi * (judge.treatment @ psi), axis=0)),
+    np.sqrt(
+      size * np.maximum(np.sum(psi * (judge.treatment @ psi), axis=0), 0.0)
+    ),
   )
   return values, _explained(inner, phi.T @ judge.outcome, judge)
 
@@ -276,9 +279,16 @@ def _explained(
 ) -> types.FloatArray:
   """Returns adjusted shares of the outcome, direction after direction."""
   # Orthogonal in the fitted rows, directions are not quite so in others.
-  scale = np.sqrt(np.maximum(np.diag(inner), np.finfo(float).tiny))
-  inner = inner / np.outer(scale, scale)
-  factor = np.linalg.cholesky(inner + _ROUNDING * np.eye(len(inner)))
+  varies = np.diag(inner) > 0.0
+  scale = np.sqrt(np.where(varies, np.diag(inner), 1.0))
+  inner = np.where(np.outer(varies, varies), inner, np.eye(len(inner)))
+  inner, outcome = (
+    inner / np.outer(scale, scale),
+    np.where(varies, outcome, 0.0),
+  )
+  # Where little varies, rounding may leave it indefinite.
+  lift = _ROUNDING + max(0.0, -float(np.linalg.eigvalsh(inner)[0]))
+  factor = np.linalg.cholesky(inner + lift * np.eye(len(inner)))
   part = np.square(np.linalg.solve(factor, outcome / scale))
   part = _ratio(part, np.full(len(part), judge.square))
   return part - (1.0 - np.sum(part)) / judge.rows

@@ -22,7 +22,7 @@ import numpy as np
 
 from dfiv_ope import types
 from dfiv_ope.iv import closed_form, kernels, methods
-from dfiv_ope.iv.methods import auto_average, auto_line, auto_losses
+from dfiv_ope.iv.methods import auto_average, auto_line, auto_losses, two_sls
 from dfiv_ope.iv.methods.entries import auto as entry
 from dfiv_ope.iv.methods.entries import kernel_rules
 
@@ -32,9 +32,6 @@ Config = entry.Config
 Model = closed_form.Model | auto_average.Average
 
 _LINE = 'two_sls'
-# Of the line (`two_sls.fit`): where instruments move hardly anything 2SLS may
-# be anywhere.
-_FULLER = 1.0
 # Whose width outcomes are clipped by.
 _KERNELS = kernel_rules.Kernels()
 
@@ -168,11 +165,11 @@ def _fit(
   seed: int,
 ) -> closed_form.Model:
   """Returns the fit of one candidate."""
+  settings = _settings(config, name)
+  if name == _LINE:  # Instruments may move hardly anything.
+    return two_sls.fit_fuller(settings, *halves)
   model: closed_form.Model = methods.load(name).fit(
-    _settings(config, name),
-    *halves,
-    seed=seed,
-    **({'fuller': _FULLER} if name == _LINE else {}),
+    settings, *halves, seed=seed
   )
   return model
 

@@ -23,7 +23,6 @@ def fit(
   *,
   seed: int,
   progress: types.Progress | None = None,
-  fuller: float = 0.0,
 ) -> closed_form.Model:
   """Returns the 2SLS fit, f = u'[x, o, 1] with instruments [z, o, 1].
 
@@ -36,15 +35,43 @@ def fit(
     stage2: the other half.
     seed: not used; nothing is random here.
     progress: called once, when the fit is done.
-    fuller: makes it the k-class estimator of kappa = 1 - fuller / (n - L),
-      L columns of the instruments: with 1 about as 2SLS where these are
-      strong, and about ordinary regression, in place of any value, where
-      they move nothing (Fuller, 1977).
 
   Returns:
     The fitted model.
   """
   del seed
+  model = _solved(config, stage1, stage2, 0.0)
+  if progress is not None:
+    progress(1, 1, {})
+  return model
+
+
+def fit_fuller(
+  config: Config,
+  stage1: types.IVBatch,
+  stage2: types.IVBatch,
+  *,
+  fuller: float = 1.0,
+) -> closed_form.Model:
+  """Returns the k-class fit of kappa = 1 - fuller / (n - L).
+
+  With L columns of instruments, covariates counted, it is about 2SLS where they
+  are strong. Where they move nothing it is about ordinary regression, and 2SLS
+  may be anywhere (Fuller, 1977).
+
+  Args:
+    config: hyper-parameters.
+    stage1: half of the rows.
+    stage2: the other half.
+    fuller: positive; 1 is usual.
+  """
+  return _solved(config, stage1, stage2, fuller)
+
+
+def _solved(
+  config: Config, stage1: types.IVBatch, stage2: types.IVBatch, fuller: float
+) -> closed_form.Model:
+  """Returns the fit; that of 2SLS if fuller is 0."""
   model = build(config, types.Sizes(0, 0))
   halves = [model.features(stage1), model.features(stage2)]
   weights1 = ridge.solve_sums(
@@ -75,8 +102,6 @@ def fit(
       stage2_losses=(ridge.mean_squared_error(total, weights2),),
     )
   )
-  if progress is not None:
-    progress(1, 1, {})
   return model
 
 
