@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dfiv_ope import agents, visible_text
 from dfiv_ope.agents.entries import base
-from dfiv_ope.evaluation import error_selection, inference, result_rows, verdict
 from dfiv_ope.evaluation import estimates as estimates_lib
+from dfiv_ope.evaluation import inference, result_rows, verdict
 from dfiv_ope.evaluation import trust as trust_lib
 from dfiv_ope.ope import overlap, streamed
 from dfiv_ope.ope import task as task_lib
