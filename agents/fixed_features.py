@@ -1,6 +1,7 @@
 """What the agents on fixed features, LSTD-Q and KIV, share."""
 
 import functools
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +20,7 @@ Features = decisions.Outer | wave_features.Together
 class Linear(base.ClosedForm):
   """An agent whose values are linear in fixed features; `solve` is its own."""
 
-  solution = ('weights',)
+  solution: ClassVar[tuple[str, ...]] = ('weights',)
 
   def __init__(self, config: base.Config, features_: Features):
     """Initialises the agent with weights of zero."""

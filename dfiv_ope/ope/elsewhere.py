@@ -35,9 +35,10 @@ def require(task: task_lib.EvaluationTask, method: str) -> None:
   seen = seen[generator.integers(len(seen), size=_TRIED)]
   tried = generator.permuted(seen, axis=0)
   tried += _MOVED * spread * generator.standard_normal(tried.shape)
+  failures: tuple[type[Exception], ...] = (ValueError, *tensors.errors())
   try:
     task.problem.target.decide(tried)
-  except (ValueError, *tensors.errors()) as error:
+  except failures as error:
     raise refusal(method, error) from error
 
 
