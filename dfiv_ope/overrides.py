@@ -6,11 +6,10 @@ import contextlib
 import dataclasses
 import math
 import re
+import sys
 import types
 import typing
 from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
 
 from dfiv_ope import hints
 
@@ -91,7 +90,7 @@ def replaced(config: Config, changes: Mapping[str, Any]) -> Config:
     **{
       name: _checked(
         value.item()
-        if isinstance(value, np.generic)
+        if _of_numpy(value)
         else tuple(value)
         if isinstance(value, list)
         else value,
@@ -103,6 +102,12 @@ def replaced(config: Config, changes: Mapping[str, Any]) -> Config:
       for name, value in changes.items()
     },
   )
+
+
+def _of_numpy(value: Any) -> bool:
+  """Returns whether a value is one of numpy's numbers, without loading it."""
+  numpy = sys.modules.get('numpy')
+  return numpy is not None and isinstance(value, numpy.generic)
 
 
 def _convert(text: str, annotation: Any, *, name: str, current: Any) -> Any:

@@ -113,6 +113,9 @@ class SweepSpec:
   def wanted(self) -> Iterator[configured.Configured]:
     """Yields each method with each preset, changed as the sweep says.
 
+    A preset that is no other than one before it is not run twice: most methods
+    that the paper does not have.
+
     Raises:
       ValueError: a setting is not valid.
     """
@@ -125,7 +128,10 @@ class SweepSpec:
         for text in entry.quick
         if self.budget == 'quick' and text.partition('=')[0] not in taken
       ]
-      for preset in self.configs:
+      for place, preset in enumerate(self.configs):
+        config = entry.configs[preset]
+        if any(config == entry.configs[each] for each in self.configs[:place]):
+          continue
         yield configured.configure(method, preset, (*quick, *own))
 
 

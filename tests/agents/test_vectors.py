@@ -24,6 +24,7 @@ _ACTION = actions.Continuous(low=(None,), high=(None,))
 _TOLERANCE = {
   'lstd': 0.02,
   'kiv': 0.03,
+  'cme': 0.03,
   'fqe': 0.15,
   'dfiv': 0.1,
   'deepgmm': 0.6,

@@ -98,3 +98,14 @@ def test_a_quick_budget_shortens_training_but_not_what_was_set():
 def test_what_cannot_be_asked_for_is_said(data, words):
   with pytest.raises(ValueError, match=words):
     sweep_spec.parse(data)
+
+
+def test_a_preset_that_is_no_other_is_not_run_twice():
+  spec = sweep_spec.parse({'methods': 'cme,kiv', 'configs': 'default,paper'})
+  assert [(each.method, each.preset) for each in spec.wanted()] == [
+    ('cme', 'default'),
+    ('kiv', 'default'),
+    ('kiv', 'paper'),
+  ]
+  alone = sweep_spec.parse({'methods': 'cme', 'configs': 'paper'})
+  assert [each.preset for each in alone.wanted()] == ['paper']

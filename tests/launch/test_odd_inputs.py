@@ -162,7 +162,7 @@ _INF, _NAN = float('inf'), float('nan')
     ({'dataset_seeds': _MANY}, 'dataset_seeds must be at most 10,000'),
     ({'transitions': _MANY}, 'transitions must be at most 100,000,000'),
     ({'truth_episodes': _MANY}, 'truth_episodes must be at most 100,000,000'),
-    ({'seeds': 10_000, 'dataset_seeds': 10_000}, '10,800,000,000 runs, but at'),
+    ({'seeds': 10_000, 'dataset_seeds': 10_000}, '12,600,000,000 runs, but at'),
     ({'noises': [_INF]}, r'noises must lie in \[0, 1\], got inf'),
     ({'noises': [_NAN]}, 'noises should be numbers, got nan'),
     ({'target_epsilons': _NAN}, 'target_epsilons should be numbers, got nan'),

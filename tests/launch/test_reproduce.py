@@ -10,7 +10,7 @@ from dfiv_ope.results import files
 
 
 @pytest.mark.parametrize(
-  'budget, datasets, runs', [('quick', 9, 216), ('full', 18, 1080)]
+  'budget, datasets, runs', [('quick', 9, 234), ('full', 18, 1170)]
 )
 def test_both_configs_of_all_methods_on_all_tasks(
   command, tmp_path, budget, datasets, runs
