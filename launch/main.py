@@ -119,6 +119,7 @@ _add_group(
     'ope': reproduce.ope,
     'control': reproduce.control,
     'suite': reproduce.suite,
+    'demand': reproduce.demand,
     'dsprites': reproduce.dsprites,
     'demand-mnist': reproduce.demand_mnist,
     'mnist': reproduce.mnist,

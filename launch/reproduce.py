@@ -127,8 +127,28 @@ def suite(
   runner.sweep(planned, out, sweeping, title='Suite', report=True)
 
 
+def demand(
+  out: Out,
+  budget: Annotated[
+    str,
+    _budget(
+      reproduction.IV['demand']['quick'].words,
+      reproduction.IV['demand']['full'].words,
+    ),
+  ] = 'quick',
+  sweeping: options.Sweeping = options.SWEEPING,
+) -> None:
+  """The demand design: all methods by confounding and number of rows.
+
+  Draw the paper's figure from its rows with `dfiv-ope iv demand --figure mse`.
+
+      dfiv-ope reproduce demand --out runs
+  """
+  _reproduce('demand', budget, None, out, sweeping)
+
+
 def _benchmark(name: str, pictures: Any, words: str) -> Callable[..., None]:
-  """Returns the command of a benchmark of `reproduction.IV`.
+  """Returns the command of a benchmark of `reproduction.IV` with pictures.
 
   Args:
     name: of the benchmark.
@@ -145,30 +165,38 @@ def _benchmark(name: str, pictures: Any, words: str) -> Callable[..., None]:
     path: str | None = None,
     sweeping: options.Sweeping = options.SWEEPING,
   ) -> None:
-    from dfiv_ope.launch import runner
-    from dfiv_ope.launch.experiments import plan
-
-    wanted = plans[budget]
-    designs = reproduction.designs(name, budget, path)
-    asked = [
-      experiment
-      for preset, names in (
-        ('default', wanted.methods),
-        ('paper', wanted.paper),
-      )
-      for experiment in plan.designs(
-        designs,
-        [overrides.Wanted(each, ()) for each in names],
-        seeds=wanted.seeds,
-        preset=preset,
-        watch=wanted.watch,
-      )
-    ]
-    runner.sweep(asked, out, sweeping, title='Reproducing', report=True)
+    _reproduce(name, budget, path, out, sweeping)
 
   command.__doc__ = words
   command.__annotations__['path'] = pictures
   return command
+
+
+def _reproduce(
+  name: str,
+  budget: str,
+  pictures: str | None,
+  out: pathlib.Path,
+  sweeping: options.Sweeping,
+) -> None:
+  """Runs what a budget asks of a benchmark of `reproduction.IV`."""
+  from dfiv_ope.launch import runner
+  from dfiv_ope.launch.experiments import plan
+
+  wanted = reproduction.IV[name][budget]
+  designs = reproduction.designs(name, budget, pictures)
+  asked = [
+    experiment
+    for preset, names in (('default', wanted.methods), ('paper', wanted.paper))
+    for experiment in plan.designs(
+      designs,
+      [overrides.Wanted(each, ()) for each in names],
+      seeds=wanted.seeds,
+      preset=preset,
+      watch=wanted.watch,
+    )
+  ]
+  runner.sweep(asked, out, sweeping, title='Reproducing', report=True)
 
 
 dsprites = _benchmark(

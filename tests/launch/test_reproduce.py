@@ -52,13 +52,24 @@ def test_an_unknown_budget_is_refused(command, tmp_path):
 
 
 @pytest.mark.parametrize(
-  'name', ['dsprites', 'demand-mnist', 'mnist', 'instability']
+  'name', ['demand', 'dsprites', 'demand-mnist', 'mnist', 'instability']
 )
 def test_each_benchmark_has_its_budgets(command, tmp_path, name):
   words = command.refuses(
     'reproduce', name, '--budget', 'tiny', '--out', tmp_path / 'runs'
   )
   assert "no budget 'tiny'. Choose from quick, full." in words
+
+
+def test_the_demand_design_has_the_grid_of_the_paper(command, tmp_path):
+  asked = ('reproduce', 'demand', '--out', tmp_path / 'runs', '--dry-run')
+  quick = command(*asked)
+  assert quick.returncode == 0, quick.stderr
+  # Five methods, two sizes, three seeds.
+  assert 'experiments: 30 of 30 to run' in quick.stdout
+  full = command(*asked, '--budget', 'full')
+  # Seven methods and four configs of the paper, ten designs, 20 seeds.
+  assert 'experiments: 2200 of 2200 to run' in full.stdout
 
 
 # A smaller plan in a process of its own: threads are set once in a process.
