@@ -1,17 +1,20 @@
 """The runs of the paper's experiment, which several pages quote.
 
-    dfiv-ope reproduce ope --budget full --out runs
-    python docs/generators/policy_values.py runs/report/results.csv
+    dfiv-ope sweep --tasks all --methods lstd,kiv,dfiv,fqe --out runs
+    dfiv-ope report runs --out report
+    python docs/generators/policy_values.py report/results.csv
     python docs/generators/quotes.py --write
+    python docs/figures/policy_values.py
 
 The first argument is the table of a report. What is quoted of it is kept in
-docs/results/policy_values.csv, a line for each run.
+docs/results/policy_values.csv, a line for each run; lines of other runs stay.
 """
 
 import argparse
 import csv
 import json
 import math
+import operator
 import pathlib
 import statistics
 from typing import NamedTuple
@@ -57,13 +60,17 @@ class Cell(NamedTuple):
   diverged: int
 
   @property
-  def error(self) -> float:
-    """Mean error in % of the true value; nan if all diverged."""
-    errors = [
-      abs(float(run['estimate']) / float(run['truth']) - 1.0)
+  def errors(self) -> list[float]:
+    """Errors in % of the true value."""
+    return [
+      100.0 * abs(float(run['estimate']) / float(run['truth']) - 1.0)
       for run in self.runs
     ]
-    return 100.0 * statistics.fmean(errors) if errors else math.nan
+
+  @property
+  def error(self) -> float:
+    """Their mean; nan if all diverged."""
+    return statistics.fmean(self.errors) if self.runs else math.nan
 
   @property
   def seconds(self) -> float:
@@ -75,6 +82,12 @@ class Cell(NamedTuple):
     """Ends of the 95 % interval of all seeds together, if there is one."""
     run = self.runs[0]
     return (float(run['low']), float(run['high'])) if run['low'] else None
+
+  @property
+  def holds(self) -> bool:
+    """Whether that interval has the true value in it."""
+    low, high = self.interval or (math.nan, math.nan)
+    return low <= float(self.runs[0]['truth']) <= high
 
 
 def cell(method: str, task: str, noise: str, preset: str = 'default') -> Cell:
@@ -156,9 +169,81 @@ def policy_errors(preset: str = 'default') -> str:
   )
 
 
-def policy_errors_paper() -> str:
-  """Returns the same of the paper's configs."""
-  return policy_errors('paper')
+def policy_noise(task: str) -> str:
+  """Returns a table of the errors on a task, by noise."""
+  rows = []
+  for method in METHODS:
+    found = [cell(method, task, noise) for noise in noises()]
+    if any(each.runs for each in found):
+      rows.append([label(method), *(_spread(each) for each in found)])
+  return markdown_tables.write(
+    ['method', *(f'noise {noise}' for noise in noises())], rows
+  )
+
+
+def policy_summary() -> str:
+  """Returns a table of the methods over all logs."""
+  rows = []
+  for method in METHODS:
+    found = [
+      (task, noise, each)
+      for task in TASKS
+      for noise in noises()
+      if (each := cell(method, task, noise)).runs
+    ]
+    if not found:
+      continue
+    errors = [each.error for _, _, each in found]
+    naive = [cell('log', task, noise).error for task, noise, _ in found]
+    with_ends = [each for _, _, each in found if each.interval]
+    held = sum(each.holds for each in with_ends)
+    told = method != 'log'
+    rows.append(
+      [
+        label(method),
+        f'{statistics.median(errors):.2f}',
+        f'{max(errors):.1f}',
+        f'{sum(map(operator.lt, errors, naive))} of {len(found)}'
+        if told
+        else '',
+        f'{held} of {len(with_ends)}' if told else '',
+        f'{sum(each.diverged for _, _, each in found)}' if told else '',
+        f'{statistics.median(each.seconds for _, _, each in found):.1f}'
+        if told
+        else '',
+      ]
+    )
+  return markdown_tables.write(
+    [
+      'method',
+      'median error in %',
+      'largest',
+      'better than the average of the log',
+      'intervals that hold',
+      'diverged',
+      'CPU s',
+    ],
+    rows,
+  )
+
+
+def label(method: str) -> str:
+  """Returns what tables call a method."""
+  return (
+    '(average of the log)'
+    if method == 'log'
+    else agents.ENTRIES[method].style.label
+  )
+
+
+def _spread(found: Cell) -> str:
+  """Returns mean and standard deviation of the errors, in %."""
+  if not found.runs:
+    return ''
+  told = f'{found.error:.2f}'
+  if len(found.runs) > 1:
+    told += f' ± {statistics.stdev(found.errors):.2f}'
+  return told + (f' ({found.diverged} diverged)' if found.diverged else '')
 
 
 def _told(found: Cell) -> list[str]:
@@ -170,7 +255,7 @@ def _told(found: Cell) -> list[str]:
   if found.interval is not None and found.runs[0]['method'] != 'log':
     low, high = found.interval
     ends = f'{low:.4g} to {high:.4g}'
-    holds = 'yes' if low <= float(found.runs[0]['truth']) <= high else '**no**'
+    holds = 'yes' if found.holds else '**no**'
   return [estimates, f'{found.error:.2f}', ends, holds, f'{found.seconds:.1f}']
 
 
@@ -183,21 +268,32 @@ def _runs() -> list[Run]:
     return list(csv.DictReader(file))
 
 
+def _name(line: Run) -> tuple[str, ...]:
+  """Returns what tells a run from all others."""
+  return tuple(
+    line[name] for name in ('task', 'action_noise', 'preset', 'method', 'seed')
+  )
+
+
 def main() -> None:
   """Keeps the lines of a report's results.csv that pages quote."""
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('results', type=pathlib.Path, help='of a report')
   with parser.parse_args().results.open(encoding='utf-8', newline='') as file:
     lines = list(csv.DictReader(file))
-  kept = sorted(
-    (
-      {
-        **{name: line[name] for name in _COPIED},
-        'version': json.loads(line['versions']).get('dfiv-ope', ''),
-      }
-      for line in lines
-      if line['kind'] == 'simulated_task' and line['task'] in TASKS
-    ),
+  new = [
+    {
+      **{name: line[name] for name in _COPIED},
+      'version': json.loads(line['versions']).get('dfiv-ope', ''),
+    }
+    for line in lines
+    if line['kind'] == 'simulated_task'
+    and line['task'] in TASKS
+    and line['method'] in METHODS
+  ]
+  kept = {_name(line): line for line in [*_runs(), *new]}
+  ordered = sorted(
+    kept.values(),
     key=lambda line: (
       TASKS.index(line['task']),
       float(line['action_noise']),
@@ -206,11 +302,16 @@ def main() -> None:
       int(line['seed'] or 0),
     ),
   )
+  logs: dict[tuple[str, str], str] = {}
+  for line in ordered:
+    place = line['task'], line['action_noise']
+    if logs.setdefault(place, line['digest']) != line['digest']:
+      raise ValueError(f'Runs on {place} are of two logs.')
   with _KEPT.open('w', encoding='utf-8', newline='') as file:
     writer = csv.DictWriter(file, [*_COPIED, 'version'], lineterminator='\n')
     writer.writeheader()
-    writer.writerows(kept)
-  print(f'{len(kept)} runs of {len(lines)} lines are kept.')
+    writer.writerows(ordered)
+  print(f'{len(new)} runs of {len(lines)} lines are kept, {len(kept)} in all.')
 
 
 if __name__ == '__main__':

@@ -9,25 +9,27 @@ tests/test_readme.py fails where they differ.
 
 import argparse
 import csv
+import functools
 import pathlib
 import re
 import sys
 
 import markdown_tables
+import policy_values
 
-from dfiv_ope import agents
 from dfiv_ope.iv import methods as iv_methods
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _RESULTS = ROOT / 'docs' / 'results'
-PAGES = (ROOT / 'README.md', _RESULTS / 'index.md')
+PAGES = (
+  ROOT / 'README.md',
+  *(_RESULTS / f'{name}.md' for name in ('index', 'ope', 'reproduce')),
+)
 _SUITE = ROOT / 'dfiv_ope' / 'evaluation' / 'suite_results.csv'
-_TASKS = ('catch', 'mountain_car', 'cartpole')
+_TASKS = policy_values.TASKS
 _NOISE = '0.2'
 # In this order.
-_POLICY_METHODS = ('lstd', 'kiv', 'dfiv', 'fqe', 'deepgmm', 'deepiv')
 _IV_METHODS = ('dfiv', 'deepiv', 'deepgmm', 'sieve', 'kiv', 'two_sls')
-_PLUG_IN = 'DFIV (plug-in)'
 # Designs of the IV suite that are quoted, as its table and as DFIV's has them,
 # and columns of the former.
 _DESIGNS = {
@@ -63,21 +65,15 @@ def suite_lines(method: str) -> dict[str, dict[str, str]]:
 
 def ope_errors(method: str) -> dict[tuple[str, str], markdown_tables.Line]:
   """Returns the errors in % of a method by task and noise ('log': naive)."""
-  page = _RESULTS / 'ope.md'
-  (table,) = markdown_tables.with_columns(page, 'method', 'task', 'in %')
-  found = {
-    (line['task'], line['noise']): line
-    for line in table
-    if line['method'] == method
-  }
-  if method == 'dfiv':  # Those of the table are LSTD-Q on its features.
-    variants = markdown_tables.with_columns(page, 'variant', 'error in %')[0]
-    found = {
-      (line['task'], line['noise']): {**line, 'in %': line['error in %']}
-      for line in variants
-      if line['variant'] == _PLUG_IN
+  return {
+    (task, noise): {
+      'in %': f'{found.error:.2f}',
+      'CPU s': f'{found.seconds:.1f}',
     }
-  return found
+    for task in _TASKS
+    for noise in policy_values.noises()
+    if (found := policy_values.cell(method, task, noise)).runs
+  }
 
 
 def demand_errors(method: str) -> list[markdown_tables.Line]:
@@ -91,16 +87,14 @@ def demand_errors(method: str) -> list[markdown_tables.Line]:
 def ope() -> str:
   """Returns errors of policy values on the paper's tasks."""
   rows = []
-  for method in ('log', *_POLICY_METHODS):
+  for method in policy_values.METHODS:
     errors = ope_errors(method)
-    label = (
-      '(average of the log)'
-      if method == 'log'
-      else (f'{agents.ENTRIES[method].style.label} (`{method}`)')
-    )
+    if not errors:
+      continue
+    label = policy_values.label(method)
     rows.append(
       [
-        label,
+        label if method == 'log' else f'{label} (`{method}`)',
         *(errors.get((task, _NOISE), {}).get('in %', '') for task in _TASKS),
       ]
     )
@@ -108,24 +102,17 @@ def ope() -> str:
 
 
 def ope_all() -> str:
-  """Returns errors of policy values on the paper's tasks at both noises."""
+  """Returns errors of policy values on the paper's tasks at two noises."""
   columns = [(task, noise) for noise in ('0.2', '0.5') for task in _TASKS]
   rows = []
-  for method in ('log', *_POLICY_METHODS):
+  for method in policy_values.METHODS:
     errors = ope_errors(method)
     if not errors:
       continue
     seconds = sorted(float(line['CPU s']) for line in errors.values())
-    label = (
-      '(average of the log)'
-      if method == 'log'
-      else (
-        _PLUG_IN if method == 'dfiv' else agents.ENTRIES[method].style.label
-      )
-    )
     rows.append(
       [
-        label,
+        policy_values.label(method),
         *(errors.get(column, {}).get('in %', '') for column in columns),
         '' if method == 'log' else f'{seconds[0]:g}-{seconds[-1]:g}',
       ]
@@ -199,7 +186,19 @@ def iv_suite() -> str:
 
 def filled(text: str) -> str:
   """Returns a page with its quoted blocks written anew."""
-  makers = {'ope': ope, 'ope_all': ope_all, 'iv': iv, 'iv_suite': iv_suite}
+  makers = {
+    'ope': ope,
+    'ope_all': ope_all,
+    'policy_logs': policy_values.policy_logs,
+    'policy_errors': policy_values.policy_errors,
+    'policy_summary': policy_values.policy_summary,
+    **{
+      f'noise_{task}': functools.partial(policy_values.policy_noise, task)
+      for task in _TASKS
+    },
+    'iv': iv,
+    'iv_suite': iv_suite,
+  }
   return _BLOCK.sub(
     lambda found: found[1] + '\n' + makers[found[2]]() + '\n' + found[3], text
   )

@@ -14,6 +14,7 @@ _LINE, _REST, _WIDTH, _NAMES = 0.27, 1.15, 10.0, 2.6
 _NARROW = 5.6
 # Letters of a name, beside its line.
 _LONGEST = 36
+_SIDES = {'start': 'left', 'middle': 'center', 'end': 'right'}
 _LOOKS = {
   charts.TRUTH: {'color': '#000000', 'linewidth': 1.2},
   charts.LOG: {'color': charts.NEUTRAL, 'linestyle': '--', 'linewidth': 1.2},
@@ -82,16 +83,19 @@ def draw(chart: charts.Chart, axes: Any, column: int = 0) -> None:
     axes.set_xscale('log')
   axes.set_xlim(chart.ends)
   low, high = chart.ends
-  ticks = [
-    (
+  ticks = chart.ticks()
+  axes.set_xticks(
+    [
       low * (high / low) ** each.place
       if chart.logarithmic
-      else low + each.place * (high - low),
-      each.text,
-    )
-    for each in chart.ticks()
-  ]
-  axes.set_xticks([value for value, _ in ticks], [text for _, text in ticks])
+      else low + each.place * (high - low)
+      for each in ticks
+    ],
+    [each.text for each in ticks],
+  )
+  if chart.columns:  # Those of the next column begin where these end.
+    for text, each in zip(axes.get_xticklabels(), ticks, strict=True):
+      text.set_horizontalalignment(_SIDES[charts.anchor(each.place)])
   axes.minorticks_off()
   axes.set_yticks(places, [_short(lane.label) for lane in chart.lanes])
   axes.tick_params(axis='y', length=0)
@@ -134,7 +138,6 @@ def _draw(
 
 
 def _label_references(axes: Any, chart: charts.Chart) -> None:
-  sides = {'start': 'left', 'middle': 'center', 'end': 'right'}
   for index, each in enumerate(chart.references):
     if chart.inside(each.value):
       axes.annotate(
@@ -145,7 +148,7 @@ def _label_references(axes: Any, chart: charts.Chart) -> None:
         textcoords='offset points',
         va='bottom',
         fontsize=9,
-        ha=sides[charts.anchor(chart.place(each.value))],
+        ha=_SIDES[charts.anchor(chart.place(each.value))],
       )
 
 

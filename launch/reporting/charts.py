@@ -23,6 +23,8 @@ _MOST_POINTS = 40
 # A label nearer to an edge than this share of the width stands inside.
 _EDGE = 0.15
 _TICKS = 5
+# A logarithmic axis has no more of them: an error of 1e-9 hides all others.
+_DECADES = 4.0
 _MARGIN = 0.04
 
 
@@ -128,7 +130,7 @@ class Chart:
 
   @property
   def ends(self) -> tuple[float, float]:
-    """The ends of the axis."""
+    """The ends of the axis; what is beyond a logarithmic one is an arrow."""
     if self.limits is not None:
       return self.limits
     every = [
@@ -140,6 +142,8 @@ class Chart:
     if self.logarithmic:
       every = [math.log10(each) for each in every if each > 0.0] or [0.0]
     low, high = (min(every), max(every)) if every else (0.0, 1.0)
+    if self.logarithmic:
+      low = max(low, high - _DECADES)
     margin = _MARGIN * (high - low) or 0.1 * abs(low) or 0.5
     if self.logarithmic:
       return 10.0 ** (low - margin), 10.0 ** (high + margin)

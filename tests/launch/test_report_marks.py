@@ -2,9 +2,10 @@
 
 import math
 
+from matplotlib import figure as mpl_figure
 import pytest
 
-from dfiv_ope.launch.reporting import svg, tables
+from dfiv_ope.launch.reporting import chart_figure, charts, svg, tables
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,39 @@ def test_svgs_keep_their_labels_and_lose_their_colours():
     '<g id="p-a"><path d="M 1.2 7" style="stroke: currentColor; '
     'opacity: 0.25"/></g><text>0.0001</text><use href="#p-a"/></svg>'
   )
+
+
+def _errors(*values, columns=('noise 0', 'noise 0.5')):
+  return charts.Chart(
+    name='errors',
+    caption='',
+    axis='relative error',
+    lanes=[
+      charts.Lane(
+        label='LSTD-Q',
+        color='#000000',
+        tracks=tuple(
+          charts.Track(middle=values[0], points=values) for _ in columns
+        ),
+      )
+    ],
+    columns=columns,
+    logarithmic=True,
+  )
+
+
+def test_a_tiny_error_does_not_hide_the_others():
+  chart = _errors(1.0, 1e-2, 1e-9)
+  low, high = chart.ends
+  assert 1e-5 < low < 1e-4 and 1.0 < high < 2.0
+  assert chart.arrows(chart.lanes[0].tracks[0]) == [True, False]
+  near = _errors(1.0, 1e-3)
+  assert near.ends[0] == pytest.approx(10.0 ** (-3.0 - 3.0 * 0.04))
+  assert near.arrows(near.lanes[0].tracks[0]) == [False, False]
+
+
+def test_numbers_of_neighbouring_columns_stay_apart():
+  drawn = mpl_figure.Figure().add_subplot()
+  chart_figure.draw(_errors(1.0, 1e-3), drawn)
+  sides = [each.get_horizontalalignment() for each in drawn.get_xticklabels()]
+  assert sides[0] == 'left' and sides[-1] == 'right'
