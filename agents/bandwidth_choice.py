@@ -17,11 +17,18 @@ fitted to show features that are unstable, as their own errors do not.
   log of which only some episodes were looked at: the chance of a few thousand
   rows says nothing of that of all, and the bias would stay.
 
+Chance is of the episodes and of the draw of the features: narrow features of a
+thin log may say something else with every draw. So a draw that speaks against
+the default is not believed alone; further ones are asked, and what they differ
+by counts as chance.
+
 docs/trust.md has what other criteria did.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import dataclasses
+import functools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -48,12 +55,14 @@ _STARTS = 2_000
 # Standard errors that are more than chance, and the share of the default's
 # standard error that makes a wider one worth its bias.
 _CHANCE, _MUCH_LESS = 2.0, 0.5
+# Draws of the features that are asked before the default is left.
+_DRAWS = 3
 # Policies of a log that are asked where all share one bandwidth.
 _ASKED = 3
 
 
 class Values(NamedTuple):
-  """What the log says with each candidate.
+  """What the log says with each candidate, by one draw of the features.
 
   Attributes:
     values: V, [H].
@@ -63,14 +72,31 @@ class Values(NamedTuple):
   values: types.FloatArray
   episodes: types.FloatArray
 
+
+class Draws:
+  """What the log says by several draws of the features."""
+
+  def __init__(self, draws: Sequence[Values]):
+    # [K, H] and [K, E, H].
+    self._values = np.stack([each.values for each in draws])
+    self._episodes = np.stack([each.episodes for each in draws])
+
+  @property
+  def finite(self) -> bool:
+    """Whether all values are numbers."""
+    return bool(np.all(np.isfinite(self._values)))
+
   def error(self, place: int) -> float:
-    """Returns the standard error of a value."""
-    return _spread(self.episodes[:, place])
+    """Returns the standard error of a value, as one draw has it."""
+    return _chance(self._values[:, place], self._episodes[:, :, place])
 
   def differ(self, place: int, other: int) -> bool:
     """Returns whether two values differ by more than chance."""
-    error = _spread(self.episodes[:, place] - self.episodes[:, other])
-    return bool(abs(self.values[place] - self.values[other]) > _CHANCE * error)
+    difference = self._values[:, place] - self._values[:, other]
+    error = _chance(
+      difference, self._episodes[:, :, place] - self._episodes[:, :, other]
+    )
+    return bool(abs(np.mean(difference)) > _CHANCE * error)
 
 
 def settle(tasks: Sequence[task_lib.EvaluationTask]) -> None:
@@ -103,13 +129,30 @@ def choose(task: task_lib.EvaluationTask) -> float:
     return random_features.BANDWIDTH_SCALE
   rows = looked_at(np.bincount(log.episodes))
   whole = len(rows) == len(log)
-  found = measure(
+  draw = functools.partial(
+    measure,
     problem,
     memory.of_task(task, rows),
     np.asarray(log.episodes)[rows],
     task.initial_observations,
   )
-  return CANDIDATES[pick(found, whole=whole)]
+  return CANDIDATES[decide(draw, whole=whole)]
+
+
+def decide(draw: Callable[..., Values], *, whole: bool) -> int:
+  """Returns the place of the candidate that is taken.
+
+  One draw of the features is enough to stay with the default.
+
+  Args:
+    draw: takes a `seed` of the features to what the log says with them.
+    whole: whether that is of the whole log.
+  """
+  draws = [draw(seed=0)]
+  if pick(Draws(draws), whole=whole) == _DEFAULT:
+    return _DEFAULT
+  draws += [draw(seed=seed) for seed in range(1, _DRAWS)]
+  return pick(Draws(draws), whole=whole)
 
 
 def has_choice(problem: bellman.Problem, episodes: int) -> bool:
@@ -153,20 +196,20 @@ def starts_looked_at(lengths: np.ndarray) -> np.ndarray:
   return first[:: -(-len(first) // _STARTS)]
 
 
-def pick(found: Values, *, whole: bool = True) -> int:
-  """Returns the place of the candidate that is taken.
+def pick(found: Draws, *, whole: bool = True) -> int:
+  """Returns the place of the candidate that draws of the features speak for.
 
   Args:
     found: the values of candidates.
     whole: whether they are of the whole log.
   """
-  if not np.all(np.isfinite(found.values)):
+  if not found.finite:
     return _DEFAULT
   narrower = _DEFAULT - 1
   if found.differ(narrower, _DEFAULT):
     return narrower
   taken = _DEFAULT
-  for wider in range(_DEFAULT + 1, len(found.values) if whole else 0):
+  for wider in range(_DEFAULT + 1, len(CANDIDATES) if whole else 0):
     if found.error(wider) <= _MUCH_LESS * found.error(taken) and not any(
       found.differ(wider, each) for each in range(wider)
     ):
@@ -180,6 +223,8 @@ def measure(
   episodes: np.ndarray,
   initial_observations: types.Array,
   candidates: Sequence[float] = CANDIDATES,
+  *,
+  seed: int = 0,
 ) -> Values:
   """Returns the values of candidates, and what held-out episodes add to them.
 
@@ -189,6 +234,7 @@ def measure(
     episodes: number of the episode of each row, [N].
     initial_observations: raw, [M, D].
     candidates: multiples of the median distance, [H].
+    seed: of the draw of the features.
   """
   numbers = np.unique(episodes, return_inverse=True)[1]
   places = [np.flatnonzero(numbers % 2 == half) for half in (0, 1)]
@@ -199,7 +245,7 @@ def measure(
   added = np.zeros((numbers.max() + 1, len(candidates)))
   for column, scale in enumerate(candidates):
     psi = fixed_features.make(
-      problem, few_features(problem, len(numbers), scale), seed=0
+      problem, few_features(problem, len(numbers), scale), seed=seed
     )
     sums = fixed_features.half_sums(psi, lambda: iter(halves))
     start = _mean(psi, starts)
@@ -245,6 +291,15 @@ def _mean(
   return np.mean(rows, axis=0, dtype=np.float64)[:, None]
 
 
-def _spread(added: types.FloatArray) -> float:
-  """Returns the standard error of a sum over episodes."""
-  return float(np.sqrt(np.sum(np.square(added - np.mean(added)))))
+def _chance(values: types.FloatArray, added: types.FloatArray) -> float:
+  """Returns the standard error of a value, of episodes and of the draw.
+
+  Args:
+    values: of the draws, [K].
+    added: what episodes add, [K, E].
+  """
+  errors = np.sqrt(
+    np.sum(np.square(added - np.mean(added, axis=1, keepdims=True)), axis=1)
+  )
+  spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
+  return math.hypot(np.mean(errors), spread)

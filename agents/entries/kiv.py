@@ -57,7 +57,7 @@ CONFIGS = {
   ),
 }
 ENTRY = registry.Entry(
-  version=5,
+  version=6,
   configs=CONFIGS,
   tiny={'random_features': 10},
   style=methods.ENTRIES['kiv'].style,

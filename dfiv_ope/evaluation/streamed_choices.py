@@ -6,6 +6,7 @@ log in memory is asked for, and so is the choice; elsewhere the sample is asked.
 """
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,13 +101,14 @@ def settle(survey: streamed.Survey, task: 'task_lib.EvaluationTask') -> None:
     # A log of very long episodes would be held as a whole.
     if len(rows) < survey.transitions:
       firsts = bandwidth_choice.starts_looked_at(survey.lengths)
-      found = bandwidth_choice.measure(
+      draw = functools.partial(
+        bandwidth_choice.measure,
         problem,
         problem.log_rows(survey.at(rows.tolist())),
         np.searchsorted(np.cumsum(survey.lengths), rows, side='right'),
         survey.at(firsts.tolist()).observation,
       )
-      place = bandwidth_choice.pick(found, whole=False)
+      place = bandwidth_choice.decide(draw, whole=False)
       task.problem = dataclasses.replace(
         problem, bandwidth_scale=bandwidth_choice.CANDIDATES[place]
       )

@@ -76,6 +76,12 @@ def _values(values, *episodes):
   )
 
 
+def _draws(*values, sizes):
+  return bandwidth_choice.Draws(
+    [_values(each, *(size * _EVEN for size in sizes)) for each in values]
+  )
+
+
 def test_values_and_what_episodes_add_are_those_of_a_formula():
   task = _task(_walk(40, 10), _inwards)
   problem, rows, episodes = task.problem, task.rows, task.log.episodes
@@ -146,7 +152,7 @@ _EVEN = np.array([1.0, -1.0] * 8)  # A standard error of 4.
   ],
 )
 def test_a_bandwidth_is_left_only_where_the_log_says_so(values, sizes, taken):
-  found = _values(values, *(size * _EVEN for size in sizes))
+  found = _draws(values, sizes=sizes)
   assert found.error(1) == pytest.approx(4.0 * sizes[1])
   assert bandwidth_choice.CANDIDATES[bandwidth_choice.pick(found)] == taken
 
@@ -161,9 +167,44 @@ def test_a_bandwidth_is_left_only_where_the_log_says_so(values, sizes, taken):
   ],
 )
 def test_a_part_of_a_log_never_takes_a_wider_bandwidth(values, sizes, taken):
-  found = _values(values, *(size * _EVEN for size in sizes))
+  found = _draws(values, sizes=sizes)
   place = bandwidth_choice.pick(found, whole=False)
   assert bandwidth_choice.CANDIDATES[place] == taken
+
+
+def test_what_draws_of_the_features_differ_by_is_chance():
+  sizes = [1.1, 1.0, 1.0, 1.0]
+  # Differences of 1.2, 1.0 and 0.8: 1.0 +- 0.2 beside the episodes' 0.4.
+  sure = [[1.2, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 1.0], [0.8, 0.0, 1.0, 1.0]]
+  found = _draws(*sure, sizes=sizes)
+  assert found.error(0) == pytest.approx(np.hypot(4.4, 0.2))
+  assert found.differ(0, 1)
+  assert bandwidth_choice.CANDIDATES[bandwidth_choice.pick(found)] == 0.25
+  # The first draw alone says the same; the others do not.
+  loud = [[1.2, 0.0, 1.0, 1.0], [-0.9, 0.0, 1.0, 1.0], [0.9, 0.0, 1.0, 1.0]]
+  assert _draws(loud[0], sizes=sizes).differ(0, 1)
+  assert not _draws(*loud, sizes=sizes).differ(0, 1)
+  for values, seeds, scale in ((sure, [0, 1, 2], 0.25), (loud, [0, 1, 2], 0.5)):
+    asked = []
+
+    def draw(seed, values=values, asked=asked):
+      asked.append(seed)
+      return _values(values[seed], *(size * _EVEN for size in sizes))
+
+    place = bandwidth_choice.decide(draw, whole=True)
+    assert bandwidth_choice.CANDIDATES[place] == scale
+    assert asked == seeds
+
+
+def test_one_draw_is_enough_to_stay_with_the_default():
+  asked = []
+
+  def draw(seed):
+    asked.append(seed)
+    return _values([1.0, 1.0, 1.0, 1.0], *(_EVEN for _ in range(4)))
+
+  assert bandwidth_choice.decide(draw, whole=True) == 1
+  assert asked == [0]
 
 
 def test_a_log_is_whole_up_to_as_many_rows_as_are_looked_at(monkeypatch):
