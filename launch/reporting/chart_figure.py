@@ -94,8 +94,8 @@ def draw(chart: charts.Chart, axes: Any, column: int = 0) -> None:
     [each.text for each in ticks],
   )
   if chart.columns:  # Those of the next column begin where these end.
-    for text, each in zip(axes.get_xticklabels(), ticks, strict=True):
-      text.set_horizontalalignment(_SIDES[charts.anchor(each.place)])
+    for text, tick in zip(axes.get_xticklabels(), ticks, strict=True):
+      text.set_horizontalalignment(_SIDES[charts.anchor(tick.place)])
   axes.minorticks_off()
   axes.set_yticks(places, [_short(lane.label) for lane in chart.lanes])
   axes.tick_params(axis='y', length=0)
