@@ -34,8 +34,11 @@ def start(threads: int = 1, *, tensorflow: bool = True) -> None:
   _load_tensorflow()
   import tensorflow as tf
 
-  tf.config.threading.set_intra_op_parallelism_threads(threads)
-  tf.config.threading.set_inter_op_parallelism_threads(1)
+  # Once it has computed something, as for a policy that a closed form asked,
+  # it keeps the threads that `limit_threads` left it.
+  with contextlib.suppress(RuntimeError):
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
   # It warns of tracing a function for each of several learners, as it should.
   tf.get_logger().setLevel('ERROR')
 

@@ -29,6 +29,8 @@ CONFIGS: dict[str, dict[str, str]] = {
   ORACLE: {'fit': 'KIV likewise, on outcomes whose noise is shuffled'},
 }
 NAMES = tuple(CONFIGS)
+# Those with networks.
+TRAINED = (PLAIN_DFIV,)
 
 
 def version(name: str) -> int:

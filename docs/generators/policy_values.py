@@ -1,6 +1,6 @@
 """The runs of the paper's experiment, which several pages quote.
 
-    dfiv-ope sweep --tasks all --methods lstd,kiv,dfiv,fqe --out runs
+    dfiv-ope reproduce ope --budget full --out runs
     dfiv-ope report runs --out report
     python docs/generators/policy_values.py report/results.csv
     python docs/generators/quotes.py --write
@@ -181,6 +181,29 @@ def policy_noise(task: str) -> str:
   )
 
 
+def policy_paper() -> str:
+  """Returns a table of the errors of the paper's configs, by noise."""
+  rows = []
+  for task in TASKS:
+    for method in METHODS:
+      found = [cell(method, task, noise, 'paper') for noise in noises()]
+      seconds = [each.seconds for each in found if each.runs]
+      if seconds:
+        rows.append(
+          [
+            task,
+            label(method),
+            *(_spread(each) for each in found),
+            f'{statistics.median(seconds):.1f}',
+          ]
+        )
+  return markdown_tables.write(
+    ['task', 'method', *(f'noise {noise}' for noise in noises()), 'CPU s'],
+    rows,
+    text=2,
+  )
+
+
 def policy_summary() -> str:
   """Returns a table of the methods over all logs."""
   rows = []
@@ -239,7 +262,7 @@ def label(method: str) -> str:
 def _spread(found: Cell) -> str:
   """Returns mean and standard deviation of the errors, in %."""
   if not found.runs:
-    return ''
+    return 'diverged' if found.diverged else ''
   told = f'{found.error:.2f}'
   if len(found.runs) > 1:
     told += f' ± {statistics.stdev(found.errors):.2f}'

@@ -11,6 +11,7 @@ import traceback
 import warnings
 
 from dfiv_ope import agents, error_sentences
+from dfiv_ope.benchmarks import baselines
 from dfiv_ope.iv import methods
 from dfiv_ope.launch import runtime
 from dfiv_ope.launch.experiments import inputs, jobs, store
@@ -121,6 +122,8 @@ def needs_tensorflow(job: jobs.Job) -> bool:
   if not isinstance(job, jobs.Experiment):
     return True
   if isinstance(job.problem, inputs.OnDesign):
-    return job.config is not None and job.method not in methods.CLOSED_FORMS
+    if job.config is None:
+      return job.method in baselines.TRAINED
+    return job.method not in methods.CLOSED_FORMS
   entry = agents.ENTRIES.get(job.method)  # None for the average of the log.
   return entry is not None and entry.trained

@@ -117,12 +117,11 @@ def _line(rows: Sequence[rows_lib.Row]) -> dict[str, Any]:
   by_method: dict[str, list[rows_lib.Row]] = collections.defaultdict(list)
   for row in rows:
     by_method[row.method].append(row)
-  errors = {
-    name: statistics.median(
-      math.inf if row.failed else row.metrics['mse'] for row in each
-    )
+  seeds = {
+    name: [math.inf if row.failed else row.metrics['mse'] for row in each]
     for name, each in by_method.items()
   }
+  errors = {name: statistics.median(each) for name, each in seeds.items()}
   learned = [
     error for name, error in errors.items() if name not in baselines.NAMES
   ]
@@ -135,6 +134,7 @@ def _line(rows: Sequence[rows_lib.Row]) -> dict[str, Any]:
     'identified': suite.is_identified(design.parameters),
     'confounded': plain > STRONG * oracle,
     'errors': errors,
+    'ranges': {name: [min(each), max(each)] for name, each in seeds.items()},
     'best': min(learned, default=math.nan),
     'cpu_seconds': {
       name: statistics.median(row.cpu_seconds for row in each)

@@ -357,6 +357,7 @@ def test_the_suite_has_one_table_of_errors_relative_to_the_best(
   assert lines['linear n=2000']['errors']['two_sls'] == statistics.median(
     errors
   )
+  assert lines['linear n=2000']['ranges']['two_sls'] == sorted(errors)
   assert lines['linear n=2000']['confounded']
   # A design whose instruments move nothing counts in no share.
   assert not lines['irrelevant n=2000']['identified']

@@ -7,7 +7,7 @@ import pytest
 
 from dfiv_ope import interrupts, overrides
 from dfiv_ope.agents import configured
-from dfiv_ope.benchmarks import demand
+from dfiv_ope.benchmarks import baselines, demand
 from dfiv_ope.launch import runner
 from dfiv_ope.launch.experiments import (
   inputs,
@@ -233,3 +233,14 @@ def test_closed_forms_do_not_wait_for_tensorflow(swept, designs):
   needed = {each.method: worker.needs_tensorflow(each) for each in jobs}
   assert needed == {'log': False, 'lstd': False, 'dfiv': True}
   assert worker.needs_tensorflow(jobs[0].parents[0])
+  references = plan.designs(
+    [demand.Demand(n=60)], [], seeds=1, references=baselines.NAMES
+  )
+  assert {
+    each.method: worker.needs_tensorflow(each) for each in references
+  } == {
+    'constant': False,
+    'plain_kiv': False,
+    'plain_dfiv': True,
+    'oracle': False,
+  }
