@@ -350,6 +350,14 @@ BROKEN[3] = np.nan
       {'X': pd.Series(pd.date_range('2020', periods=20))},
       'X must be numbers, got dates. Pass the days since one of them',
     ),
+    (
+      {'X': pd.DataFrame({'age': X, 'day': pd.date_range('2020', periods=20)})},
+      'X must be numbers, got dates. Pass the days since one of them',
+    ),
+    (
+      {'X': pd.Series(pd.date_range('2020', periods=20, tz='UTC'))},
+      'X must be numbers, got dates. Pass the days since one of them',
+    ),
     ({'Y': Y + 1j}, 'Y must be numbers, got complex numbers. Pass real ones'),
     ({'X': [[1.0], [1.0, 2.0]]}, 'X must be numbers; some are not'),
     ({'Y': np.full(20, 1e9 + 0.1)}, 'Y is constant, so there is nothing'),
