@@ -20,6 +20,8 @@ _MANY, _BIASED = 10, (fitting.TWO_SLS, fitting.GMM)
 # Standard errors are too small where a slope rests on fewer rows or clusters;
 # those of HC3 hold with half as many.
 _FEW, _FEW_HC3 = 20.0, 10.0
+# Covariances of rows that depend on each other.
+_DEPENDENT = (covariances.CLUSTERED, covariances.HAC)
 
 
 def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
@@ -47,7 +49,7 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
       linear=True,
       conditional=len(treatments) > 1,
     )
-    + (' Read the Anderson-Rubin set instead of the interval.' + many) * low
+    + (f' {_instead(found)}' + many) * low
     for name, each, low in zip(treatments, found.first_stage, weak, strict=True)
   ]
   if found.exact:
@@ -62,6 +64,16 @@ def sentences(found: results.LinearFit, treatments: Sequence[str]) -> list[str]:
   words.extend(_linearity(found))
   words.extend(_interactions(found))
   return words
+
+
+def _instead(found: results.LinearFit) -> str:
+  """Returns what to read where instruments are weak."""
+  if found.robust_sets or found.covariance_kind not in _DEPENDENT:
+    return 'Read the Anderson-Rubin set instead of the interval.'
+  return (
+    'Neither the interval holds nor the Anderson-Rubin set, which supposes '
+    'independent rows here: use fewer instruments or treatments.'
+  )
 
 
 def _few_units(
@@ -143,7 +155,7 @@ def _endogeneity(found: results.LinearFit, *, weak: bool) -> str:
       f'IV differs from ordinary regression ({test.name} '
       f'{test.statistic:.3g}, {_small(test.p_value)}): the treatment is '
       'confounded, or the instruments are invalid. Report '
-      + ('the Anderson-Rubin set.' if weak else 'IV.')
+      + ('a weak-instrument-robust set.' if weak else 'IV.')
     )
   return (
     f'IV does not differ from ordinary regression by more than chance '

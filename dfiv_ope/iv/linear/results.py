@@ -125,6 +125,11 @@ class LinearFit:
     return 1.0 - self.r2 <= _EXACT
 
   @property
+  def robust_sets(self) -> bool:
+    """Whether Anderson-Rubin sets allow for what the covariance does."""
+    return self.weak.robust and self.treatments == 1
+
+  @property
   def p_values(self) -> types.FloatArray:
     """Two-sided p values of coefficients of zero, [D]."""
     return 2.0 * self._law.sf(np.abs(self.t_values))

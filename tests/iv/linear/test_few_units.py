@@ -150,7 +150,7 @@ def test_weak_instruments_are_no_reason_to_report_iv():
     model = estimators.TwoSLS().fit(t + 2.0 * hidden + 0.1 * rest, t, Z=z)
   words = '\n'.join(model.checks())
   assert 'IV differs from ordinary regression' in words
-  assert 'invalid. Report the Anderson-Rubin set.' in words
+  assert 'invalid. Report a weak-instrument' in words
 
 
 def test_rows_that_are_too_few_to_compare_are_not_called_exogenous():
@@ -173,3 +173,24 @@ def test_instruments_that_rows_are_too_few_for_are_not_said_to_agree():
     model = estimators.TwoSLS().fit(t + hidden, t, Z=z)
   words = '\n'.join(model.checks())
   assert 'Nothing tells whether the 27 instruments agree: 30 rows are' in words
+
+
+@pytest.mark.parametrize(
+  'clusters, instruments, words',
+  [
+    (40, 3, 'Read the Anderson-Rubin set instead of the interval.'),
+    (6, 8, 'Neither the interval holds nor the Anderson-Rubin set, which'),
+  ],
+)
+def test_a_set_of_independent_rows_is_not_recommended_for_clusters(
+  clusters, instruments, words
+):
+  generator = np.random.default_rng(2)
+  z = generator.normal(size=(600, instruments))
+  hidden = generator.normal(size=600)
+  t = 0.05 * z[:, 0] + hidden
+  with pytest.warns(UserWarning, match='weak instrument'):
+    model = estimators.TwoSLS().fit(
+      t + hidden, t, Z=z, groups=np.arange(600) % clusters
+    )
+  assert words in model.checks()[0]
