@@ -28,6 +28,7 @@ Rhos = Annotated[
 Paper = Annotated[
   bool, typer.Option('--paper', help="The paper's settings instead of ours.")
 ]
+FirstSeed = Annotated[int, typer.Option(help='The first of the seeds.', min=0)]
 Watch = Annotated[
   bool,
   typer.Option(
@@ -44,6 +45,7 @@ def demand(
   n: Sizes = None,
   rho: Rhos = None,
   seeds: options.Seeds = 5,
+  first_seed: FirstSeed = 0,
   paper: Paper = False,
   settings: options.Settings = None,
   figure: Annotated[
@@ -77,6 +79,7 @@ def demand(
       out,
       running,
       seeds=seeds,
+      first_seed=first_seed,
       paper=paper,
       settings=settings,
     )
@@ -101,6 +104,7 @@ def dsprites(
   ] = None,
   dsprites: options.Archive = None,
   seeds: options.Seeds = 3,
+  first_seed: FirstSeed = 0,
   paper: Paper = False,
   settings: options.Settings = None,
   watch: Watch = False,
@@ -125,6 +129,7 @@ def dsprites(
     out,
     running,
     seeds=seeds,
+    first_seed=first_seed,
     paper=paper,
     settings=settings,
     watch=watch,
@@ -138,6 +143,7 @@ def demand_mnist(
   rho: Rhos = None,
   mnist: options.MNIST = None,
   seeds: options.Seeds = 3,
+  first_seed: FirstSeed = 0,
   paper: Paper = False,
   settings: options.Settings = None,
   running: options.Running = options.RUNNING,
@@ -158,6 +164,7 @@ def demand_mnist(
     out,
     running,
     seeds=seeds,
+    first_seed=first_seed,
     paper=paper,
     settings=settings,
   )
@@ -181,6 +188,7 @@ def mnist(
   ] = None,
   mnist: options.MNIST = None,
   seeds: options.Seeds = 1,
+  first_seed: FirstSeed = 0,
   paper: Paper = False,
   settings: options.Settings = None,
   watch: Watch = False,
@@ -202,6 +210,7 @@ def mnist(
     out,
     running,
     seeds=seeds,
+    first_seed=first_seed,
     paper=paper,
     settings=settings,
     watch=watch,
@@ -226,9 +235,7 @@ def suite(
     ),
   ] = None,
   seeds: options.Seeds = 3,
-  first_seed: Annotated[
-    int, typer.Option(help='The first of the seeds.', min=0)
-  ] = 0,
+  first_seed: FirstSeed = 0,
   settings: options.Settings = None,
   running: options.Running = options.RUNNING,
 ) -> None:

@@ -3,9 +3,9 @@
 Ours were chosen by held-out losses. Where several had the same, the one whose
 stage 1 explains most: what the instruments do not explain of a treatment's
 features, the outcome cannot correct. With pictures that is most of them, so
-psi is kept in bounds (batch normalisation, tanh) and lambda2 is large: the
-features then grow along what stage 1 predicts. The final solve chooses its own
-lambda2.
+psi is normalised by batch and lambda2 is large: the features then grow along
+what stage 1 predicts. The final solve chooses its own lambda2. Digits as
+treatments have spectral features, which no outcome moves.
 """
 
 from collections.abc import Callable, Mapping
@@ -182,7 +182,7 @@ _MOVED_DIGIT: tuple[Layer, ...] = (
   Dense(64),
   Dropout(0.3),
 )
-# The same for fewer pictures: thousands are learned by heart.
+# `_DIGIT` for fewer pictures: thousands are learned by heart.
 _SPARSE_DIGIT: tuple[Layer, ...] = (
   *_DIGIT[:-1],
   Dropout(0.2),

@@ -317,6 +317,16 @@ def test_wrong_arguments_for_pictures_are_answered_with_a_sentence(
   assert all(row.retry for row in files.known(out))
 
 
+@pytest.mark.parametrize('name', ['demand', 'dsprites'])
+def test_a_benchmark_starts_at_the_first_seed(command, tmp_path, name):
+  result = command(
+    *('iv', name, '--out', tmp_path, '--method', 'two_sls', '--n', '50'),
+    *('--seeds', '2', '--first-seed', '100'),
+  )
+  assert result.returncode == 0, result.stderr
+  assert {row.seed for row in files.read(tmp_path)} == {100, 101}
+
+
 def test_the_suite_has_one_table_of_errors_relative_to_the_best(
   command, tmp_path
 ):

@@ -61,7 +61,7 @@ def fit(
     return _fit(
       config, stage1, stage2, seed=seed, progress=progress, watch=watch
     )
-  members = []
+  members: list[dfiv_model.DFIV] = []
   for index in range(config.members):
     halves = (stage2, stage1) if index % 2 else (stage1, stage2)
     members.append(
@@ -72,6 +72,11 @@ def fit(
         progress=_told(progress, index, config.members),
         watch=None if index else watch,
       )
+    )
+    # The first member finds the number of features for all: they are averaged
+    # and saved as models of one config.
+    config = dataclasses.replace(
+      config, treatment_net=members[0].config.treatment_net, feature_counts=()
     )
   return dfiv_average.Average(config, members)
 

@@ -1,14 +1,14 @@
 """Features that the instrument tells most of, before any outcome is seen.
 
-Where treatment and instrument are pictures, few of an outcome's variance passes
-both stages, and gradients of Eq. (8) hardly tell networks what a picture shows.
-Treatment and instrument tell each other: here psi and phi climb together the
-sum of their squared canonical correlations, as deep canonical correlation
-analysis does (Andrew et al., 2013). At its maximum they span the leading
-singular functions of E[. | z], those of f that an instrument shows best (as
-Sun et al., 2025, have them). Algorithm 1 may go on from there.
+Where treatment and instrument are pictures, little of an outcome's variance
+passes both stages, and gradients of Eq. (8) hardly tell networks what a picture
+shows. Treatment and instrument tell of each other: here psi and phi climb
+together the sum of their squared canonical correlations, as deep canonical
+correlation analysis does (Andrew et al., 2013). At its maximum they span the
+leading singular functions of E[. | z], those of f that an instrument shows best
+(as Sun et al., 2025, have them). Algorithm 1 may go on from there.
 
-    dfiv_spectral.train(model, stage1, seed=0)
+    dfiv_spectral.train(model, stage1, stage2, seed=0)
 
 Deviation: the paper starts from random networks.
 """
@@ -45,20 +45,25 @@ def correlations(
 def train(
   model: dfiv_model.DFIV,
   stage1: types.IVBatch,
+  stage2: types.IVBatch,
   *,
   seed: int,
   progress: types.Progress | None = None,
-) -> list[float]:
+) -> dict[str, list[float]]:
   """Trains psi and phi of a model; their rates fall after each check.
+
+  They are left where they went together most in rows that they did not see.
 
   Args:
     model: untrained; its config has the number of steps.
     stage1: rows of stage 1 as float32 tensors; outcomes are not looked at.
+    stage2: rows of stage 2, which judge; their outcomes neither.
     seed: of the batches that are drawn.
     progress: told the correlations at each check.
 
   Returns:
-    The correlations in the last batch before each check.
+    At each check the correlations in the last batch, as 'correlations', and
+    those in the rows of stage 2, as 'held_out_correlations'.
   """
   config = model.config
   # Descents of their own: Algorithm 1 begins with fresh moments and full rates.
@@ -85,11 +90,32 @@ def train(
       (tf.constant(0), tf.zeros([])),
     )[1]
 
-  found = []
+  history: dict[str, list[float]] = {
+    'correlations': [],
+    'held_out_correlations': [],
+  }
+  judged = history['held_out_correlations']
+  best = [each.values() for each in fresh]
   for done, until in descent.intervals(config.spectral_steps, config.checks):
     for each in fresh:
       each.anneal(done / config.spectral_steps)
-    found.append(-float(run(tf.constant(until - done))))
+    history['correlations'].append(-float(run(tf.constant(until - done))))
+    held_out = model.features(stage2)
+    judged.append(
+      float(
+        correlations(
+          held_out.treatment, held_out.instrument, config.stage1_penalty
+        )
+      )
+    )
+    if judged[-1] == max(judged):
+      best = [each.values() for each in fresh]
     if progress is not None:
-      progress(until, config.spectral_steps, {'correlations': found[-1]})
-  return found
+      progress(
+        until,
+        config.spectral_steps,
+        {name: values[-1] for name, values in history.items()},
+      )
+  for each, values in zip(fresh, best, strict=True):
+    each.adopt(values)
+  return history

@@ -55,9 +55,10 @@ def train(
   iterations = config.most_iterations(covariates=model.covariate is not None)
   before, total = config.spectral_steps, config.spectral_steps + iterations
   if before:
-    history['correlations'] = dfiv_spectral.train(
+    history |= dfiv_spectral.train(
       model,
       stage1,
+      stage2,
       seed=seed,
       progress=None
       if progress is None

@@ -66,6 +66,29 @@ def test_an_average_tells_of_all_its_trainings_and_shows_the_first():
   assert len(seen) == 2
 
 
+def test_the_first_member_finds_the_number_of_features_for_all(tmp_path):
+  generator = np.random.default_rng(0)
+  instrument, covariate, noise = generator.normal(size=(3, 80, 1))
+  treatment = instrument + 0.5 * noise
+  model = estimators.DFIV(
+    feature_counts=(2, 3),
+    members=2,
+    iterations=4,
+    checks=2,
+    patience=0,
+    n_splits=1,
+  ).fit(
+    np.sin(treatment) * covariate + noise, treatment, Z=instrument, X=covariate
+  )
+  sizes = [each.config.treatment_net[-1].size for each in model.model_.members]
+  assert sizes in ([2, 2], [3, 3])
+  model.save(tmp_path / 'saved')
+  again = estimators.load(tmp_path / 'saved')
+  np.testing.assert_array_equal(
+    again.predict(treatment, covariate), model.predict(treatment, covariate)
+  )
+
+
 def test_an_average_survives_saving(tmp_path):
   rows = batch(80)
   fields = {

@@ -65,6 +65,45 @@ def test_features_follow_what_the_instrument_moves():
   assert 'stage2_loss' not in model.history
 
 
+def test_the_steps_that_go_together_most_in_other_rows_are_kept():
+  first, second = batch(seed=0), batch(seed=1)
+  config = dataclasses.replace(LINE, spectral_steps=6, checks=3)
+  # The treatment of stage 2 goes with the instrument as its second column does
+  # in stage 1: what is learned makes it worse.
+  turned = second._replace(treatment=second.treatment[:, ::-1])
+  short = dfiv.fit(
+    dataclasses.replace(config, spectral_steps=2, checks=1),
+    first,
+    turned,
+    seed=0,
+  )
+  longer = dfiv.fit(config, first, turned, seed=0)
+  judged = longer.history['held_out_correlations']
+  assert judged[0] == max(judged)
+  assert judged[0] == short.history['held_out_correlations'][0]
+  np.testing.assert_array_equal(
+    longer.structural_columns(first.treatment),
+    short.structural_columns(first.treatment),
+  )
+
+
+def test_rows_of_stage_2_judge_spectral_features_and_move_none():
+  first, second = batch(seed=0), batch(seed=1)
+  config = dataclasses.replace(LINE, checks=1)
+  model = dfiv.fit(config, first, second, seed=0)
+  other = dfiv.fit(
+    config, first, second._replace(treatment=-2.0 * second.treatment), seed=0
+  )
+  np.testing.assert_array_equal(
+    model.structural_columns(first.treatment),
+    other.structural_columns(first.treatment),
+  )
+  psi, phi = model.features(second).treatment, model.features(second).instrument
+  assert model.history['held_out_correlations'] == [
+    float(dfiv_spectral.correlations(psi, phi, config.stage1_penalty))
+  ]
+
+
 def test_spectral_features_see_no_outcome():
   first, second = batch(seed=0), batch(seed=1)
   model = dfiv.fit(LINE, first, second, seed=0)

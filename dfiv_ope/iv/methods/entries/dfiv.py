@@ -38,8 +38,8 @@ class Config(update_rules.DFIV):
     batch_size: rows drawn for each stage of an iteration, with replacement;
       all rows of a stage that has no more, or where this is None.
     checks: looks at the held-out losses in Algorithm 1. The features with the
-      least held-out stage-2 loss are kept. The rates of spectral steps fall as
-      often.
+      least held-out stage-2 loss are kept. Spectral steps have as many; those
+      with the largest correlations in rows of stage 2 are kept.
     candidate_penalties: for the final solve, lambda1 and lambda2 are the ones
       of these with the least held-out losses; without any they stay as they
       are in training.
