@@ -14,6 +14,7 @@ import uuid
 from dfiv_ope.agents import checkpoints
 from dfiv_ope.agents.entries import base
 from dfiv_ope.agents.entries import lstd as lstd_entry
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import streams, surveys
 from dfiv_ope.evaluation import (
@@ -56,9 +57,12 @@ def takes(
     metadata = spec_lib.read_metadata(path)
     return streamed_runs.sums_of_parts(
       config,
-      num_actions=metadata.num_actions,
+      random_features.Size(
+        metadata.num_actions,
+        metadata.transitions,
+        one_step=metadata.transitions == metadata.episodes,
+      ),
       tabular=False,
-      one_step=metadata.transitions == metadata.episodes,
     )
   return method == result_rows.LOG or mapped_run.learns(config)
 
