@@ -72,7 +72,8 @@ def blocks(name: str, values: Any) -> list[Block]:
     return parts
   try:
     given = np.asarray(values)
-    refused = _NO_NUMBERS.get(given.dtype.kind)
+    kinds = [given.dtype.kind, *frames.kinds(values)]
+    refused = next(filter(None, map(_NO_NUMBERS.get, kinds)), None)
     matrix = np.asarray(given, dtype=np.float64) if refused is None else given
   except (TypeError, ValueError) as error:
     raise ValueError(

@@ -3,7 +3,9 @@
     print(comparison.of({'OLS': plain, '2SLS': line, 'KIV': curve}))
 
 Linear fits show their coefficients, others the average derivative of each
-treatment, which is what a slope estimates where the effect is a curve.
+treatment, which is what a slope estimates where the effect is a curve. Of a
+treatment of few values it is the change per unit from the lowest to the
+highest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,21 +13,28 @@ import dataclasses
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from dfiv_ope.iv import frames, linear_estimator
-from dfiv_ope.iv.linear import reset, results, specification, tables
+from dfiv_ope.iv import effect_intervals, frames, linear_estimator
+from dfiv_ope.iv.linear import (
+  covariances,
+  reset,
+  results,
+  specification,
+  tables,
+)
 
 # What the coefficients of a model are; said where some are derivatives.
 _KIND, _SLOPE = 'coefficients', 'slope'
 _STATISTICS = ('coefficient', 'std_error', 'p_value', 'low', 'high')
 # Tests whose p values a comparison has: what they are called, what they are
-# about, and their names, the first that a fit has.
+# about, and their names: the first that a fit has and that holds there.
 _TESTS = (
   (
     'over-identification p',
     specification.OVER_IDENTIFICATION,
-    ('Hansen J', 'Sargan'),
+    ('Hansen J', 'Basmann F'),
   ),
   (
     'endogeneity p',
@@ -68,7 +77,7 @@ class Comparison:
   @property
   def _grid(self) -> tables.Grid:
     names = list(self.facts)
-    body = []
+    body: list[tuple[str, ...]] = []
     for name, row in self.coefficients.iterrows():
       for statistic, form in (
         ('coefficient', '{:.5g}'),
@@ -86,43 +95,54 @@ class Comparison:
       for name, row in self.facts.iterrows()
     ]
     return tables.Grid(
-      'Coefficients (standard errors)', ('', *names), tuple(body)
+      'Coefficients (standard errors)', ('', *map(str, names)), tuple(body)
     )
 
 
 def of(
   models: Mapping[str, Any],
   *,
-  keep: Sequence[str] | None = None,
+  keep: Sequence[str] | str | None = None,
   level: float = 0.95,
 ) -> Comparison:
   """Returns fitted models side by side.
 
   Args:
     models: by what to call them.
-    keep: names of the coefficients to show, in their order; all if None.
+    keep: names of the coefficients to show, in their order, or one name; all
+      if None.
     level: of confidence of `low` and `high`.
 
   Raises:
-    ValueError: there are no models, or none has one of the names.
+    TypeError: models have no names.
+    ValueError: there are no models, one has no standard errors, or none has
+      one of the names.
   """
+  if not isinstance(models, Mapping):
+    raise TypeError(
+      "compare takes models by name, such as {'OLS': first, '2SLS': second}, "
+      f'got a {type(models).__name__}.'
+    )
   if not models:
     raise ValueError('compare needs at least one fitted model, got none.')
   results.check_level(level)
-  columns = {name: _coefficients(each, level) for name, each in models.items()}
+  columns = {
+    name: _coefficients(name, each, level) for name, each in models.items()
+  }
   found: dict[str, None] = {}
   for each in columns.values():
     found.update(dict.fromkeys(each.index))
   # The intercept last, as in the tables of each.
   order = sorted(found, key=lambda name: name == 'intercept')
   if keep is not None:
+    keep = [keep] if isinstance(keep, str) else list(keep)
     unknown = [name for name in keep if name not in found]
     if unknown:
       raise ValueError(
         f'No model has a coefficient {unknown[0]!r}; they have '
         f'{", ".join(order)}.'
       )
-    order = list(keep)
+    order = keep
   facts = pd.DataFrame({name: _facts(each) for name, each in models.items()})
   if (facts.loc[_KIND] == _SLOPE).all():
     facts = facts.drop(index=_KIND)
@@ -134,24 +154,46 @@ def of(
   )
 
 
-def _coefficients(model: Any, level: float) -> pd.DataFrame:
+def _coefficients(name: str, model: Any, level: float) -> pd.DataFrame:
   """Returns coefficients of a line, or average derivatives of a curve."""
+  model._check_fitted()
   if isinstance(model, linear_estimator.LinearEstimator):
-    return model.coef_table(level)[list(_STATISTICS)]
-  rows = {}
+    try:
+      return model.coef_table(level)[list(_STATISTICS)]
+    except ValueError as error:
+      raise ValueError(f'{name} cannot be compared. {error}') from error
+  if not model.has_intervals:
+    raise ValueError(
+      f'{name} cannot be compared: it was loaded, or its rows are too few or '
+      'too many for standard errors. Leave it out.'
+    )
   names = frames.labels(
     'T', model.names_.treatment, len(model.scales_.treatment.mean)
   )
-  for place, name in enumerate(names):
-    each = model.average_derivative(place, level=level)
-    rows[name] = {
-      'coefficient': float(each.estimate[0]),
-      'std_error': float(each.std_error[0]),
-      'p_value': float('nan'),
-      'low': float(each.low[0]),
-      'high': float(each.high[0]),
-    }
-  return pd.DataFrame.from_dict(rows, orient='index')[list(_STATISTICS)]
+  return pd.DataFrame.from_dict(
+    {label: _slope(model, place, level) for place, label in enumerate(names)},
+    orient='index',
+  )[list(_STATISTICS)]
+
+
+def _slope(model: Any, place: int, level: float) -> dict[str, float]:
+  """Returns what a curve has in place of the slope of a treatment."""
+  values = np.unique(model.rows_.treatment[:, place])
+  if len(values) > effect_intervals.FEW_VALUES:
+    each, unit = model.average_derivative(place, level=level), 1.0
+  else:
+    # A derivative would be of the curve between and beyond these values.
+    each = model.levels_interval(
+      place, values[-1:], base=float(values[0]), level=level
+    )
+    unit = float(values[-1] - values[0])
+  return {
+    'coefficient': float(each.estimate[0]) / unit,
+    'std_error': float(each.std_error[0]) / unit,
+    'p_value': float('nan'),
+    'low': float(each.low[0]) / unit,
+    'high': float(each.high[0]) / unit,
+  }
 
 
 def _facts(model: Any) -> dict[str, Any]:
@@ -172,7 +214,10 @@ def _facts(model: Any) -> dict[str, Any]:
   }
   for label, about, names in _TESTS:
     p_values = {
-      each.name: each.p_value for each in fit.tests if each.about == about
+      each.name: each.p_value
+      for each in fit.tests
+      if each.about == about
+      and (each.robust or fit.covariance_kind == covariances.UNADJUSTED)
     }
     for name in names:
       if name in p_values:

@@ -13,12 +13,10 @@ from dfiv_ope.iv.functionals import residuals
 
 # Points of a curve, and shares of the treatment's rows outside of them.
 _POINTS, _ENDS = 21, (0.01, 0.99)
-# A treatment of so few values is looked at in each.
-_FEW_VALUES = 5
 
 
 class _Curve(NamedTuple):
-  """A `curve_words.Curve`: the estimate that has a band, and no other."""
+  """A `curve_words.Curve`: the fitted one, and its band."""
 
   treatment: str
   curve: types.FloatArray
@@ -44,6 +42,10 @@ class EffectChecks(abc.ABC):
   rows_: types.IVBatch | None
   _most_splits: int
 
+  @abc.abstractmethod
+  def predict(self, T: Any, X: Any = None) -> types.FloatArray:
+    """Returns the structural function f(T, X) on the scale of Y, [n]."""
+
   @property
   @abc.abstractmethod
   def has_intervals(self) -> bool:
@@ -53,23 +55,28 @@ class EffectChecks(abc.ABC):
   def _inferred(self, groups: Any) -> inference_lib.Inference:
     """Returns the inference of the rows of the fit."""
 
-  def checks(self) -> list[str]:
+  def checks(self, *, groups: Any = None) -> list[str]:
     """Returns what speaks for and against the fit, a sentence each.
 
     They are of relevance, over-identification, endogeneity, the share of bias,
     overlap, and stability over splits. What needs the rows of the fit is left
     out where they are not there, and what is of one treatment where there are
     many.
+
+    Args:
+      groups: labels of clusters of the rows, [n]; independent rows if None.
     """
     rows = self.rows_ if self.has_intervals else None
     words = self._relevance()
     if rows is not None:
-      words.append(curve_words.over_identification(self.over_identification()))
+      words.append(
+        curve_words.over_identification(self.over_identification(groups=groups))
+      )
       columns = rows.treatment.shape[1]
       few = columns <= effect_intervals.MOST_TREATMENTS
       for place in range(columns if few else 0):
         words += curve_words.sentences(
-          self._curve(place, rows.treatment[:, place]), rows.treatment[:, place]
+          self._curve(place, rows, groups), rows.treatment[:, place]
         )
     if self._most_splits:
       words.append(curve_words.stability(len(self.models_), self.split_spread_))
@@ -104,21 +111,38 @@ class EffectChecks(abc.ABC):
       return ['the treatment']
     return [f'column {place} of the treatment' for place in range(count)]
 
-  def _curve(self, place: int, treatment: types.FloatArray) -> _Curve:
+  def _curve(self, place: int, rows: types.IVBatch, groups: Any) -> _Curve:
     """Returns the curve of a treatment with its band and plain regression."""
-    values = np.unique(treatment)
-    if len(values) > _FEW_VALUES:
-      low, high = np.quantile(treatment, _ENDS)
+    values = np.unique(rows.treatment[:, place])
+    if len(values) > effect_intervals.FEW_VALUES:
+      low, high = np.quantile(rows.treatment[:, place], _ENDS)
       values = np.linspace(low, high, _POINTS)
-    found = self._inferred(None)
+    found = self._inferred(groups)
     band = found.levels_interval(place, values, uniform=True)
     return _Curve(
       self._treatment_names(found.treatments)[place],
       np.stack(
-        [values, band.estimate, found.plain_levels(place, values)], axis=1
+        [
+          values,
+          self._fitted_levels(place, values, rows),
+          found.plain_levels(place, values),
+        ],
+        axis=1,
       ),
       np.stack([band.low, band.high], axis=1),
       float('nan'),
       None,
       float(np.mean(band.bias_share)),
     )
+
+  def _fitted_levels(
+    self, place: int, values: types.FloatArray, rows: types.IVBatch
+  ) -> types.FloatArray:
+    """Returns averages of predictions with one treatment set to values."""
+    alone = rows.covariate is None and rows.treatment.shape[1] == 1
+    points = rows.treatment[: 1 if alone else None].copy()
+    found = []
+    for value in values:
+      points[:, place] = value
+      found.append(np.mean(self.predict(points, rows.covariate)))
+    return np.array(found)

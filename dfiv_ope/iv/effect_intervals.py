@@ -15,7 +15,7 @@ from dfiv_ope.iv.functionals import intervals
 _MOST_NUMBERS = 20_000_000
 # A summary has average derivatives of so many treatments at most, and of those
 # with more values than these.
-MOST_TREATMENTS, _FEW_VALUES = 5, 5
+MOST_TREATMENTS, FEW_VALUES = 5, 5
 
 
 class EffectIntervals(abc.ABC):
@@ -178,7 +178,7 @@ class EffectIntervals(abc.ABC):
       f'Average derivative by {name}: '
       f'{self.average_derivative(place).summary()}'
       for place, name in enumerate(names)
-      if len(np.unique(rows.treatment[:, place])) > _FEW_VALUES
+      if len(np.unique(rows.treatment[:, place])) > FEW_VALUES
     ]
 
   def _keep(self, rows: types.IVBatch) -> None:

@@ -222,14 +222,14 @@ ESTIMATORS = _Estimators(_NAMES)
 def compare(
   models: Mapping[str, iv_estimator.IVEstimator],
   *,
-  keep: Sequence[str] | None = None,
+  keep: Sequence[str] | str | None = None,
   level: float = 0.95,
 ) -> comparison.Comparison:
   """Returns fitted models side by side: `print(compare({'OLS': m, ...}))`.
 
   Args:
     models: by what to call them; of curves the average derivatives are shown.
-    keep: names of the coefficients to show; all if None.
+    keep: name or names of the coefficients to show; all if None.
     level: of confidence.
   """
   return comparison.of(models, keep=keep, level=level)

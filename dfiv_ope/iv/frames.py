@@ -120,6 +120,15 @@ def _listed(labels: list[str] | Names) -> str:
   return ', '.join(repr(label) for label in labels)
 
 
+def kinds(values: Any) -> list[str]:
+  """Returns numpy's letter for the type of each column of a frame or series."""
+  if isinstance(values, pd.Series):
+    return [values.dtype.kind]
+  if not isinstance(values, pd.DataFrame):
+    return []
+  return [dtype.kind for dtype in values.dtypes]
+
+
 def texts(values: Any) -> str:
   """Returns which columns of a frame are no numbers: ': region, firm'."""
   if not isinstance(values, pd.DataFrame):

@@ -55,8 +55,8 @@ def clip(
     f'The outcome has heavy tails: {100.0 * share:.2g} % of the rows are '
     f'beyond {width:g} robust standard deviations of {around} and make '
     f'{100.0 * (1.0 - np.var(kept) / np.var(rest)):.0f} % of the variance of '
-    'the rest. They were clipped there. outcome_width=0 keeps them; a '
-    'logarithm of the outcome may be the better question.',
+    'the rest. They were clipped there. outcome_width=0 keeps them (sieve, '
+    'kiv, agmm, dfiv); a logarithm of the outcome may be the better question.',
     HeavyTailsWarning,
     stacklevel=4,
   )

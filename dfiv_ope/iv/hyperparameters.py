@@ -39,6 +39,12 @@ def give(
 
   def initialise(self: Any, **given: Any) -> None:
     parameters = {aliases.get(name, name): each for name, each in given.items()}
+    if len(parameters) < len(given):
+      twice = next(name for name in given if aliases.get(name, name) != name)
+      raise TypeError(
+        f'{kind.__name__} got {twice!r} and {aliases[twice]!r}, which are the '
+        'same. Leave one out.'
+      )
     unknown = set(parameters) - set(defaults)
     if unknown:
       raise TypeError(

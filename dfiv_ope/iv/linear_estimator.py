@@ -204,7 +204,8 @@ class LinearEstimator(  # type: ignore[misc]
     weights = self.model_.weights[:-1, 0]
     return weights * self.scales_.outcome.scale / np.concatenate(scales)
 
-  def checks(self) -> list[str]:
+  # Clusters are known from the fit.
+  def checks(self) -> list[str]:  # type: ignore[override]
     """Returns what tests say of the model, a sentence each with a remedy."""
     found = self._inference()
     return specification_words.sentences(

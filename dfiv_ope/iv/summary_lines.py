@@ -106,14 +106,13 @@ def linear_head(found: results.LinearFit, name: str) -> list[str]:
 
 def set_labels(found: results.LinearFit) -> list[tuple[str, str]]:
   """Returns kinds of weak-instrument-robust sets and what to call them."""
-  robust = found.weak.robust and found.treatments == 1
   return [
     (
       results.ANDERSON_RUBIN,
       'Anderson-Rubin'
       + (
         f', {covariances.of_sets(found.covariance_kind)}'
-        if robust
+        if found.robust_sets
         else ', equal variances'
       ),
     ),

@@ -14,6 +14,7 @@ import pathlib
 import re
 import sys
 
+import iv_suite
 import markdown_tables
 import policy_values
 
@@ -30,25 +31,6 @@ _TASKS = policy_values.TASKS
 _NOISE = '0.2'
 # In this order.
 _IV_METHODS = ('dfiv', 'deepiv', 'deepgmm', 'sieve', 'kiv', 'two_sls')
-# Designs of the IV suite that are quoted, as its table and as DFIV's has them,
-# and columns of the former.
-_DESIGNS = {
-  'sin n=2000': 'sin 2,000',
-  'linear n=2000': 'linear 2,000',
-  'sum_sin n=2000': 'sin(t + x) 2,000',
-  'covariates20 n=2000': '20 irrelevant covariates 2,000',
-  'noisy_demand n=1000': 'noisy demand 1,000',
-  'demand n=5000 rho=0.5': 'demand 5,000',
-}
-_SUITE_COLUMNS = (
-  '2SLS',
-  'sieve',
-  'KIV',
-  'AGMM',
-  'AutoIV',
-  'plain regression',
-  'oracle',
-)
 _SIZES = ('1000', '5000')
 _BLOCK = re.compile(r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
@@ -142,48 +124,6 @@ def iv() -> str:
   )
 
 
-def iv_suite() -> str:
-  """Returns errors on designs of the IV suite, and the suite's summary."""
-  page = _RESULTS / 'iv.md'
-  (designs,) = markdown_tables.with_columns(page, 'design', *_SUITE_COLUMNS)
-  (summary,) = markdown_tables.with_columns(
-    page, 'method', 'median error / best'
-  )
-  own = {
-    line['design, n']: line['error']
-    for line in markdown_tables.with_columns(
-      page, 'design, n', 'wanted', 'error'
-    )[0]
-  }
-  errors = {line['design']: line for line in designs}
-  ratios = {line['method']: line for line in summary}
-  rows = [
-    ['DFIV with a kernel', *(own[name] for name in _DESIGNS.values()), '']
-  ]
-  for column in _SUITE_COLUMNS:
-    total = ratios.get(f'{column}, all', {})
-    rows.append(
-      [
-        column,
-        *(errors[name][column].strip('*') for name in _DESIGNS),
-        total.get('median error / best', ''),
-      ]
-    )
-  return markdown_tables.write(
-    [
-      'error',
-      'sin',
-      'line',
-      'sin(t + x)',
-      '20 covariates',
-      'noisy demand',
-      'demand',
-      'median / best',
-    ],
-    rows,
-  )
-
-
 def filled(text: str) -> str:
   """Returns a page with its quoted blocks written anew."""
   makers = {
@@ -192,12 +132,16 @@ def filled(text: str) -> str:
     'policy_logs': policy_values.policy_logs,
     'policy_errors': policy_values.policy_errors,
     'policy_summary': policy_values.policy_summary,
+    'policy_paper': policy_values.policy_paper,
     **{
       f'noise_{task}': functools.partial(policy_values.policy_noise, task)
       for task in _TASKS
     },
     'iv': iv,
-    'iv_suite': iv_suite,
+    'iv_suite': iv_suite.front,
+    'iv_designs': iv_suite.designs,
+    'iv_methods': iv_suite.summary,
+    'iv_wanted': iv_suite.wanted,
   }
   return _BLOCK.sub(
     lambda found: found[1] + '\n' + makers[found[2]]() + '\n' + found[3], text

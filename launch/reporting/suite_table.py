@@ -98,9 +98,7 @@ def _finite(value: Any) -> Any:
     return {name: _finite(each) for name, each in value.items()}
   if isinstance(value, list):
     return [_finite(each) for each in value]
-  return (
-    value if not isinstance(value, float) or math.isfinite(value) else (None)
-  )
+  return value if not isinstance(value, float) or math.isfinite(value) else None
 
 
 def _by_design(rows: Sequence[rows_lib.Row]) -> list[list[rows_lib.Row]]:

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import exceptions
 
 from dfiv_ope.iv import estimators
 
@@ -77,6 +78,41 @@ def test_what_cannot_be_compared_is_refused(models):
     z, t = generator.normal(size=(2, 50))
     shrunk = estimators.TwoSLS(stage2_penalty=1.0).fit(t, t + z, Z=z)
     estimators.compare({'ridge': shrunk})
+  with pytest.raises(TypeError, match='by name, such as .* got a list'):
+    estimators.compare([models['OLS']])
+  with pytest.raises(exceptions.NotFittedError, match='This KIV is not fitted'):
+    estimators.compare({'KIV': estimators.KIV()})
+
+
+def test_a_loaded_curve_has_no_standard_errors_and_says_so(models, tmp_path):
+  models['KIV'].save(tmp_path / 'fit')
+  loaded = estimators.load(tmp_path / 'fit')
+  with pytest.raises(ValueError, match='again cannot be compared: it was load'):
+    estimators.compare({'again': loaded})
+
+
+def test_names_may_be_numbers_and_one_coefficient_may_be_kept(models):
+  found = estimators.compare({1: models['OLS']}, keep='price')
+  assert list(found.to_frame().index) == ['price']
+  assert str(found).splitlines()[1].split() == ['1']
+
+
+def test_a_curve_of_a_binary_treatment_has_its_change_per_unit():
+  generator = np.random.default_rng(0)
+  z, hidden, rest = generator.normal(size=(3, 400))
+  treated = 3.0 * (z + hidden > 0.0)
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    model = estimators.KIV(n_splits=1).fit(
+      treated + hidden + rest, treated, Z=z
+    )
+  change = model.ate_interval(0.0, 3.0)
+  found = estimators.compare({'KIV': model}).to_frame()['KIV'].loc['T']
+  assert found.coefficient == pytest.approx(change.estimate[0] / 3.0)
+  assert found.std_error == pytest.approx(change.std_error[0] / 3.0)
+  assert found.low < 1.0 < found.high
+  # A derivative at the two values is of what lies around them.
+  assert model.average_derivative().estimate[0] != found.coefficient
 
 
 def test_arrays_have_the_same_names_in_lines_and_curves():

@@ -81,3 +81,33 @@ def test_residuals_of_nothing_are_not_explained():
     0.0,
     0.0,
   )
+
+
+def test_clusters_that_share_noise_are_no_sign_of_invalid_instruments():
+  generator = np.random.default_rng(1)
+  cluster = np.repeat(np.arange(60), 15)
+  z = generator.normal(size=(60, 2))[cluster]
+  shared = generator.normal(size=60)[cluster]
+  noise, rest = generator.normal(size=(2, 900))
+  t = z.sum(axis=1) + noise
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    model = estimators.SieveIV(n_splits=1, **_SMALL).fit(
+      t + noise + 2.0 * shared + 0.1 * rest, t, Z=z
+    )
+  alone, together = (
+    '\n'.join(model.checks(groups=groups)) for groups in (None, cluster)
+  )
+  assert model.over_identification().t > 10.0
+  assert 'an instrument moves the outcome by another way' in alone
+  assert model.over_identification(groups=cluster).t < 1.96
+  assert 'the instruments agree on one curve' in together
+
+
+def test_a_fit_that_its_penalties_moved_is_said_to_leave_its_band():
+  model = _fit(rows=1000)
+  assert not any('leaves its own band' in each for each in model.checks())
+  # All levels but those of a straight line are shrunk away.
+  model.predict = lambda T, X=None: 0.1 * np.ravel(T)
+  found = [each for each in model.checks() if 'leaves its own band' in each]
+  assert len(found) == 1 and 'Trust the band' in found[0]

@@ -8,7 +8,6 @@ from linearmodels.iv import IV2SLS
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import base
 
 from dfiv_ope.iv import bases, estimators, methods
 from dfiv_ope.iv.diagnostics import strength
@@ -36,35 +35,6 @@ def fitted(**parameters):
 
 def test_there_is_an_estimator_for_every_method():
   assert set(estimators.ESTIMATORS) == set(methods.NAMES)
-
-
-@pytest.mark.parametrize('kind', estimators.ESTIMATORS.values())
-def test_parameters_are_the_fields_of_the_config(kind):
-  model = kind(random_state=7)
-  assert model.get_params()['random_state'] == 7
-  assert base.clone(model).get_params() == model.get_params()
-  assert model._config() == methods.load(model._method).Config()
-  with pytest.raises(TypeError, match="no parameter 'lam'. Its parameters"):
-    kind(lam=1.0)
-
-
-@pytest.mark.parametrize('kind', estimators.ESTIMATORS.values())
-def test_no_parameter_hides_a_method(kind):
-  model = kind()
-  for name in filter(lambda name: not name.startswith('_'), dir(kind)):
-    if callable(getattr(kind, name)):
-      assert callable(getattr(model, name)), name
-
-
-def test_a_field_that_is_called_like_a_method_has_another_name():
-  for model in (
-    estimators.DFIV(checks=3),
-    estimators.DFIV(training_checks=3),
-    estimators.DFIV().set_params(training_checks=3),
-    base.clone(estimators.DFIV(checks=3)),
-  ):
-    assert model.training_checks == 3 and model._config().checks == 3
-  assert 'checks' not in estimators.DFIV().get_params()
 
 
 def test_two_sls_gives_the_coefficients_on_the_raw_scale():
@@ -380,6 +350,14 @@ BROKEN[3] = np.nan
       {'X': pd.Series(pd.date_range('2020', periods=20))},
       'X must be numbers, got dates. Pass the days since one of them',
     ),
+    (
+      {'X': pd.DataFrame({'age': X, 'day': pd.date_range('2020', periods=20)})},
+      'X must be numbers, got dates. Pass the days since one of them',
+    ),
+    (
+      {'X': pd.Series(pd.date_range('2020', periods=20, tz='UTC'))},
+      'X must be numbers, got dates. Pass the days since one of them',
+    ),
     ({'Y': Y + 1j}, 'Y must be numbers, got complex numbers. Pass real ones'),
     ({'X': [[1.0], [1.0, 2.0]]}, 'X must be numbers; some are not'),
     ({'Y': np.full(20, 1e9 + 0.1)}, 'Y is constant, so there is nothing'),
@@ -399,12 +377,6 @@ def test_data_that_cannot_be_used_are_refused(arguments, message):
 def test_penalties_that_are_not_positive_are_refused(penalty):
   with pytest.raises(ValueError, match='stage1_penalty must be positive'):
     estimators.TwoSLS(stage1_penalty=penalty).fit(Y, T, Z=Z)
-
-
-@pytest.mark.parametrize('state', [None, -1, 1.5])
-def test_a_random_state_that_is_no_seed_is_refused(state):
-  with pytest.raises(ValueError, match='random_state must be'):
-    estimators.TwoSLS(random_state=state).fit(Y, T, Z=Z)
 
 
 def test_points_of_prediction_must_look_like_the_fit():

@@ -13,8 +13,9 @@ from scipy.sparse import csgraph
 
 from dfiv_ope import types
 
-# Rounds of means; what they still change, as a share of a column's size.
-_MOST_ROUNDS, _STEADY = 10_000, 1e-13
+# Rounds of means; what they still change, as a share of a column's size; and
+# the share of it that they leave by rounding of a column that groups decide.
+_MOST_ROUNDS, _STEADY, _DECIDED = 10_000, 1e-13, 1e-9
 
 
 def remove(
@@ -28,7 +29,8 @@ def remove(
     weights: positive, [n].
 
   Returns:
-    What is left, [n, D], and how many independent dummies there would be.
+    What is left, [n, D], zeros of a column that the groups decide, and how many
+    independent dummies there would be.
 
   Raises:
     ValueError: the means of several ways do not settle.
@@ -43,7 +45,8 @@ def remove(
       left = left - members @ step
       change = np.maximum(change, np.max(np.abs(step), axis=0))
     if len(averages) == 1 or np.all(change <= _STEADY * size):
-      return left, _rank(codes)
+      decided = np.sqrt(np.mean(np.square(left), axis=0)) <= _DECIDED * size
+      return np.where(decided, 0.0, left), _rank(codes)
   raise ValueError(
     f'The fixed effects do not settle in {_MOST_ROUNDS} rounds: their groups '
     'are hardly connected. Absorb one of them and pass the others as dummies '

@@ -146,6 +146,9 @@ def fit(
     kappa=estimate.kappa,
     r2=first_stage.r2(rows.outcome, residuals, rows),
     scale=math.sqrt(size / rows.freedom),
+    effective_units=noise.effective_units(
+      estimate.loadings()[:, : rows.treatment.shape[1]]
+    ),
     tests=tuple(tests),
     first_stage=first_stage.table(
       rows,
@@ -201,21 +204,21 @@ def _tests(
   parts: k_class.Parts,
   noise: noise_models.Noise,
 ) -> list[specification.Test]:
-  covariance: specification.Covariance | None = None
-  if noise.robust:
+  of_tests = noise.of_tests()
 
-    def covariance(
-      loadings: types.FloatArray, left: types.FloatArray, more: int
-    ) -> types.FloatArray:
-      return noise.of(loadings, left, freedom=rows.freedom - more)
+  def covariance(
+    loadings: types.FloatArray, left: types.FloatArray, more: int
+  ) -> types.FloatArray:
+    return of_tests.of(loadings, left, freedom=rows.freedom - more)
 
+  robust = covariance if noise.robust else None
   return [
-    *specification.over_identification(
-      rows, ours, two_stage, parts, covariance
+    *specification.over_identification(rows, ours, two_stage, parts, robust),
+    *specification.endogeneity(rows, two_stage, plain, robust),
+    *reset.linearity(rows, two_stage, covariance, robust=noise.robust),
+    *reset.interactions(
+      rows, two_stage, covariance, units=noise.units, robust=noise.robust
     ),
-    *specification.endogeneity(rows, two_stage, plain, covariance),
-    *reset.linearity(rows, two_stage, covariance),
-    *reset.interactions(rows, two_stage, covariance, units=noise.units),
   ]
 
 

@@ -52,14 +52,16 @@ def solve(
   target = rows.basis.T @ rows.outcome
   estimate, j = first, float('nan')
   for _ in range(steps - 1):
-    try:
-      factor = linalg.cholesky(covariance(estimate.residuals(rows)), lower=True)
-    except linalg.LinAlgError as error:
+    matrix = covariance(estimate.residuals(rows))
+    sizes = np.linalg.eigvalsh(matrix)
+    # Of too few clusters rounding may leave it positive definite.
+    if sizes[0] <= len(sizes) * np.finfo(float).eps * sizes[-1]:
       raise ValueError(
         'The covariance of the moments is singular, so GMM cannot weigh '
         f'them: there are {len(target)} moments. Use fewer '
         'instruments and covariates, or more clusters.'
-      ) from error
+      )
+    factor = linalg.cholesky(matrix, lower=True)
     left, right = (
       linalg.solve_triangular(factor, each, lower=True)
       for each in (slopes, target)

@@ -3,6 +3,8 @@
 import dataclasses
 import math
 
+import numpy as np
+
 from dfiv_ope import types
 from dfiv_ope.iv.linear import covariances, system
 
@@ -41,23 +43,42 @@ class Noise:
   @property
   def units(self) -> int:
     """Rows, or clusters, that do not depend on each other."""
-    if self.settings.kind == covariances.CLUSTERED and (
-      self._clusters is not None
-    ):
-      return covariances.cluster_count(self._clusters)
-    return len(self._rows.outcome)
+    clusters = self._dependent()
+    if clusters is None:
+      return len(self._rows.outcome)
+    return covariances.cluster_count(clusters)
+
+  def effective_units(self, loadings: types.FloatArray) -> tuple[float, ...]:
+    """Returns how many rows, or clusters, alike would tell as much.
+
+    It is (sum h)^2 / sum h^2 with h the sum of squared loadings of each; of two
+    ways of clustering the smaller one.
+
+    Args:
+      loadings: of estimates, [n, D].
+    """
+    parts = np.square(loadings)
+    clusters = self._dependent()
+    ways = [np.arange(len(parts))] if clusters is None else clusters.T
+    found = []
+    for column in parts.T:
+      sums = [np.bincount(way, weights=column) for way in ways]
+      found.append(
+        min(float(each.sum() ** 2 / np.sum(each**2)) for each in sums)
+      )
+    return tuple(found)
 
   def of_sets(self) -> 'Noise':
     """Returns what weak-instrument-robust sets take for the noise."""
-    if covariances.of_sets(self.settings.kind) == self.settings.kind:
-      return self
-    return Noise(
-      self._rows,
-      dataclasses.replace(
-        self.settings, kind=covariances.of_sets(self.settings.kind)
-      ),
-      self._clusters,
-    )
+    return self._of_kind(covariances.of_sets(self.settings.kind))
+
+  def of_tests(self) -> 'Noise':
+    """Returns what tests take for it: HC1 for HC2 and HC3, without leverages.
+
+    With HC0, tests of 200 rows and 100 covariates refuse far too often.
+    """
+    leverages = self.settings.kind in ('HC2', 'HC3')
+    return self._of_kind('HC1') if leverages else self
 
   def settle(self, residuals: types.FloatArray) -> None:
     """Chooses the bandwidth of HAC by the scores of residuals [n]."""
@@ -76,6 +97,19 @@ class Noise:
       ) * residuals
 
     self.bandwidth = covariances.bandwidth_of(self.settings, series)
+
+  def _of_kind(self, kind: str) -> 'Noise':
+    if kind == self.settings.kind:
+      return self
+    return Noise(
+      self._rows, dataclasses.replace(self.settings, kind=kind), self._clusters
+    )
+
+  def _dependent(self) -> types.FloatArray | None:
+    """Returns the clusters that the covariance allows for, if any."""
+    if self.settings.kind != covariances.CLUSTERED:
+      return None
+    return self._clusters
 
   def of(
     self,

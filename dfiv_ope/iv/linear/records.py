@@ -69,6 +69,7 @@ def restore(
     **{
       **data,
       **{name: numbers[name] for name in _MATRICES},
+      'effective_units': tuple(data.get('effective_units', ())),
       'tests': tuple(specification.Test(*each) for each in data['tests']),
       'first_stage': tuple(stages),
       'weak': weak_sets.Statistics(

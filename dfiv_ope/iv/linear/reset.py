@@ -30,7 +30,9 @@ _SPANNED = 1e-6
 def linearity(
   rows: system.System,
   two_stage: estimates.Estimate,
-  covariance: specification.Covariance | None,
+  covariance: specification.Covariance,
+  *,
+  robust: bool,
 ) -> list[specification.Test]:
   """Returns the test of whether powers of f go with the residuals, or none.
 
@@ -40,17 +42,19 @@ def linearity(
   Args:
     rows: of the model.
     two_stage: by two-stage least squares.
-    covariance: of scores; None for equal variances.
+    covariance: of scores.
+    robust: whether that is one of unequal variances.
   """
-  return _score(rows, two_stage, covariance, 'RESET', _powers(rows))
+  return _score(rows, two_stage, covariance, 'RESET', _powers(rows), robust)
 
 
 def interactions(
   rows: system.System,
   two_stage: estimates.Estimate,
-  covariance: specification.Covariance | None,
+  covariance: specification.Covariance,
   *,
   units: int,
+  robust: bool,
 ) -> list[specification.Test]:
   """Returns the test of whether the effect differs with covariates, or none.
 
@@ -64,8 +68,9 @@ def interactions(
   Args:
     rows: of the model.
     two_stage: by two-stage least squares.
-    covariance: of scores; None for equal variances.
+    covariance: of scores.
     units: rows, or clusters, that do not depend on each other.
+    robust: whether the covariance is one of unequal variances.
   """
   covariates = rows.regressors[:, 1:] / rows.root[:, None]
   count = covariates.shape[1] * rows.treatment.shape[1]
@@ -79,15 +84,17 @@ def interactions(
     covariance,
     'Interactions',
     _added(rows, products.reshape(len(products), count)),
+    robust,
   )
 
 
 def _score(
   rows: system.System,
   two_stage: estimates.Estimate,
-  covariance: specification.Covariance | None,
+  covariance: specification.Covariance,
   name: str,
   added: types.FloatArray,
+  robust: bool,
 ) -> list[specification.Test]:
   """Returns the score test of columns [n, q] beside the model."""
   freedom = added.shape[1]
@@ -98,12 +105,9 @@ def _score(
   treatment = rows.left[:, 1:]
   loadings = two_stage.loadings()[:, : treatment.shape[1]]
   scores = added - loadings @ (treatment.T @ added)
-  spread = (
-    scores.T @ scores * (residuals @ residuals) / len(residuals)
-    if covariance is None
-    else covariance(scores, residuals, 0)
+  statistic = specification.wald(
+    added.T @ residuals, covariance(scores, residuals, 0)
   )
-  statistic = specification.wald(added.T @ residuals, spread)
   return [
     specification.Test(
       name,
@@ -112,7 +116,7 @@ def _score(
       freedom,
       math.inf,
       float(stats.chi2.sf(statistic, freedom)),
-      covariance is not None,
+      robust,
     )
   ]
 

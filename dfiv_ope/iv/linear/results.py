@@ -58,6 +58,9 @@ class LinearFit:
     tests: of over-identification, endogeneity and linearity.
     first_stage: of each treatment.
     weak: what weak-instrument-robust sets are made of.
+    effective_units: rows, or clusters, that the slope of each treatment rests
+      on (`noise_models.Noise.effective_units`); empty if an older version
+      saved the fit.
   """
 
   estimator: str
@@ -80,6 +83,7 @@ class LinearFit:
   tests: tuple[specification.Test, ...]
   first_stage: tuple[first_stage.FirstStage, ...]
   weak: weak_sets.Statistics
+  effective_units: tuple[float, ...] = ()
 
   @property
   def coefficients(self) -> types.FloatArray:
@@ -119,6 +123,11 @@ class LinearFit:
   def exact(self) -> bool:
     """Whether the fit leaves of the outcome what rounding does."""
     return 1.0 - self.r2 <= _EXACT
+
+  @property
+  def robust_sets(self) -> bool:
+    """Whether Anderson-Rubin sets allow for what the covariance does."""
+    return self.weak.robust and self.treatments == 1
 
   @property
   def p_values(self) -> types.FloatArray:

@@ -127,6 +127,8 @@ def build(
   absorbed = 0
   centre = np.average(raw, axis=0, weights=np.square(root))
   raw = raw - centre
+  # What changes by no more than rounding does not change.
+  raw[:, raw.std(axis=0) <= scaling.ROUNDING * np.abs(centre)] = 0.0
   if absorb is not None:
     raw, absorbed = absorption.remove(raw, absorb, np.square(root))
   sizes = np.square(root) @ np.square(raw - raw.mean(axis=0))
@@ -218,9 +220,7 @@ def _check(found: System, scales: types.FloatArray) -> None:
       f'combination of the columns of X{absorbed}, so it has no effect of '
       'its own. Leave it out.'
     )
-  if scales[0] <= scaling.ROUNDING * np.sqrt(len(found.outcome)) * abs(
-    found.centre[0]
-  ):
+  if not scales[0]:
     within = ' within the absorbed groups' if found.absorbed else ''
     raise ValueError(
       f'Y is constant{within}, so there is nothing to explain and no standard '

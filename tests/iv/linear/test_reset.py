@@ -193,3 +193,22 @@ def test_checks_say_whether_the_effect_differs(slope, words):
   outcome, treatment, z, x = _design(0, slope=slope)
   model = estimators.TwoSLS().fit(outcome, treatment, Z=z, X=x)
   assert any(each.startswith(words) for each in model.checks())
+
+
+@pytest.mark.parametrize('kind', ['unadjusted', 'HC1', 'HC3'])
+def test_many_covariates_do_not_make_a_line_a_curve(kind):
+  refused = []
+  settings = fitting.Settings(covariance=covariances.Settings(kind=kind))
+  for seed in range(100):
+    generator = np.random.default_rng(seed)
+    z, hidden, noise = generator.normal(size=(3, 120))
+    x = generator.normal(size=(120, 60))
+    treatment = z + 0.3 * x[:, 0] + hidden
+    outcome = treatment + x[:, 0] + hidden + noise
+    found = fitting.fit(
+      system.build(outcome, treatment[:, None], z[:, None], x), settings
+    )
+    (test,) = [each for each in found.tests if each.name == 'RESET']
+    refused.append(test.p_value < 0.05)
+  # By equal variances without the correction, 22 % were.
+  assert np.mean(refused) < 0.1
