@@ -12,9 +12,8 @@ from typing import Any
 import uuid
 
 from dfiv_ope.agents import checkpoints
-from dfiv_ope.agents.entries import base
+from dfiv_ope.agents.entries import base, random_features
 from dfiv_ope.agents.entries import lstd as lstd_entry
-from dfiv_ope.agents.entries import random_features
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import streams, surveys
 from dfiv_ope.evaluation import (
