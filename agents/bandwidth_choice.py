@@ -157,7 +157,8 @@ def decide(draw: Callable[..., Values], *, whole: bool) -> int:
 
 def has_choice(problem: bellman.Problem, episodes: int) -> bool:
   """Returns whether features are waves, and episodes enough to choose by."""
-  kind = random_features.Config().settings.kind(
+  settings = random_features.Config().settings_of(problem)
+  kind = settings.kind(
     num_actions=problem.num_actions,
     tabular=problem.observations.cells is not None,
     one_step=problem.one_step,

@@ -69,7 +69,7 @@ def make(
   """Returns the agent of a problem; refuses one that does not fit memory."""
   if table_lstd.fits(problem, config.settings):
     return table_lstd.TableLSTD(config, problem)
-  if one_step_lstd.fits(problem, config.settings):
+  if one_step_lstd.fits(problem, config.settings_of(problem)):
     return one_step_lstd.OneStepLSTD(config, problem, seed=seed)
   config.require(problem.num_actions)
   return LSTD(

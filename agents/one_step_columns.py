@@ -136,4 +136,4 @@ def shared_features(settings: random_features.Settings) -> int:
   There are fewer than an action has for itself elsewhere, as each costs memory
   for every action.
   """
-  return max(4, settings.random_features // 6 * 4)
+  return max(4, settings.shared_features // 6 * 4)

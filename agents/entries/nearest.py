@@ -26,7 +26,7 @@ class Config(base.MethodConfig):
 # No paper of ours has it.
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-  version=7,
+  version=8,
   configs=CONFIGS,
   cost={'fixed': 20.0},
   direct=True,

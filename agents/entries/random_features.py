@@ -31,7 +31,7 @@ AUTO, PER_ACTION, TOGETHER, TABLE, ONE_STEP = KINDS = (
 )
 # Up to as many actions each has features of its own: 5 x 301 columns take 0.4
 # GB in LSTD-Q and 0.9 in KIV.
-_FEW_ACTIONS = 5
+FEW_ACTIONS = 5
 # Columns of a table that are no longer solved for all at once.
 _TABLE_COLUMNS = 1_500
 # Of the state for each action, and of state and action together, where the log
@@ -49,6 +49,7 @@ class Size(NamedTuple):
   num_actions: int
   num_rows: int
   bandwidth_scale: float | None = None
+  one_step: bool = False
 
 
 class Asked(Protocol):
@@ -66,6 +67,10 @@ class Asked(Protocol):
   def bandwidth_scale(self) -> float | None:
     """That was chosen from the log; None if none was."""
 
+  @property
+  def one_step(self) -> bool:
+    """Whether every step of the log ends its episode."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -79,6 +84,8 @@ class Settings:
     penalty: of `lstd.Config`.
     prior_rows: of `lstd.Config`.
     reduced: whether rows allow no more features.
+    shared_features: of the state, for all actions of a one-step log; rows do
+      not reduce them, as they have penalties of their own.
   """
 
   features: str = AUTO
@@ -88,6 +95,7 @@ class Settings:
   penalty: float
   prior_rows: float
   reduced: bool = False
+  shared_features: int = MOST_FEATURES
 
   def kind(
     self, *, num_actions: int, tabular: bool, one_step: bool = False
@@ -103,7 +111,8 @@ class Settings:
       return self.features
     if tabular and num_actions:
       return TABLE
-    if 0 < num_actions <= _FEW_ACTIONS:
+    # Few features without a penalty that fits them say little of a state.
+    if 0 < num_actions <= FEW_ACTIONS and not (one_step and self.reduced):
       return PER_ACTION
     return ONE_STEP if one_step and num_actions else TOGETHER
 
@@ -169,7 +178,8 @@ class Config(base.Config):
       action, 'one_step' for a ridge regression of each action that is drawn to
       a common one, on logs whose episodes have one step; 'auto' takes a table
       where all observations are categorical, features for each of up to five
-      actions, 'one_step' for more on such logs, and 'together' elsewhere.
+      actions, 'one_step' on such logs for more, or where rows do not allow 300
+      for each, and 'together' elsewhere.
     random_features: random Fourier features of the state for each action; None
       for 300, or as many as leave eight rows of the log for each column.
     joint_features: random Fourier features of state and action, in all; None
@@ -207,6 +217,7 @@ class Config(base.Config):
     return Settings(
       features=self.features,
       random_features=self.random_features or MOST_FEATURES,
+      shared_features=self.random_features or MOST_FEATURES,
       joint_features=self.joint_features or MOST_JOINT,
       bandwidth_scale=self.bandwidth_scale or BANDWIDTH_SCALE,
       penalty=getattr(self, 'penalty', PENALTY),

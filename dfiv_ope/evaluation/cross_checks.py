@@ -279,7 +279,8 @@ def looked_at(task: task_lib.EvaluationTask) -> int:
 
 def _kind(task: task_lib.EvaluationTask) -> str:
   """Returns the kind of LSTD-Q's features."""
-  return lstd_entry.Config().settings.kind(
+  settings = lstd_entry.Config().settings_of(task.problem)
+  return settings.kind(
     num_actions=task.problem.num_actions,
     tabular=task.problem.observations.cells is not None,
     one_step=task.problem.one_step,
@@ -296,8 +297,11 @@ def _others(
         config, prior_rows=_PRIOR * config.prior_rows
       )
     }
-  if _kind(task) == random_features.ONE_STEP:
-    return {}
+  if (
+    _kind(task) == random_features.ONE_STEP
+    and task.problem.num_actions > random_features.FEW_ACTIONS
+  ):
+    return {}  # A second regression takes as long as the first.
   scale = config.settings_of(task.problem).bandwidth_scale
   return {
     name: dataclasses.replace(config, bandwidth_scale=factor * scale)

@@ -39,6 +39,8 @@ _CONFIRMED, _CONFIRMED_VALUE = 2.0 / 3.0, 0.02
 # Without these it is not confirmed: smoothing, and what needs no features.
 _TABLE, _FREE = 'prior', 'nearest'
 _SMOOTHING = ('narrow', _TABLE)
+# Returns that are spread by no more of the value differ by rounding alone.
+_ALIKE = 1e-9
 # Of features' products: above it, digits are lost in the solve.
 CONDITION = 1e8
 _CLOSER = (
@@ -210,16 +212,14 @@ def _alike(
   metrics: Mapping[str, float], interval: inference.Interval | None
 ) -> Iterator[reasons.Reason]:
   """Does any episode of the log differ from another?"""
-  if (
-    interval is not None
-    and interval.data_error == 0.0
-    and metrics.get('return_spread') == 0.0
-  ):
+  if interval is not None and metrics.get(
+    'return_spread', math.inf
+  ) <= _ALIKE * abs(interval.estimate):
     yield reasons.Reason(
       reasons.CARE,
-      'All episodes of the log have the same return, so the interval has no '
-      'width: of rewards that are rare, or that the behaviour policy never '
-      'came to, the log says nothing.',
+      'All episodes of the log have the same return: of rewards that are rare, '
+      'or that the behaviour policy never came to, it says nothing, and the '
+      'interval leaves them out.',
     )
 
 

@@ -219,16 +219,27 @@ def log_average(survey: streamed.Survey) -> estimates.Estimate:
   )
 
 
-def sums_of_parts(config: lstd_entry.Config, **known: Any) -> bool:
+def sums_of_parts(
+  config: lstd_entry.Config, size: random_features.Size, *, tabular: bool
+) -> bool:
   """Returns whether features of LSTD-Q are sums of parts of a log.
 
   Args:
     config: of LSTD-Q.
-    **known: of `random_features.Settings.kind`.
+    size: of the log.
+    tabular: whether all columns of a state are categorical.
   """
-  return config.settings.kind(**known) in (
+  return _kind(config, size, tabular) in (
     random_features.PER_ACTION,
     random_features.TOGETHER,
+  )
+
+
+def _kind(
+  config: lstd_entry.Config, size: random_features.Size, tabular: bool
+) -> str:
+  return config.settings_of(size).kind(
+    num_actions=size.num_actions, tabular=tabular, one_step=size.one_step
   )
 
 
@@ -239,14 +250,15 @@ def _require(
 ) -> None:
   """Refuses features that are not sums of parts."""
   config.require(task.log.num_actions)
-  known: dict[str, Any] = {
-    'num_actions': task.log.num_actions,
-    'tabular': len(survey.categories) == len(survey.scales.mean),
-    'one_step': not survey.largest_discount,
-  }
-  if not sums_of_parts(config, **known):
+  size = random_features.Size(
+    task.log.num_actions,
+    survey.transitions,
+    one_step=not survey.largest_discount,
+  )
+  tabular = len(survey.categories) == len(survey.scales.mean)
+  if not sums_of_parts(config, size, tabular=tabular):
     raise ValueError(
-      f'LSTD-Q with features={config.settings.kind(**known)} needs the whole '
+      f'LSTD-Q with features={_kind(config, size, tabular)} needs the whole '
       'log in memory. Import it with dfiv-ope dataset import, or set '
       'features=together.'
     )

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
   from dfiv_ope.ope import task as task_lib
 
 
+class NamesAloneError(ValueError):
+  """No column of numbers is left: values are a table, no sum of parts."""
+
+
 class Scales(NamedTuple):
   """What the scale of values and bandwidths are made of.
 
@@ -124,7 +128,7 @@ def encode(
     dropped: columns of numbers that are left out.
 
   Raises:
-    ValueError: all columns are names of states.
+    NamesAloneError: all columns that are left are names of states.
   """
   size = len(survey.scales.mean)
   numbers = tuple(
@@ -133,9 +137,16 @@ def encode(
     if column not in survey.categories and column not in dropped
   )
   if not numbers:
-    raise ValueError(
-      'All observations are names of states, so that LSTD-Q is a table, which '
-      'is not made of a log in parts. Import it with dfiv-ope dataset import.'
+    left = ', beside those that nobody needs,' if dropped else ''
+    keep = (
+      'Keep all columns (--all-columns, all_columns=True), or import it'
+      if dropped
+      else 'Import it'
+    )
+    raise NamesAloneError(
+      f'All observations{left} are names of states, so that LSTD-Q is a table, '
+      f'which is not made of a log in parts. {keep} with dfiv-ope dataset '
+      'import, and give that to dfiv-ope evaluate, or to Log.open in Python.'
     )
   chosen = list(numbers)
   # Where rows are inverted; nothing here does.

@@ -14,8 +14,9 @@ from dfiv_ope.ope import log_notes, overlap
 
 # Weights of episodes average one if they are right, and if none is missing.
 _MEAN_WEIGHTS = (0.8, 1.25)
-# Of the range of returns: what an estimate may lie beyond it by rounding.
-_SLACK = 0.01
+# What an estimate may lie beyond all returns by: of their range, and of their
+# size where they are nearly the same.
+_SLACK, _ROUNDING = 0.01, 1e-3
 # Of visits in a tenth of them, counted with their discounts. Where methods were
 # confidently wrong, more than half were far, elsewhere less than 0.28 (30 logs,
 # tenths of the steps).
@@ -158,7 +159,7 @@ def beyond(name: str, answer: Answer) -> str:
   if not {'estimate', 'lowest_return', 'highest_return'} <= set(metrics):
     return ''
   low, high = metrics['lowest_return'], metrics['highest_return']
-  slack = _SLACK * (high - low)
+  slack = max(_SLACK * (high - low), _ROUNDING * max(abs(low), abs(high)))
   if low - slack <= metrics['estimate'] <= high + slack:
     return ''
   return (

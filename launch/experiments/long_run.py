@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 import functools
 import pathlib
 from typing import Any
+import uuid
 
 from dfiv_ope.agents import checkpoints
-from dfiv_ope.agents.entries import base
+from dfiv_ope.agents.entries import base, random_features
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import streams, surveys
@@ -55,9 +56,12 @@ def takes(
     metadata = spec_lib.read_metadata(path)
     return streamed_runs.sums_of_parts(
       config,
-      num_actions=metadata.num_actions,
+      random_features.Size(
+        metadata.num_actions,
+        metadata.transitions,
+        one_step=metadata.transitions == metadata.episodes,
+      ),
       tabular=False,
-      one_step=metadata.transitions == metadata.episodes,
     )
   return method == result_rows.LOG or mapped_run.learns(config)
 
@@ -101,7 +105,6 @@ class Evaluator:
     self,
     known: 'Dataset',
     policy: acting.Policy,
-    folder: pathlib.Path,
     *,
     all_columns: bool,
     progress: jobs.Progress,
@@ -111,11 +114,13 @@ class Evaluator:
     Args:
       known: the dataset.
       policy: the target policy.
-      folder: for copies, which the caller removes.
       all_columns: of `EvaluationTask`.
       progress: told what is done.
+
+    Raises:
+      NamesAloneError: only the whole log can answer.
     """
-    self._known, self._folder = known, folder
+    self._known = known
     self.survey = known.survey(progress)
     self.task = task_lib.EvaluationTask(
       self.survey.sample,
@@ -147,11 +152,12 @@ class Evaluator:
   def _learners(self) -> runs.Evaluator:
     """Runs what draws batches, from a copy of the log."""
     return mapped_run.evaluator(
-      self._known.copied(self._folder / 'transitions'),
+      self._known.copied(),
       self.task,
       reduce=self._reduce(lambda share: None),
       group=streamed_passes.GROUP,
-      folder=self._folder / 'rows',
+      # Those of the policy before are no longer read.
+      folder=self._known.folder / 'rows',
     )
 
   def run(
@@ -198,15 +204,18 @@ class Dataset:
 
   Attributes:
     stream: reads it.
+    folder: for copies, of this process alone.
   """
 
-  def __init__(self, path: pathlib.Path):
+  def __init__(self, path: pathlib.Path, scratch: pathlib.Path):
     """Reads nothing yet.
 
     Args:
       path: its directory.
+      scratch: where copies may lie; the caller removes them.
     """
     self.stream = inputs.open_stream(path)
+    self.folder = scratch / uuid.uuid4().hex
     self._survey: surveys.Survey | None = None
 
   def survey(self, progress: jobs.Progress) -> surveys.Survey:
@@ -221,19 +230,15 @@ class Dataset:
       )
     return self._survey
 
-  def copied(self, folder: pathlib.Path) -> surveys.Survey:
-    """Returns the survey with a copy of the transitions, which is made once.
-
-    Args:
-      folder: for the copy.
-    """
+  def copied(self) -> surveys.Survey:
+    """Returns the survey with a copy of the transitions, which is made once."""
     assert self._survey is not None, 'Ask for the survey first.'
     if self._survey.copy is None or not self._survey.copy.is_dir():
-      self._survey = self.stream.copy(self._survey, folder)
+      self._survey = self.stream.copy(self._survey, self.folder / 'transitions')
     return self._survey
 
 
 @functools.lru_cache(maxsize=1)
-def dataset(path: pathlib.Path) -> Dataset:
+def dataset(path: pathlib.Path, scratch: pathlib.Path) -> Dataset:
   """Returns a dataset; the next experiment often asks for the same one."""
-  return Dataset(path)
+  return Dataset(path, scratch)

@@ -10,13 +10,12 @@ import dataclasses
 import functools
 import pathlib
 from typing import NamedTuple
-import uuid
 
 from dfiv_ope import configs
 from dfiv_ope.agents import checkpoints
 from dfiv_ope.datasets import reading
 from dfiv_ope.datasets import spec as spec_lib
-from dfiv_ope.evaluation import result_rows, runs
+from dfiv_ope.evaluation import result_rows, runs, streamed_scales
 from dfiv_ope.launch.experiments import (
   command_line,
   inputs,
@@ -93,8 +92,8 @@ def opened(
 @functools.lru_cache(maxsize=1)
 def _kept(
   wanted: inputs.Simulated | inputs.OnLog, places: store.Places
-) -> dict[str, OpenedInParts]:
-  """Keeps a problem that was opened in parts."""
+) -> dict[str, OpenedInParts | None]:
+  """Keeps a problem that was opened in parts, or that none can be."""
   del wanted, places
   return {}
 
@@ -103,21 +102,26 @@ def _opened_in_parts(
   wanted: inputs.Simulated | inputs.OnLog,
   places: store.Places,
   progress: jobs.Progress,
-) -> OpenedInParts:
-  """Opens a problem on a dataset that is longer than memory."""
+) -> OpenedInParts | None:
+  """Opens a problem on a dataset that is longer than memory.
+
+  Returns:
+    None where the columns that are left make a table, which the whole log is
+    needed for.
+  """
   kept = _kept(wanted, places)
   if not kept:
-    dataset = long_run.dataset(places.dataset(wanted.dataset))
+    dataset = long_run.dataset(places.dataset(wanted.dataset), places.scratch)
     survey = dataset.survey(progress)  # Refuses a damaged one.
     asked = _asked(wanted, places)
-    evaluator = long_run.Evaluator(
-      dataset,
-      asked.policy,
-      places.scratch / uuid.uuid4().hex,
-      all_columns=wanted.all_columns,
-      progress=progress,
-    )
-    kept['opened'] = asked.problem(evaluator.task, survey), evaluator
+    try:
+      evaluator = long_run.Evaluator(
+        dataset, asked.policy, all_columns=wanted.all_columns, progress=progress
+      )
+    except streamed_scales.NamesAloneError:
+      kept['opened'] = None
+    else:
+      kept['opened'] = asked.problem(evaluator.task, survey), evaluator
   return kept['opened']
 
 
@@ -183,10 +187,9 @@ def run(
   wanted = job.problem
   path = places.dataset(wanted.dataset)
   problem, evaluator = (
-    _opened_in_parts(wanted, places, progress)
-    if long_run.takes(wanted, path, job.method, job.config)
-    else opened(wanted, places)
-  )
+    long_run.takes(wanted, path, job.method, job.config)
+    and _opened_in_parts(wanted, places, progress)
+  ) or opened(wanted, places)
   if job.method == result_rows.LOG:
     found = evaluator.log_average()
   else:

@@ -69,52 +69,115 @@ def test_values_are_those_of_kernel_weights_on_next_states():
   )
 
 
+class _Table(types.Policy):
+  """Steps of a table of states, and a policy."""
+
+  def __init__(self, chosen, state, action, reward, goes_on, later):
+    self.chosen = chosen
+    self.transitions = types.Transition(
+      state[:, None].astype(np.float32),
+      action.astype(np.int32),
+      reward.astype(np.float32),
+      goes_on.astype(np.float32),
+      later[:, None].astype(np.float32),
+    )
+
+  def action_probabilities(self, observation):
+    return self.chosen[np.asarray(observation)[:, 0].astype(int)]
+
+  def values(self, discount):
+    """Returns the values of the states by CME with next to no penalty."""
+    states, actions = self.chosen.shape
+    problem = bellman.pose(
+      self.transitions,
+      self,
+      discount=discount,
+      num_actions=actions,
+      categorical=(0,),
+    )
+    agent = cme.make(cme.Config(penalties=(1e-13,)), problem, seed=0)
+    agent.solve(memory.Parts(problem.rows(self.transitions)))
+    decision = problem.target.decide(np.arange(states, dtype=float)[:, None])
+    return problem.value_scale * agent.predict(decision)[:, 0]
+
+
 def test_a_table_without_penalty_is_that_of_lstd():
   generator = np.random.default_rng(1)
   states, actions, count = 5, 3, 3_000
   state, later = generator.integers(states, size=(2, count))
   action = generator.integers(actions, size=count)
-  chosen = generator.dirichlet(np.ones(actions), size=states)
-
-  class Policy(types.Policy):
-    def action_probabilities(self, observation):
-      return chosen[np.asarray(observation)[:, 0].astype(int)]
-
-  transitions = types.Transition(
-    state[:, None].astype(np.float32),
-    action.astype(np.int32),
-    (state * action + generator.normal(size=count)).astype(np.float32),
-    (generator.random(count) > 0.1).astype(np.float32),
-    later[:, None].astype(np.float32),
-  )
-  problem = bellman.pose(
-    transitions,
-    Policy(),
-    discount=_DISCOUNT,
-    num_actions=actions,
-    categorical=(0,),
-  )
-  agent = cme.make(cme.Config(penalties=(1e-13,)), problem, seed=0)
-  agent.solve(
-    memory.InMemory(problem.rows(transitions), batch_size=1, seed=0).parts
+  table = _Table(
+    generator.dirichlet(np.ones(actions), size=states),
+    state,
+    action,
+    state * action + generator.normal(size=count),
+    generator.random(count) > 0.1,
+    later,
   )
   found = tables.solve(
     tables.Rows(
       state=state,
       action=action,
-      outcome=np.asarray(transitions.reward, np.float64) / problem.value_scale,
-      continuation=_DISCOUNT * np.asarray(transitions.discount, np.float64),
+      outcome=np.asarray(table.transitions.reward, np.float64),
+      continuation=_DISCOUNT
+      * np.asarray(table.transitions.discount, np.float64),
       next_state=later,
     ),
     tables.TablePolicy(
-      np.tile(np.arange(actions), (states, 1)), chosen, actions
+      np.tile(np.arange(actions), (states, 1)), table.chosen, actions
     ),
     np.append(np.full(states, 1.0 / states), 0.0),
     prior_rows=1e-9,
   )
-  decision = problem.target.decide(np.arange(states, dtype=float)[:, None])
   np.testing.assert_allclose(
-    agent.predict(decision)[:, 0], found.values[:-1], rtol=1e-5
+    table.values(_DISCOUNT), found.values[:-1], rtol=1e-5
+  )
+
+
+@pytest.mark.parametrize(
+  'discount, ends, actions, copies',
+  [
+    (0.0, 0.1, 3, 1),
+    (0.99, 0.05, 3, 1),
+    (0.99, 0.0, 2, 1),  # Every episode is cut off.
+    (0.95, 0.1, 1, 1),  # There is nothing to choose.
+    (0.9, 0.1, 3, 3),  # Each row is there three times.
+  ],
+)
+def test_values_of_a_table_solve_the_equations_of_its_frequencies(
+  discount, ends, actions, copies
+):
+  generator = np.random.default_rng(2)
+  states, count = 4, 1_200
+  chances = generator.dirichlet(np.ones(states), size=(states, actions))
+  chosen = generator.dirichlet(np.ones(actions), size=states)
+  state = generator.integers(states, size=count)
+  action = generator.integers(actions, size=count)
+  later = np.sum(
+    np.cumsum(chances[state, action], axis=1) < generator.random((count, 1)),
+    axis=1,
+  ).clip(0, states - 1)
+  reward = state - 2.0 * action + generator.integers(3, size=count)
+  goes_on = generator.random(count) >= ends
+  state, action, later, reward, goes_on = (
+    np.tile(each, copies) for each in (state, action, later, reward, goes_on)
+  )
+  table = _Table(chosen, state, action, reward, goes_on, later)
+  size = (states, actions)
+  cell = np.ravel_multi_index((state, action), size)
+  rows = np.bincount(cell, minlength=states * actions)
+  follows = np.zeros((states * actions, states))
+  np.add.at(follows, (cell, later), discount * goes_on)
+  on = (follows / rows[:, None])[:, :, None] * chosen
+  values = np.linalg.solve(
+    np.eye(states * actions) - on.reshape(states * actions, -1),
+    np.bincount(cell, weights=reward) / rows,
+  ).reshape(size)
+  np.testing.assert_allclose(
+    table.values(discount),
+    np.sum(chosen * values, axis=1),
+    rtol=1e-4,
+    atol=1e-4,
   )
 
 
@@ -141,10 +204,8 @@ def test_the_least_penalty_is_taken_of_those_that_predict_about_as_well():
   )
   penalties = (1e-6, 1e-3, 1.0)
   model = _fit(psi, later, later[:, 0], penalties)
-  # Rewards have the one that predicts best: shrinking 0.1 helps, or does not
-  # matter; transitions have the first that is within a twentieth.
-  assert model.places[0] == 0
-  assert model.losses[0] == pytest.approx(0.0)
+  # Of rewards, which are the same numbers, shrinking 0.1 predicts best.
+  assert model.places == (0, 2)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from dfiv_ope.agents import (
   one_step_columns,
   one_step_lstd,
 )
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import runs
 from dfiv_ope.ope import decisions
 from dfiv_ope.ope import task as task_lib
@@ -206,7 +207,7 @@ def test_features_overrule_what_is_taken_by_itself(bandit):
     kiv.make(kiv.Config(joint_features=10), problem, seed=0),
     fixed_features.Linear,
   )
-  few = dataclasses.replace(problem, num_actions=5)
+  few = dataclasses.replace(problem, num_actions=5, num_rows=5 * 301 * 8)
   assert isinstance(lstd.make(lstd.Config(), few, seed=0), lstd.LSTD)
   assert isinstance(
     lstd.make(lstd.Config(features='one_step'), few, seed=0),
@@ -218,6 +219,54 @@ def test_features_overrule_what_is_taken_by_itself(bandit):
       dataclasses.replace(problem, one_step=False),
       seed=0,
     )
+
+
+@pytest.mark.parametrize(
+  'changes, config, kind',
+  [
+    ({}, {}, random_features.ONE_STEP),
+    ({'num_rows': 8 * 3 * 301 - 1}, {}, random_features.ONE_STEP),
+    ({'num_rows': 8 * 3 * 301}, {}, random_features.PER_ACTION),
+    ({'one_step': False}, {}, random_features.PER_ACTION),
+    ({}, {'random_features': 20}, random_features.PER_ACTION),
+    ({}, {'features': 'together'}, random_features.TOGETHER),
+    ({'num_actions': 0}, {}, random_features.TOGETHER),
+  ],
+)
+def test_few_actions_have_a_regression_each_where_rows_are_few(
+  changes, config, kind
+):
+  asked = random_features.Size(3, 300, one_step=True)._replace(**changes)
+  settings = lstd.Config(**config).settings_of(asked)
+
+  def found(tabular):
+    return settings.kind(
+      num_actions=asked.num_actions, tabular=tabular, one_step=asked.one_step
+    )
+
+  assert found(tabular=False) == kind
+  if not config and asked.num_actions:
+    assert found(tabular=True) == random_features.TABLE
+    # KIV and CME solve for all columns at once.
+    assert (
+      settings.dense(num_actions=3, cells=None) == random_features.PER_ACTION
+    )
+
+
+@pytest.mark.parametrize('rows', [300, 2_000])
+def test_few_rows_of_few_actions_are_no_reason_to_shrink_rewards(rows):
+  # With features for each action, as many as rows allow, half of the gain was
+  # left of 300 rows.
+  bandit = _Bandit(rows=rows, actions=3, columns=8)
+  found = dfiv_ope.evaluate(bandit.log, bandit.policy, methods='lstd', seeds=1)
+  low, high = found.interval()
+  assert low < bandit.truth < high
+  gained = bandit.truth - bandit.average
+  assert abs(found.value - bandit.truth) < 0.06 * gained
+  metrics = found.estimates['lstd'].metrics
+  assert metrics['overlap_one_step'] == 1.0
+  assert metrics['overlap_bandwidth_scale'] == 0.5
+  assert {'check_lstd', 'check_narrow', 'check_draw'} <= set(metrics)
 
 
 def test_many_columns_leave_each_action_its_level():

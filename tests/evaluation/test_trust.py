@@ -157,9 +157,14 @@ def test_each_part_alone_makes_the_grade(metrics, support, grade):
   assert bool(found.reasons) == (grade != trust.TRUST)
 
 
-def test_where_no_return_differs_an_interval_without_width_needs_care():
-  none = inference.Interval(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-  answer = _answer(return_spread=0.0)._replace(interval=none)
+@pytest.mark.parametrize(
+  'ends, spread', [((0.0, 0.0, 0.0), 0.0), ((1.953, 1.954, 1.955), 4e-16)]
+)
+def test_where_no_return_differs_an_interval_needs_care(ends, spread):
+  low, value, high = ends
+  error = (high - low) / 4.0
+  found = inference.Interval(value, low, high, error, error, 0.0)
+  answer = _answer(return_spread=spread)._replace(interval=found)
   (reason,) = trust.judge(answer, _GOOD).reasons
   assert reason.startswith('All episodes of the log have the same return')
   varied = answer._replace(metrics={**answer.metrics, 'return_spread': 1.0})

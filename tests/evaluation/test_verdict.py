@@ -20,6 +20,17 @@ def test_an_estimate_beyond_every_return_is_said(estimate, said):
     assert '(0 to 1)' in words
 
 
+@pytest.mark.parametrize('estimate, said', [(-7.004, False), (-7.04, True)])
+def test_where_all_returns_are_the_same_rounding_is_no_extrapolation(
+  estimate, said
+):
+  metrics = {'lowest_return': -7.0, 'highest_return': -7.0}
+  words = verdict.beyond(
+    'lstd', verdict.Answer({**metrics, 'estimate': estimate})
+  )
+  assert bool(words) == said
+
+
 def test_a_log_with_truncated_episodes_has_no_such_bounds():
   assert not verdict.beyond('lstd', verdict.Answer({'estimate': 99.0}))
 

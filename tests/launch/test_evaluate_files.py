@@ -27,6 +27,19 @@ def folder(tmp_path_factory):
   return path
 
 
+def _evaluate(path):
+  """Evaluates files as the command does here."""
+  return dfiv_ope.evaluate(
+    path,
+    'uniform',
+    methods='lstd',
+    seeds=1,
+    configs={'lstd': {'random_features': 10}},
+    discount=0.9,
+    columns={'reward': 'earned'},
+  )
+
+
 def test_a_folder_needs_no_import(command, folder, tmp_path):
   result = command(
     'evaluate',
@@ -37,15 +50,7 @@ def test_a_folder_needs_no_import(command, folder, tmp_path):
   assert result.returncode == 0, result.stderr
   (answer,) = json.loads(result.stdout)['answers']
   (line,) = [each for each in answer['estimates'] if each['method'] == 'lstd']
-  same = dfiv_ope.evaluate(
-    folder,
-    'uniform',
-    methods='lstd',
-    seeds=1,
-    configs={'lstd': {'random_features': 10}},
-    discount=0.9,
-    columns={'reward': 'earned'},
-  )
+  same = _evaluate(folder)
   assert line['estimate'] == pytest.approx(same.value, rel=1e-12)
   frame = pd.read_parquet(folder)
   log = dfiv_ope.Log.from_frame(frame, discount=0.9, reward='earned')
@@ -65,15 +70,7 @@ def test_long_text_is_copied_into_the_run_directory_and_no_further(
     pd.read_parquet(path).to_csv(
       text / f'{path.stem}.csv', index=False, float_format='%.17g'
     )
-  whole = dfiv_ope.evaluate(
-    text,
-    'uniform',
-    methods='lstd',
-    seeds=1,
-    configs={'lstd': {'random_features': 10}},
-    discount=0.9,
-    columns={'reward': 'earned'},
-  )
+  whole = _evaluate(text)
   monkeypatch.setattr(runtime, 'start', lambda **_: None)  # TensorFlow runs.
   monkeypatch.setattr(streams, 'IN_MEMORY', 1_000)
   (tmp_path / 'temporary').mkdir()

@@ -78,7 +78,7 @@ def run(folder, tmp_path, monkeypatch):
   monkeypatch.syspath_prepend(tmp_path)
   (tmp_path / 'of_long_logs.py').write_text(_POLICY)
 
-  def go(methods, out, *, seeds=2, long=True):
+  def go(methods, out, *, seeds=2, long=True, path=folder):
     for each in (
       ope_run.opened,
       ope_run._kept,
@@ -89,7 +89,7 @@ def run(folder, tmp_path, monkeypatch):
     ):
       each.cache_clear()
     monkeypatch.setattr(streams, 'IN_MEMORY', 200 if long else 10**6)
-    (problem,) = inputs.on_log(folder, {'mine': 'of_long_logs:policy'})
+    (problem,) = inputs.on_log(path, {'mine': 'of_long_logs:policy'})
     wanted = [
       configured.configure(name, settings=_TINY[name]) for name in methods
     ]
@@ -289,6 +289,36 @@ def test_what_needs_the_whole_log_holds_it_and_says_so(
   )
   del asked['kiv'], asked['wis']
   assert not long_run.holding(problem, asked)
+
+
+def test_names_that_are_left_alone_are_a_table_in_memory(
+  run, tmp_path, monkeypatch
+):
+  generator = np.random.default_rng(0)
+  count = 1_500
+  columns = {
+    'episode': np.repeat(np.arange(count // 5), 5),
+    'obs_kind': generator.integers(3, size=count),
+    'obs_one': generator.normal(size=count),
+    'obs_two': generator.normal(size=count),
+    'action': generator.integers(2, size=count),
+    'terminated': np.arange(count) % 5 == 4,
+  }
+  columns['reward'] = columns['obs_kind'] * columns['action'] + 0.1
+  path = tmp_path / 'kinds'
+  reader = logs.LogReader(
+    in_memory.InMemory(columns),
+    columns=columns_lib.parse({'actions': 2, 'categorical': 'obs_kind'}),
+    format_name='kinds',
+  )
+  importing.build(reader, path, discount=0.9, request={})
+  whole = run(['lstd', 'fqe'], 'memory', seeds=1, long=False, path=path)
+  kinds = [each.kind for each in whole[0].problem.notes]
+  assert log_notes.IRRELEVANT in kinds
+  _same(run(['lstd', 'fqe'], 'runs', seeds=1, path=path), whole, 1e-9)
+  monkeypatch.setattr(streams, 'IN_MEMORY', 200)
+  with pytest.raises(ValueError, match='Keep all columns .--all-columns'):
+    dfiv_ope.evaluate(path, 'of_long_logs:policy', methods='lstd', seeds=1)
 
 
 def test_python_reads_a_long_directory_in_parts_too(run, folder, monkeypatch):
