@@ -24,7 +24,7 @@ class Config(doubly_robust.Config):
 # No paper of ours has it.
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-  version=8,
+  version=9,
   configs=CONFIGS,
   cost=doubly_robust.COST,
   direct=True,

@@ -44,7 +44,7 @@ class Config(lstd.Config):
 
 CONFIGS = {'default': Config(), 'paper': Config()}
 ENTRY = registry.Entry(
-  version=7,
+  version=8,
   configs=CONFIGS,
   cost={'fixed': 20.0},
   direct=True,

@@ -57,7 +57,7 @@ CONFIGS = {
   ),
 }
 ENTRY = registry.Entry(
-  version=6,
+  version=7,
   configs=CONFIGS,
   tiny={'random_features': 10},
   style=methods.ENTRIES['kiv'].style,

@@ -35,7 +35,7 @@ CONFIGS = {
   'paper': Config(random_features=100, bandwidth_scale=1.0, penalty=1e-5),
 }
 ENTRY = registry.Entry(
-  version=9,
+  version=10,
   configs=CONFIGS,
   tiny={'random_features': 10},
   style=registry.Style(

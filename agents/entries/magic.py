@@ -6,7 +6,7 @@ from dfiv_ope.agents.entries import doubly_robust
 Config = doubly_robust.Config
 CONFIGS = doubly_robust.CONFIGS
 ENTRY = registry.Entry(
-  version=8,
+  version=9,
   configs=CONFIGS,
   cost=doubly_robust.COST,
   direct=True,
