@@ -14,8 +14,8 @@ fitted to show features that are unstable, as their own errors do not.
   more than chance: that is bias.
 - A wider one is taken where its standard error is half of the default's or
   less, and no narrower value differs from its by more than chance; not on a
-  log of which only some episodes were looked at: the chance of a few thousand
-  rows says nothing of that of all, and the bias would stay.
+  log of more rows than are looked at: the chance of a few thousand rows, or of
+  few features, says nothing of that of all, and the bias would stay.
 
 Chance is of the episodes and of the draw of the features: narrow features of a
 thin log may say something else with every draw. So a draw that speaks against
@@ -128,7 +128,8 @@ def choose(task: task_lib.EvaluationTask) -> float:
   if not has_choice(problem, log.num_episodes):
     return random_features.BANDWIDTH_SCALE
   rows = looked_at(np.bincount(log.episodes))
-  whole = len(rows) == len(log)
+  # All rows of few long episodes are looked at, with few features all the same.
+  whole = problem.num_rows <= _ROWS
   draw = functools.partial(
     measure,
     problem,

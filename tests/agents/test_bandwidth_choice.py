@@ -219,7 +219,11 @@ def test_a_log_is_whole_up_to_as_many_rows_as_are_looked_at(monkeypatch):
   for rows in (600, 599):
     monkeypatch.setattr(bandwidth_choice, '_ROWS', rows)
     bandwidth_choice.choose(task)
-  assert told == [True, False]
+  # All rows of few episodes are looked at, though they are more.
+  task = _task(_walk(20, 30), _inwards)
+  assert len(bandwidth_choice.looked_at(np.full(20, 30))) == 600
+  bandwidth_choice.choose(task)
+  assert told == [True, False, False]
 
 
 def test_the_narrow_one_is_taken_where_the_default_is_biased():
