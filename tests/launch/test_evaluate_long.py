@@ -143,8 +143,8 @@ def test_choices_are_those_in_memory_whatever_the_sample(run, monkeypatch):
   monkeypatch.setattr(bandwidth_choice, '_STARTS', 25)
   seen, measure = [], bandwidth_choice.measure
 
-  def measured(*args):
-    seen.append(measure(*args))
+  def measured(*args, seed):
+    seen.append(measure(*args, seed=seed))
     return seen[-1]
 
   monkeypatch.setattr(bandwidth_choice, 'measure', measured)
@@ -156,9 +156,12 @@ def test_choices_are_those_in_memory_whatever_the_sample(run, monkeypatch):
   )
   whole = run(['lstd'], 'memory', seeds=1, long=False)[1]
   found = run(['lstd'], 'parts', seeds=1)[1]
-  one, other = seen
-  np.testing.assert_allclose(one.values, other.values, rtol=1e-10)
-  np.testing.assert_allclose(one.episodes, other.episodes, atol=1e-10)
+  # As many draws of the features each.
+  half = len(seen) // 2
+  assert half
+  for one, other in zip(seen[:half], seen[half:], strict=True):
+    np.testing.assert_allclose(one.values, other.values, rtol=1e-10)
+    np.testing.assert_allclose(one.episodes, other.episodes, atol=1e-10)
   assert log_notes.SAMPLED in [each.kind for each in found.problem.notes]
   (left_out,) = [
     each for each in whole.problem.notes if each.kind == log_notes.IRRELEVANT
