@@ -11,7 +11,10 @@ to the value (`ope.marginal` has more of such weights). Episodes that were not
 fitted to show features that are unstable, as their own errors do not.
 
 - The narrower candidate is taken where the default's value differs from its by
-  more than chance: that is bias.
+  more than chance and its Bellman errors on held-out episodes are less, by more
+  than chance, too: that is bias. One that differs and does not predict better
+  is wrong itself. It is not asked where there are few features for the rows or
+  for the columns: in several columns they say nothing between the rows.
 - A wider one is taken where its standard error is half of the default's or
   less, and no narrower value differs from its by more than chance; not on a
   log of more rows than are looked at: the chance of a few thousand rows, or of
@@ -67,10 +70,12 @@ class Values(NamedTuple):
   Attributes:
     values: V, [H].
     episodes: what each held-out episode adds to it, [E, H].
+    squares: sums of the squared Bellman errors of each, [E, H].
   """
 
   values: types.FloatArray
   episodes: types.FloatArray
+  squares: types.FloatArray
 
 
 class Draws:
@@ -80,6 +85,8 @@ class Draws:
     # [K, H] and [K, E, H].
     self._values = np.stack([each.values for each in draws])
     self._episodes = np.stack([each.episodes for each in draws])
+    # [E, H].
+    self._squares = np.mean([each.squares for each in draws], axis=0)
 
   @property
   def finite(self) -> bool:
@@ -89,6 +96,12 @@ class Draws:
   def error(self, place: int) -> float:
     """Returns the standard error of a value, as one draw has it."""
     return _chance(self._values[:, place], self._episodes[:, :, place])
+
+  def fits_better(self, place: int, other: int) -> bool:
+    """Returns whether held-out errors are less, by more than chance."""
+    less = self._squares[:, other] - self._squares[:, place]
+    error = np.sqrt(np.sum(np.square(less - np.mean(less))))
+    return bool(np.sum(less) > _CHANCE * error)
 
   def differ(self, place: int, other: int) -> bool:
     """Returns whether two values differ by more than chance."""
@@ -137,23 +150,42 @@ def choose(task: task_lib.EvaluationTask) -> float:
     np.asarray(log.episodes)[rows],
     task.initial_observations,
   )
-  return CANDIDATES[decide(draw, whole=whole)]
+  return CANDIDATES[decide(draw, whole=whole, ample=ample(problem))]
 
 
-def decide(draw: Callable[..., Values], *, whole: bool) -> int:
+def decide(draw: Callable[..., Values], **known: bool) -> int:
   """Returns the place of the candidate that is taken.
 
   One draw of the features is enough to stay with the default.
 
   Args:
     draw: takes a `seed` of the features to what the log says with them.
-    whole: whether that is of the whole log.
+    **known: of `pick`.
   """
   draws = [draw(seed=0)]
-  if pick(Draws(draws), whole=whole) == _DEFAULT:
+  if pick(Draws(draws), **known) == _DEFAULT:
     return _DEFAULT
   draws += [draw(seed=seed) for seed in range(1, _DRAWS)]
-  return pick(Draws(draws), whole=whole)
+  return pick(Draws(draws), **known)
+
+
+def ample(problem: bellman.Problem) -> bool:
+  """Returns whether there are enough features for narrow ones.
+
+  Rows must allow as many as are wanted, and these must tell as many places
+  apart as the columns have at that width.
+  """
+  settings = random_features.Config().settings_of(problem)
+  columns = problem.num_observations
+  if problem.vectors is not None:
+    columns += problem.vectors.size
+  features = (
+    settings.random_features
+    if 0 < problem.num_actions <= random_features.FEW_ACTIONS
+    else settings.joint_features
+  )
+  places = CANDIDATES[0] ** -columns
+  return not settings.reduced and places <= features
 
 
 def has_choice(problem: bellman.Problem, episodes: int) -> bool:
@@ -198,22 +230,26 @@ def starts_looked_at(lengths: np.ndarray) -> np.ndarray:
   return first[:: -(-len(first) // _STARTS)]
 
 
-def pick(found: Draws, *, whole: bool = True) -> int:
+def pick(found: Draws, *, whole: bool = True, ample: bool = True) -> int:
   """Returns the place of the candidate that draws of the features speak for.
 
   Args:
     found: the values of candidates.
     whole: whether they are of the whole log.
+    ample: whether there are enough features for narrow ones.
   """
   if not found.finite:
     return _DEFAULT
   narrower = _DEFAULT - 1
-  if found.differ(narrower, _DEFAULT):
+  differs = found.differ(narrower, _DEFAULT)
+  if ample and differs and found.fits_better(narrower, _DEFAULT):
     return narrower
+  # What differs and is not believed says nothing of wider ones.
+  least = _DEFAULT if differs else narrower
   taken = _DEFAULT
   for wider in range(_DEFAULT + 1, len(CANDIDATES) if whole else 0):
     if found.error(wider) <= _MUCH_LESS * found.error(taken) and not any(
-      found.differ(wider, each) for each in range(wider)
+      found.differ(wider, each) for each in range(least, wider)
     ):
       taken = wider
   return taken
@@ -244,7 +280,7 @@ def measure(
   stride = -(-len(initial_observations) // _STARTS)
   starts = list(problem.target.in_parts(initial_observations[::stride]))
   values = np.zeros(len(candidates))
-  added = np.zeros((numbers.max() + 1, len(candidates)))
+  added, squares = np.zeros((2, numbers.max() + 1, len(candidates)))
   for column, scale in enumerate(candidates):
     psi = fixed_features.make(
       problem, few_features(problem, len(numbers), scale), seed=seed
@@ -260,6 +296,11 @@ def measure(
         psi, fitted.weights, halves[other].treatment, dual.weights
       )
       errors = tensors.array(halves[other].outcome)[:, 0] - difference
+      squares[:, column] += np.bincount(
+        numbers[places[other]],
+        weights=np.square(errors),
+        minlength=len(squares),
+      )
       # Weights are for as many rows as were fitted to, and each half is half of
       # the answer.
       share = len(places[half]) / len(places[other]) / 2.0
@@ -268,7 +309,8 @@ def measure(
         weights=share * weight * errors,
         minlength=len(added),
       )
-  return Values(problem.value_scale * values, problem.value_scale * added)
+  unit = problem.value_scale
+  return Values(unit * values, unit * added, unit**2 * squares)
 
 
 def few_features(

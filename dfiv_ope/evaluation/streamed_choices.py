@@ -108,7 +108,9 @@ def settle(survey: streamed.Survey, task: 'task_lib.EvaluationTask') -> None:
         np.searchsorted(np.cumsum(survey.lengths), rows, side='right'),
         survey.at(firsts.tolist()).observation,
       )
-      place = bandwidth_choice.decide(draw, whole=False)
+      place = bandwidth_choice.decide(
+        draw, whole=False, ample=bandwidth_choice.ample(problem)
+      )
       task.problem = dataclasses.replace(
         problem, bandwidth_scale=bandwidth_choice.CANDIDATES[place]
       )

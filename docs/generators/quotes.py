@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 _RESULTS = ROOT / 'docs' / 'results'
 PAGES = (
   ROOT / 'README.md',
-  *(_RESULTS / f'{name}.md' for name in ('index', 'ope', 'reproduce')),
+  *(_RESULTS / f'{name}.md' for name in ('index', 'ope', 'reproduce', 'iv')),
 )
 _SUITE = ROOT / 'dfiv_ope' / 'evaluation' / 'suite_results.csv'
 _TASKS = policy_values.TASKS

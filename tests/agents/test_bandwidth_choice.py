@@ -9,6 +9,7 @@ import dfiv_ope
 from dfiv_ope.agents import bandwidth_choice, fixed_features, kiv, lstd
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import comparison, estimates, runs
+from dfiv_ope.nn import encoding
 from dfiv_ope.ope import bellman
 from dfiv_ope.ope import task as task_lib
 
@@ -70,15 +71,21 @@ def _rough(rows, waves, seed=0):
   )
 
 
-def _values(values, *episodes):
+def _values(values, *episodes, squares=None):
+  added = np.stack(episodes, axis=1).astype(float)
+  # Without others the narrow one has the least errors.
+  narrow = np.tile([1.0, 2.0, 2.0, 2.0], (len(added), 1))
   return bandwidth_choice.Values(
-    np.array(values), np.stack(episodes, axis=1).astype(float)
+    np.array(values), added, narrow if squares is None else squares
   )
 
 
-def _draws(*values, sizes):
+def _draws(*values, sizes, squares=None):
   return bandwidth_choice.Draws(
-    [_values(each, *(size * _EVEN for size in sizes)) for each in values]
+    [
+      _values(each, *(size * _EVEN for size in sizes), squares=squares)
+      for each in values
+    ]
   )
 
 
@@ -118,18 +125,23 @@ def test_values_and_what_episodes_add_are_those_of_a_formula():
     assert found.values[place] == pytest.approx(
       problem.value_scale * value, rel=1e-4
     )
-    added = np.zeros(40)
+    added, squares = np.zeros((2, 40))
     for half in (0, 1):
       fit, held = episodes % 2 == half, episodes % 2 != half
       weights = np.linalg.solve(system(fit), now[fit].T @ reward[fit])
       dual = np.linalg.solve(system(fit).T, start)
-      left = (now[held] @ dual) * (reward[held] - move[held] @ weights)
+      errors = reward[held] - move[held] @ weights
+      left = (now[held] @ dual) * errors
       added += np.bincount(episodes[held], weights=left / 2.0, minlength=40)
+      squares += np.bincount(episodes[held], weights=errors**2, minlength=40)
     np.testing.assert_allclose(
       found.episodes[:, place],
       problem.value_scale * added,
       rtol=1e-3,
       atol=1e-4 * np.abs(problem.value_scale * added).max(),
+    )
+    np.testing.assert_allclose(
+      found.squares[:, place], problem.value_scale**2 * squares, rtol=1e-3
     )
 
 
@@ -172,6 +184,40 @@ def test_a_part_of_a_log_never_takes_a_wider_bandwidth(values, sizes, taken):
   assert bandwidth_choice.CANDIDATES[place] == taken
 
 
+def test_a_narrow_bandwidth_that_predicts_no_better_is_wrong_itself():
+  values, sizes = [1.0, 9.0, 9.0, 9.0], [1.1, 1.0, 0.4, 1.0]
+  narrow = np.tile([1.0, 2.0, 2.0, 2.0], (16, 1))
+  noise = np.zeros((16, 4))
+  noise[:, 0] = 1.9 * _EVEN  # 16 less, and two standard errors of 15.2 or 17.6.
+  for squares, ample, taken in (
+    (narrow + noise, True, 0.25),
+    (narrow + 2.2 / 1.9 * noise, True, 1.0),
+    (narrow[:, ::-1], True, 1.0),
+    (narrow, False, 1.0),
+  ):
+    found = _draws(values, sizes=sizes, squares=squares)
+    place = bandwidth_choice.pick(found, ample=ample)
+    assert bandwidth_choice.CANDIDATES[place] == taken
+
+
+def test_narrow_features_must_be_enough_for_the_rows_and_for_the_columns():
+  # Eight rows for each of 2 x 301 columns are 4,816.
+  few, enough = (
+    _task(_walk(episodes, 10), _inwards).problem for episodes in (481, 482)
+  )
+  assert not bandwidth_choice.ample(few)
+  assert bandwidth_choice.ample(enough)
+  # 4^4 places are less than 300 features, and 4^5 are more.
+  for columns, ample in ((4, True), (5, False)):
+    wide = dataclasses.replace(
+      enough,
+      observations=encoding.fit(
+        np.random.default_rng(0).normal(size=(50, columns))
+      ),
+    )
+    assert bandwidth_choice.ample(wide) == ample
+
+
 def test_what_draws_of_the_features_differ_by_is_chance():
   sizes = [1.1, 1.0, 1.0, 1.0]
   # Differences of 1.2, 1.0 and 0.8: 1.0 +- 0.2 beside the episodes' 0.4.
@@ -191,7 +237,7 @@ def test_what_draws_of_the_features_differ_by_is_chance():
       asked.append(seed)
       return _values(values[seed], *(size * _EVEN for size in sizes))
 
-    place = bandwidth_choice.decide(draw, whole=True)
+    place = bandwidth_choice.decide(draw)
     assert bandwidth_choice.CANDIDATES[place] == scale
     assert asked == seeds
 
@@ -203,14 +249,15 @@ def test_one_draw_is_enough_to_stay_with_the_default():
     asked.append(seed)
     return _values([1.0, 1.0, 1.0, 1.0], *(_EVEN for _ in range(4)))
 
-  assert bandwidth_choice.decide(draw, whole=True) == 1
+  assert bandwidth_choice.decide(draw) == 1
   assert asked == [0]
 
 
 def test_a_log_is_whole_up_to_as_many_rows_as_are_looked_at(monkeypatch):
   told = []
 
-  def pick(found, *, whole):
+  def pick(found, *, whole, ample):
+    assert not ample
     told.append(whole)
     return 1
 
