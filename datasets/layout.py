@@ -269,8 +269,9 @@ def _ends(
       f'{file} has no column {TERMINATED!r}, so how do its episodes end? '
       'After a termination nothing more can be earned; a truncated episode '
       'was cut off, and its continuation value is estimated. Say --ends '
-      f'{TERMINATED} or --ends {TRUNCATED}, or name a column with --map '
-      f'terminated=COLUMN. {_listing(available)}'
+      f'{TERMINATED} or --ends {TRUNCATED} (in Python ends={TERMINATED!r}), '
+      'or name a column with --map terminated=COLUMN (terminated=COLUMN). '
+      f'{_listing(available)}'
     )
   return columns.ends
 
