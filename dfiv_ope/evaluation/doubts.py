@@ -133,6 +133,14 @@ def _known(answer: verdict.Answer) -> Iterator[reasons.Reason]:
       'rollouts could not check the value. Hand in a policy that answers '
       'everywhere.',
     )
+  if answer.metrics.get('few_joint_features'):
+    yield reasons.Reason(
+      reasons.CARE,
+      'Episodes have one step, and rows allow few random features of state and '
+      'action: the value may be drawn to the average of the log. Log more '
+      'episodes, or compare importance sampling where probabilities are '
+      'recorded.',
+    )
   if answer.interval is not None and answer.untold:
     yield reasons.Reason(
       reasons.CARE,

@@ -124,6 +124,12 @@ def summarise(
     'overlap_one_step': float(found.one_step),
     'overlap_bandwidth_scale': found.features.bandwidth_scale,
     'overlap_reduced': float(found.features.reduced),
+    # A regression with fewer features than it should have and no penalty.
+    **(
+      {'few_joint_features': 1.0}
+      if task.problem.one_step and found.together and found.features.reduced
+      else {}
+    ),
     **({'extrapolation': found.extrapolation} if found.extrapolation else {}),
     **(
       {'draws': float(targets.DRAWS), 'draw_error': draw_error}

@@ -304,3 +304,21 @@ def test_categories_have_slopes_of_each_action():
     configs={'lstd': {'random_features': 20}},
   )
   assert found.value == pytest.approx(bandit.truth, abs=0.5)
+
+
+def test_short_one_step_logs_of_vectors_are_not_trusted():
+  generator = np.random.default_rng(0)
+  state = generator.normal(size=(300, 5))
+  action = generator.normal(size=(300, 1))
+  slope = np.array([0.5, -0.2, 0.1, 0.3, -0.4])
+  reward = -np.square(action[:, 0] - state @ slope)
+  log = dfiv_ope.Log.from_arrays(
+    state, action, reward, np.ones(300, bool), discount=0.9
+  )
+  result = dfiv_ope.evaluate(
+    log, lambda s: (s @ slope)[:, None], methods='lstd', seeds=2
+  )
+  # The best there is earns 0.
+  assert result.value < -0.5
+  assert result.trust().grade != 'trust'
+  assert any('have one step' in each for each in result.trust().reasons)
