@@ -22,8 +22,6 @@ CLOSED_FORM = 'closed form'
 IMPORTANCE_SAMPLING = 'importance sampling'
 DOUBLY_ROBUST = 'doubly robust'
 MODEL = 'model'
-# Of a run whose entry says nothing else.
-_FIXED_SECONDS = 8.0
 # The order in which reports have them.
 FAMILIES = (
   CLOSED_FORM,
@@ -75,6 +73,8 @@ class Entry:
     tiny: fields of its configs for a run that is over at once, in tests.
     cost: CPU seconds of a run, roughly: of one unit of each field of its config
       that makes it longer, such as an update, and 'fixed' for the rest.
+    paper_cost: those of a run with the paper's config, whose networks and
+      batches are others. Without it, as with ours.
     variants: labels of named variants, for a field of the config by its value,
       such as {'solve': {'moment': 'DFIV (moment)'}}. Where a value has none,
       the style's label stands.
@@ -90,7 +90,10 @@ class Entry:
   configs: Mapping[str, Any]
   quick: tuple[str, ...] = ()
   tiny: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-  cost: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  cost: Mapping[str, float] = dataclasses.field(
+    default_factory=lambda: {'fixed': 8.0}
+  )
+  paper_cost: Mapping[str, float] | None = None
   variants: Mapping[str, Mapping[str, str]] = dataclasses.field(
     default_factory=dict
   )
@@ -102,13 +105,12 @@ class Entry:
     """Whether it makes updates, rather than solve once."""
     return self.style.family not in _UNTRAINED
 
-  def seconds(self, config: Any) -> float:
+  def seconds(self, config: Any, preset: str = 'default') -> float:
     """Returns the CPU seconds that a run takes, roughly."""
-    return self.cost.get('fixed', _FIXED_SECONDS) + sum(
-      each * (getattr(config, name, 0) or 0)
-      for name, each in self.cost.items()
-      if name != 'fixed'
-    )
+    cost = self.cost
+    if preset == 'paper' and self.paper_cost is not None:
+      cost = self.paper_cost
+    return of_fields(cost, config)
 
   @property
   def labels(self) -> tuple[str, ...]:
@@ -133,6 +135,15 @@ class Entry:
       for name, labels in self.variants.items()
       if name in config and str(config[name]) in labels
     ]
+
+
+def of_fields(cost: Mapping[str, float], config: Any) -> float:
+  """Returns what a config costs, by units of its fields and 'fixed'."""
+  return cost.get('fixed', 0.0) + sum(
+    each * (getattr(config, name) or 0)
+    for name, each in cost.items()
+    if name != 'fixed'
+  )
 
 
 def collect(modules: Iterable[types.ModuleType]) -> dict[str, Entry]:

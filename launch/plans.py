@@ -7,15 +7,15 @@ import statistics
 from dfiv_ope.launch import console
 from dfiv_ope.launch.experiments import jobs, store
 
+# A table with more lines adds up the problems of a task or a design.
+_MOST_LINES = 60
+
 
 def show(asked: Sequence[jobs.Job], have: store.Store) -> None:
   """Prints every job that is needed, what is there, and the CPU hours."""
   todo = have.missing(asked)
   missing = set(todo)
   every = jobs.with_parents(asked)
-  lines: dict[tuple[str, str], list[jobs.Job]] = collections.defaultdict(list)
-  for job in every:
-    lines[job.group].append(job)
   known = _known_seconds(have)
   table = console.Table(boxed=False)
   for column in ('problem', 'job', 'cached', 'to run', 'CPU min'):
@@ -24,7 +24,7 @@ def show(asked: Sequence[jobs.Job], have: store.Store) -> None:
       no_wrap=True,
       justify=('left' if column in ('problem', 'job') else 'right'),
     )
-  for (problem, name), group in lines.items():
+  for (problem, name), group in _lines(every).items():
     run = [job for job in group if job in missing]
     table.add_row(
       problem,
@@ -48,6 +48,32 @@ def show(asked: Sequence[jobs.Job], have: store.Store) -> None:
     f'in all: {measured} of {len(todo)} jobs as long as the median of stored '
     'rows of the same method and config, the others by the registry.'
   )
+
+
+def _lines(every: Sequence[jobs.Job]) -> dict[tuple[str, str], list[jobs.Job]]:
+  """Returns the jobs of each line of the table, by a problem and a job."""
+  found = collections.defaultdict(list)
+  for job in every:
+    found[job.group].append(job)
+  if len(found) <= _MOST_LINES:
+    return found
+  families: dict[tuple[str, str], list[jobs.Job]] = collections.defaultdict(
+    list
+  )
+  places = collections.defaultdict(set)
+  for (problem, name), group in found.items():
+    family = problem.partition(' ')[0]
+    families[family, name] += group
+    places[family, name].add(problem)
+  return {
+    (
+      f'{family}, {len(places[family, name])} problems'
+      if len(places[family, name]) > 1
+      else places[family, name].pop(),
+      name,
+    ): group
+    for (family, name), group in families.items()
+  }
 
 
 def _known_seconds(have: store.Store) -> dict[str, float]:

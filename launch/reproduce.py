@@ -28,10 +28,10 @@ def ope(
   budget: Annotated[
     str,
     _budget(
-      'noise 0, 0.2 and 0.5, two seeds, short training; under an hour on '
-      'two cores.',
+      'noise 0, 0.2 and 0.5, two seeds, short training; half an hour on two '
+      'cores.',
       'six levels, five seeds, training as long as the configs say; about '
-      'ten hours.',
+      'three hours on two cores.',
     ),
   ] = 'quick',
   sweeping: options.Sweeping = options.SWEEPING,

@@ -36,6 +36,7 @@ ENTRY = registry.Entry(
   version=1,
   configs=CONFIGS,
   tiny={'random_features': 10},
+  cost={'fixed': 4.0},
   style=registry.Style(
     label='CME', family=registry.CLOSED_FORM, color='#8c6d46', marker='P'
   ),

@@ -83,7 +83,8 @@ ENTRY = registry.Entry(
   configs=CONFIGS,
   quick=('checks=3', 'updates=1500'),
   tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
-  cost={'updates': 0.0033},
+  cost={'fixed': 1.0, 'updates': 0.0011},
+  paper_cost={'fixed': 1.0, 'updates': 0.0018},
   style=methods.ENTRIES['deepgmm'].style,
   when=(
     'As a second opinion on FQE: on short logs of the suite it was mostly 1 '

@@ -90,7 +90,8 @@ ENTRY = registry.Entry(
   configs=CONFIGS,
   quick=('checks=3', 'updates=600'),
   tiny={'updates': 4, 'checks': 2, 'batch_size': 32},
-  cost={'updates': 0.01},
+  cost={'fixed': 1.0, 'updates': 0.0033},
+  paper_cost={'fixed': 1.0, 'updates': 0.0028},
   imagines=True,
   style=methods.ENTRIES['deepiv'].style,
   when=(

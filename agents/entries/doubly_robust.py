@@ -5,7 +5,7 @@ import dataclasses
 from dfiv_ope.agents.entries import lstd, weighing
 
 # CPU seconds of a run, roughly: clones as in `weighing`, and as many LSTD-Q.
-COST = {'fixed': 25.0}
+COST = {'fixed': 15.0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,7 @@ CONFIGS = {
 ENTRY = registry.Entry(
   version=10,
   configs=CONFIGS,
+  cost={'fixed': 0.5},
   tiny={'random_features': 10},
   style=registry.Style(
     label='LSTD-Q', family=registry.CLOSED_FORM, color='#009e73', marker='s'

@@ -7,7 +7,7 @@ from dfiv_ope.agents.entries import base
 
 # CPU seconds of a run, roughly; most of it are the clones of the behaviour
 # policy, and recorded probabilities need none.
-COST = {'fixed': 15.0}
+COST = {'fixed': 13.0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,7 @@ IV: dict[str, dict[str, Plan]] = {
         {'n': n, 'rho': rho} for n in (1000, 5000) for rho in _CONFOUNDING
       ),
       words='n = 1000 and 5000, five levels of rho, 20 seeds, ours and the '
-      "paper's configs; about a day.",
+      "paper's configs; about five hours on one core.",
     ),
   },
   'dsprites': {
@@ -87,7 +87,7 @@ IV: dict[str, dict[str, Plan]] = {
         {**each, 'n': n} for each in _OUTCOMES for n in (1000, 5000, 10_000)
       ),
       words='n = 1000, 5000 and 10000, five seeds, ours and the '
-      "paper's configs; about a day.",
+      "paper's configs; about seven hours on one core.",
     ),
   },
   'demand-mnist': {
@@ -102,20 +102,21 @@ IV: dict[str, dict[str, Plan]] = {
       seeds=5,
       designs=tuple({'rho': rho} for rho in _CONFOUNDING),
       words="five levels of rho, five seeds, ours and the paper's "
-      "configs; the paper's networks take hours a run.",
+      "configs; the paper's networks take one to nine hours a run, and all "
+      'together two weeks on one core.',
     ),
   },
   'mnist': {
     'quick': Plan(
       methods=('deepgmm', 'dfiv'),
       designs=_SCENARIOS,
-      words='one seed; an hour on one core.',
+      words='one seed; half an hour on one core.',
     ),
     'full': Plan(
       methods=('deepgmm', 'dfiv'),
       seeds=5,
       designs=_SCENARIOS,
-      words='five seeds.',
+      words='five seeds; two hours on one core.',
     ),
   },
   'instability': {
@@ -132,7 +133,7 @@ IV: dict[str, dict[str, Plan]] = {
       seeds=5,
       designs=({},),
       watch=True,
-      words="ours and the paper's, five seeds.",
+      words="ours and the paper's, five seeds; an hour on one core.",
     ),
   },
 }

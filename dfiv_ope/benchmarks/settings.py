@@ -1,9 +1,9 @@
-"""Which config a method has on which design: ours, and the paper's."""
+"""Which config a method has on a design, and what a run of it takes."""
 
 from typing import Any
 
 from dfiv_ope import registry
-from dfiv_ope.benchmarks import image_settings
+from dfiv_ope.benchmarks import image_costs, image_settings
 from dfiv_ope.iv import methods
 from dfiv_ope.iv.methods.entries import deepiv
 from dfiv_ope.results import problems
@@ -33,6 +33,23 @@ def config(
       f'{whose} no setting for {method!r} on {problem.name!r}. {known}'
     )
   return made[method](problem.parameters)
+
+
+def seconds(name: str, method: str, config: Any, preset: str) -> float:
+  """Returns the CPU seconds that a run on a design takes, roughly.
+
+  Args:
+    name: of the design.
+    method: one of `methods.NAMES`.
+    config: of the run, in which fields of the preset may be changed.
+    preset: 'default' or 'paper'.
+  """
+  paper = preset == 'paper'
+  tables = image_costs.PAPER if paper else image_costs.OURS
+  cost = tables.get(name, {}).get(method)
+  if cost is not None:
+    return registry.of_fields(cost, config)
+  return methods.ENTRIES[method].seconds(config, preset)
 
 
 def _numbers(n: int, method: str, paper: bool) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from dfiv_ope import agents, configs, versions
 from dfiv_ope.agents import configured
 from dfiv_ope.agents.entries import trainers
-from dfiv_ope.benchmarks import baselines, lit_pixels
+from dfiv_ope.benchmarks import baselines, lit_pixels, settings
 from dfiv_ope.evaluation import result_rows
 from dfiv_ope.iv import methods
 from dfiv_ope.launch.experiments import inputs
@@ -22,7 +22,7 @@ from dfiv_ope.results import problems, rows
 # How a running job says what share of it is done, and a note.
 Progress = Callable[[float, str], None]
 # Seconds of what is not in the registry, roughly.
-_SECONDS_OF_A_DATASET = 20.0
+_SECONDS_OF_A_DATASET = 15.0
 _SECONDS_OF_A_TRUTH = 10.0
 _SECONDS_OF_A_BASELINE = 1.0
 
@@ -227,13 +227,11 @@ class Experiment(_Job):
     """CPU seconds that it takes, roughly, as the registry says."""
     if self.config is None:
       return _SECONDS_OF_A_BASELINE
-    entries = (
-      methods.ENTRIES
-      if isinstance(self.problem, inputs.OnDesign)
-      else agents.ENTRIES
-    )
+    if isinstance(self.problem, inputs.OnDesign):
+      design = self.problem.design.problem.name
+      return settings.seconds(design, self.method, self.config, self.preset)
     runs = getattr(self.problem, 'seeds', 1)
-    return runs * entries[self.method].seconds(self.config)
+    return runs * agents.ENTRIES[self.method].seconds(self.config, self.preset)
 
 
 def of_method(

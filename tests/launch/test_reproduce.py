@@ -10,10 +10,14 @@ from dfiv_ope.results import files
 
 
 @pytest.mark.parametrize(
-  'budget, datasets, runs', [('quick', 9, 234), ('full', 18, 1170)]
+  'budget, datasets, runs, line',
+  [
+    ('quick', 9, 234, 'catch, 3 problems dfiv paper, custom 0 6'),
+    ('full', 18, 1170, 'catch, 6 problems dfiv paper 0 30'),
+  ],
 )
 def test_both_configs_of_all_methods_on_all_tasks(
-  command, tmp_path, budget, datasets, runs
+  command, tmp_path, budget, datasets, runs, line
 ):
   result = command(
     'reproduce',
@@ -29,6 +33,8 @@ def test_both_configs_of_all_methods_on_all_tasks(
   assert f'experiments: {runs} of {runs} to run' in result.stdout
   for words in ('dfiv default', 'dfiv paper', 'kiv paper', 'fqe default'):
     assert words in result.stdout
+  lines = [line.split() for line in result.stdout.splitlines()]
+  assert line.split() in [each[:-1] for each in lines]
   assert not (tmp_path / 'runs').exists()
 
 

@@ -287,6 +287,34 @@ def test_what_runs_cost_grows_with_their_length():
   assert seconds('lstd') < seconds('fqe') < seconds('deepiv')
 
 
+def test_what_the_papers_configs_cost_is_told_by_their_own_units():
+  entry = agents.ENTRIES['dfiv']
+  paper = entry.configs['paper']
+  assert entry.seconds(paper, 'paper') == pytest.approx(
+    entry.paper_cost['fixed'] + 4000 * entry.paper_cost['updates']
+  )
+  assert entry.seconds(paper) > 3.0 * entry.seconds(paper, 'paper')
+  fqe = agents.ENTRIES['fqe']  # One cost for both.
+  assert fqe.seconds(fqe.configs['paper'], 'paper') == (
+    fqe.seconds(fqe.configs['default'])
+  )
+
+
+def test_what_runs_on_pictures_cost_is_told_by_the_design():
+  wanted = overrides.Wanted('deepgmm', ())
+  longer = overrides.Wanted('deepgmm', ('steps=1000',))
+
+  def of(design, method):
+    *_, job = plan.designs([design], [method], seeds=1)
+    assert job.method == 'deepgmm'
+    return job.seconds
+
+  sprites, numbers = dsprites.DSprites(), demand.Demand(n=5000)
+  assert of(sprites, wanted) == pytest.approx(0.3 * 500)
+  assert of(sprites, longer) == pytest.approx(0.3 * 1000)
+  assert of(numbers, wanted) == pytest.approx(1.0 + 0.005 * 4000)
+
+
 def test_tasks_with_vectors_are_swept_with_policies_of_td3(swept):
   pytest.importorskip('gymnasium')
   every = jobs.with_parents(

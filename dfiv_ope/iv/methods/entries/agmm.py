@@ -25,7 +25,7 @@ CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
   version=4,
   configs=CONFIGS,
-  cost={'fixed': 5.0},
+  cost={'fixed': 2.0},
   style=registry.Style(
     label='AGMM', family=registry.CLOSED_FORM, color='#b3446c', marker='D'
   ),

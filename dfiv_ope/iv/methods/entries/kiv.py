@@ -68,7 +68,8 @@ CONFIGS = {'default': Config(), 'paper': PAPER}
 ENTRY = registry.Entry(
   version=6,
   configs=CONFIGS,
-  cost={'fixed': 5.0},
+  cost={'fixed': 2.0},
+  paper_cost={'fixed': 0.2},
   style=registry.Style(
     label='KIV', family=registry.CLOSED_FORM, color='#b87900', marker='^'
   ),

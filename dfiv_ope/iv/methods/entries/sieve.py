@@ -79,7 +79,7 @@ CONFIGS = {'default': Config()}
 ENTRY = registry.Entry(
   version=3,
   configs=CONFIGS,
-  cost={'fixed': 4.0},
+  cost={'fixed': 6.0},
   style=registry.Style(
     label='Sieve IV', family=registry.CLOSED_FORM, color='#009e73', marker='s'
   ),
