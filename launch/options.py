@@ -64,11 +64,25 @@ Dataset = Annotated[
   typer.Argument(help='Directory of a dataset.', metavar='DATASET'),
 ]
 
+
+def _each(methods: list[str] | None) -> list[str] | None:
+  """Returns methods of which some are named together, with commas.
+
+  A comma behind name:setting=value is followed by another setting.
+  """
+  return methods and [
+    name.strip()
+    for text in methods
+    for name in ([text] if ':' in text else text.split(','))
+  ]
+
+
 Methods = Annotated[
   list[str] | None,
   typer.Option(
     '--method',
-    help=f'Estimator: {", ".join(agents.NAMES)}, or all; may be '
+    callback=_each,
+    help=f'Estimator: {", ".join(agents.NAMES)}, or all; with commas, or '
     f'repeated. {overrides.SYNTAX}. auto selects one by held-out episodes, '
     'among those that are named beside it.',
     metavar='METHOD',
@@ -80,8 +94,9 @@ IVMethods = Annotated[
   list[str] | None,
   typer.Option(
     '--method',
-    help=f'Estimator: {", ".join(iv_methods.NAMES)}, or all; may '
-    f'be repeated. {overrides.SYNTAX}.',
+    callback=_each,
+    help=f'Estimator: {", ".join(iv_methods.NAMES)}, or all; with '
+    f'commas, or repeated. {overrides.SYNTAX}.',
     metavar='METHOD',
     autocompletion=completion.among((*iv_methods.NAMES, ALL)),
   ),

@@ -66,6 +66,11 @@ def test_without_options_the_defaults_stand():
   assert not given['method'] and not given['policy'] and not given['settings']
 
 
+def test_methods_stand_together_with_commas_or_alone():
+  given = _run('--method', 'lstd, kiv', '--method', 'fqe:updates=5,checks=1')
+  assert given['method'] == ['lstd', 'kiv', 'fqe:updates=5,checks=1']
+
+
 def test_options_are_named_as_users_know_them():
   given = _run(
     '--method',
