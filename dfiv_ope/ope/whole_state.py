@@ -142,17 +142,45 @@ def _left(
   Of the penalties, each outcome has the one that leaves least.
   """
   left = np.zeros_like(wanted)
-  for learns in (half, ~half):
-    fitted, judged = basis[learns], basis[~learns]
-    values, vectors = np.linalg.eigh(fitted.T @ fitted)
-    moment = vectors.T @ (fitted.T @ wanted[learns])
-    turned = judged @ vectors
-    tries = np.stack(
-      [
-        wanted[~learns] - turned @ (moment / (values + penalty)[:, None])
-        for penalty in _PENALTIES * len(fitted)
-      ]
-    )  # [P, M, T]
-    least = np.argmin(np.sum(np.square(tries), axis=1), axis=0)
-    left[~learns] = tries[least, :, np.arange(wanted.shape[1])].T
+  sums = {}
+  for name, rows in ((True, half), (False, ~half)):
+    phi = basis[rows]
+    sums[name] = phi.T @ phi, phi.T @ wanted[rows]
+  for learns in (True, False):
+    penalties = _PENALTIES * np.count_nonzero(half == learns)
+    weights = judged_weights(*sums[learns], *sums[not learns], penalties)
+    rows = half != learns
+    left[rows] = wanted[rows] - basis[rows] @ weights
   return left
+
+
+def judged_weights(
+  gram: types.FloatArray,
+  moment: types.FloatArray,
+  judging_gram: types.FloatArray,
+  judging_moment: types.FloatArray,
+  penalties: types.FloatArray,
+) -> types.FloatArray:
+  """Returns the ridge weights w of least loss on other rows, [D, T].
+
+  Of these rows no more is needed than their sums: their loss is
+  w' G w - 2 w' m and what no penalty changes.
+
+  Args:
+    gram: phi' phi of the rows to fit, [D, D].
+    moment: phi' y of them, [D, T].
+    judging_gram: of the rows that judge, [D, D].
+    judging_moment: of them, [D, T].
+    penalties: to choose from, for each column of y.
+  """
+  values, vectors = np.linalg.eigh(gram)
+  turned = vectors.T @ moment
+  tries = np.stack(
+    [turned / (values + penalty)[:, None] for penalty in penalties]
+  )  # [P, D, T]
+  seen = vectors.T @ judging_gram @ vectors
+  losses = np.sum(
+    tries * (seen @ tries - 2.0 * (vectors.T @ judging_moment)), axis=1
+  )
+  least = np.argmin(losses, axis=0)
+  return vectors @ tries[least, :, np.arange(moment.shape[1])].T

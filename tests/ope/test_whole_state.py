@@ -42,6 +42,34 @@ def test_a_hidden_wind_is_told_by_the_step_before():
   assert found.z[0] > 6.0
 
 
+def test_weights_are_those_of_least_loss_on_the_rows_that_judge():
+  generator = np.random.default_rng(0)
+  phi, judging = generator.normal(size=(2, 30, 5))
+  slopes = generator.normal(size=(5, 2)) * [1.0, 0.01]
+  outcome, held_out = (
+    each @ slopes + generator.normal(size=(30, 2)) for each in (phi, judging)
+  )
+  penalties = [0.1, 10.0, 1000.0]
+  ridges = [
+    np.linalg.solve(phi.T @ phi + penalty * np.eye(5), phi.T @ outcome)
+    for penalty in penalties
+  ]
+  losses = [np.sum((held_out - judging @ each) ** 2, axis=0) for each in ridges]
+  least = np.argmin(losses, axis=0)
+  assert least[0] != least[1]
+  np.testing.assert_allclose(
+    whole_state.judged_weights(
+      phi.T @ phi,
+      phi.T @ outcome,
+      judging.T @ judging,
+      judging.T @ held_out,
+      np.array(penalties),
+    ),
+    np.stack([ridges[least[0]][:, 0], ridges[least[1]][:, 1]], axis=1),
+    rtol=1e-9,
+  )
+
+
 def test_the_end_of_an_episode_is_not_before_the_next_one():
   # Residuals alternate within pairs; between episodes they are the same.
   episodes = np.repeat(np.arange(200), 2)
