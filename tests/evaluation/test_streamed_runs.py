@@ -10,6 +10,7 @@ import pytest
 
 from dfiv_ope.agents import memory, row_nests
 from dfiv_ope.agents.entries import fqe as fqe_entry
+from dfiv_ope.agents.entries import kiv as kiv_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import streams
@@ -29,6 +30,8 @@ from dfiv_ope.launch.experiments import mapped_run, stream_run
 from dfiv_ope.ope import task as task_lib
 
 _CONFIG = lstd_entry.Config(random_features=10)
+# Those that are read in parts, on features of the state for each action.
+_CLOSED = {'lstd': _CONFIG, 'kiv': kiv_entry.Config(random_features=10)}
 
 
 def _policy(observations):
@@ -134,13 +137,17 @@ def _same(ours, theirs):
   assert ours.missing == theirs.missing == ''
 
 
+@pytest.mark.parametrize('method', streamed_runs.METHODS)
 @pytest.mark.usefixtures('unchecked')
-def test_streamed_is_in_memory_whatever_the_batches(stream, monkeypatch):
-  whole = _in_memory(stream, _CONFIG, 2)
+def test_streamed_is_in_memory_whatever_the_batches(
+  stream, monkeypatch, method
+):
+  config = _CLOSED[method]
+  whole = _in_memory(stream, config, 2, method)
   for batch in (1, 7, 1000):
     monkeypatch.setattr(source, 'CHUNK_ROWS', batch)
-    found = _streamed(stream, _CONFIG, 2)
-    _same(found.estimates['lstd'], whole)
+    found = _streamed(stream, config, 2, method=method)
+    _same(found.estimates[method], whole)
   assert found.survey.complete
   assert found.log_average.value == pytest.approx(
     found.task.log.average_return.mean, rel=1e-12
