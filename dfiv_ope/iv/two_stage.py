@@ -223,11 +223,9 @@ def solve_projected(
   if not root[:, -2].any():
     return np.full((size, 1), np.nan)
   drawn = np.sqrt(ridge.scaled_penalty(total, penalty)) * np.eye(size)[:-1]
-  factor = np.linalg.qr(
-    np.concatenate([root, np.append(drawn, np.zeros((size - 1, 1)), axis=1)]),
-    mode='r',
-  )
-  return linalg.solve_triangular(factor[:size, :size], factor[:size, -1:])
+  basis, factor = np.linalg.qr(np.concatenate([root[:, :-1], drawn]))
+  # There are no outcomes in the rows of the penalty.
+  return linalg.solve_triangular(factor, basis[: len(root)].T @ root[:, -1:])
 
 
 def held_out_losses(
