@@ -32,6 +32,10 @@ from dfiv_ope.policies import acting
 _PASSES = 2
 
 
+class HeldWarning(UserWarning):
+  """A dataset that was to be read in parts is held in memory."""
+
+
 def takes(
   wanted: inputs.Simulated | inputs.OnLog,
   path: pathlib.Path,

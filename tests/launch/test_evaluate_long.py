@@ -297,7 +297,7 @@ def test_what_needs_the_whole_log_holds_it_and_says_so(
 
 
 def test_names_that_are_left_alone_are_a_table_in_memory(
-  run, tmp_path, monkeypatch
+  run, tmp_path, monkeypatch, capsys
 ):
   generator = np.random.default_rng(0)
   count = 1_500
@@ -320,7 +320,10 @@ def test_names_that_are_left_alone_are_a_table_in_memory(
   whole = run(['lstd', 'fqe'], 'memory', seeds=1, long=False, path=path)
   kinds = [each.kind for each in whole[0].problem.notes]
   assert log_notes.IRRELEVANT in kinds
+  words = 'kinds is held in memory, because all of its observations that'
+  assert words not in ' '.join(capsys.readouterr().err.split())
   _same(run(['lstd', 'fqe'], 'runs', seeds=1, path=path), whole, 1e-9)
+  assert words in ' '.join(capsys.readouterr().err.split())
   monkeypatch.setattr(streams, 'IN_MEMORY', 200)
   with pytest.raises(ValueError, match='Keep all columns .--all-columns'):
     dfiv_ope.evaluate(path, 'of_long_logs:policy', methods='lstd', seeds=1)
