@@ -22,18 +22,17 @@ from dfiv_ope.agents import base, fixed_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import (
   estimates,
-  first_stage,
   inference,
   influence,
   run_results,
   shared_pass,
   streamed_effects,
+  streamed_influence,
   streamed_passes,
   streamed_scales,
 )
 from dfiv_ope.evaluation import runs as runs_lib
-from dfiv_ope.iv import just_identified
-from dfiv_ope.ope import bellman, decisions, streamed
+from dfiv_ope.ope import streamed
 from dfiv_ope.ope import task as task_lib
 
 # Whose values are linear in features that are known before the log is read.
@@ -151,7 +150,11 @@ class Runner:
       for seed, agent in made.items()
     }
     fitted = {seed: agent.weights for seed, agent in made.items()}
-    dual = shared.dual if shared else _dual(survey, problem, config, sums)
+    dual = (
+      shared.dual
+      if shared
+      else streamed_influence.dual(survey, problem, config, sums)
+    )
     found = reduce(
       streamed_effects.effects,
       streamed_effects.merge_effects,
@@ -164,7 +167,9 @@ class Runner:
     )
     seconds = (time.process_time() - started) / len(made)
     if shared is None:
-      own = _Streamed(problem, config, made[0].features, sums, found, survey)
+      own = streamed_influence.Influence(
+        problem, config, made[0].features, sums, found, survey
+      )
       del sums  # As large as what the checks take.
       value = float(np.mean(found.initial[0]))
       shared = self._shared = _Shared(fitted[0], dual, own, self._checks(value))
@@ -232,7 +237,7 @@ class _Shared(NamedTuple):
 
   weights: types.FloatArray
   dual: types.FloatArray
-  own: '_Streamed'
+  own: streamed_influence.Influence
   checks: Mapping[str, float]
 
 
@@ -292,27 +297,10 @@ def _require(
     )
 
 
-def _dual(
-  survey: streamed.Survey,
-  problem: bellman.Problem,
-  config: random_features.Config,
-  sums: streamed_passes.Sums,
-) -> types.FloatArray:
-  """Returns the coefficients of the weights of rows, [D, 1]."""
-  used = sums.of(
-    0, stages=(shared_pass.FIRST, shared_pass.SECOND, shared_pass.WEIGHTS)
-  )
-  # The sums of all rows would be larger by this.
-  share = float(used.count) / survey.transitions
-  value = sums.value[:, None] / survey.episodes
-  penalty = config.settings_of(problem).penalty
-  return share * just_identified.dual(used, value, penalty).weights
-
-
 def _finish(
   task: task_lib.EvaluationTask,
   agent: fixed_features.Linear,
-  own: '_Streamed',
+  own: streamed_influence.Influence,
   solved: Mapping[str, float],
   values: types.FloatArray,
   errors: types.FloatArray,
@@ -346,57 +334,3 @@ def _finish(
     returned=run_results.plausible(survey.returns, cut=bool(survey.truncated)),
     **known,
   )
-
-
-class _Streamed(influence.Influence):
-  """The influence of episodes, of sums instead of rows."""
-
-  def __init__(
-    self,
-    problem: bellman.Problem,
-    config: random_features.Config,
-    psi: fixed_features.Features,
-    sums: streamed_passes.Sums,
-    found: streamed_effects.Effects,
-    survey: streamed.Survey,
-  ):
-    self.features = config.settings_of(problem)
-    self.cells, self.extrapolation = 0, 0.0
-    self.kind = (
-      random_features.PER_ACTION
-      if isinstance(psi, decisions.Outer)
-      else random_features.TOGETHER
-    )
-    self.columns = psi.output_size
-    self._found = found
-    self._rows = survey.transitions
-    looked_at = [part for _, part in sums.looked_at]
-    rows = [problem.rows(part.transitions) for part in looked_at]
-    self.first_stage = first_stage.LogFirstStage(
-      problem,
-      psi,
-      lambda: rows,
-      (
-        sums.of(0, stages=[shared_pass.FIRST]),
-        sums.of(0, stages=[shared_pass.SECOND]),
-      ),
-      features=self.features,
-      episodes=np.concatenate([part.episodes for part in looked_at]),
-    )
-
-  @property
-  def effective_share(self) -> float:
-    """Effective sample size as a share of the rows."""
-    return self._found.weights**2 / (self._rows * self._found.squares)
-
-  @property
-  def heavy_share(self) -> float:
-    """Share of all |w r| that the largest thousandth of rows has."""
-    most = inference.heavy_rows(self._found.counted)
-    size = self._found.size
-    return float(np.sum(self._found.largest[:most])) / size if size else 0.0
-
-  def draw_error(self, agent: base.Agent) -> float:
-    """Returns 0: of finitely many actions the expectation is exact."""
-    del agent
-    return 0.0
