@@ -92,17 +92,18 @@ class CME(fixed_features.Linear):
     super().__init__(config, self._made())
 
   def solve(self, parts: base.Parts) -> Mapping[str, float]:
-    """Fits the model to the whole log and solves for the values."""
+    """Chooses a bandwidth and solves for the values on the whole log."""
     if self._chooses:
       self.bandwidth_scale = np.array(
         choose_bandwidth(self.config, self._problem, parts)
       )
       self._features = self._made()
+    return super().solve(parts)
+
+  def solve_sums(self, *folds: ridge.Sums) -> Mapping[str, float]:
+    """Fits the model, each half of the log judging the other, and solves it."""
     model = fit(
-      *map(
-        fixed_features.change_sums,
-        fixed_features.half_sums(self._features, parts, squares=True),
-      ),
+      *map(fixed_features.change_sums, folds),
       penalties=self.config.penalties,
       horizon=self._problem.horizon,
     )

@@ -1,5 +1,6 @@
 """What the agents on fixed features, LSTD-Q and KIV, share."""
 
+from collections.abc import Mapping
 import functools
 from typing import ClassVar
 
@@ -18,8 +19,17 @@ Features = decisions.Outer | wave_features.Together
 
 
 class Linear(base.ClosedForm):
-  """An agent whose values are linear in fixed features; `solve` is its own."""
+  """An agent whose values are linear in fixed features.
 
+  It is solved from sums over the log (`solve_sums`), which merge, so the log
+  may come in parts.
+
+  Attributes:
+    folds: that the parts of a log go to in turns; those of two have squares of
+      the targets.
+  """
+
+  folds: ClassVar[int] = 2
   solution: ClassVar[tuple[str, ...]] = ('weights',)
 
   def __init__(self, config: base.Config, features_: Features):
@@ -33,6 +43,21 @@ class Linear(base.ClosedForm):
   def features(self) -> Features:
     """Those that values are linear in, psi."""
     return self._features
+
+  def solve(self, parts: base.Parts) -> Mapping[str, float]:
+    """Solves for the weights on the whole log."""
+    return self.solve_sums(*half_sums(self._features, parts, squares=True))
+
+  def solve_sums(self, *folds: ridge.Sums) -> Mapping[str, float]:
+    """Solves for the weights from the sums of the folds of a log.
+
+    Args:
+      *folds: sums of psi(s, a) and [psi - gamma d psi', r] over each.
+
+    Returns:
+      What is worth knowing of it, as `solve` does.
+    """
+    raise NotImplementedError(f'{type(self).__name__} is not made of sums.')
 
   def predict(self, decision: decisions.Decision) -> types.Array:
     """Returns u'psi, [B, 1]."""

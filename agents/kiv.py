@@ -16,9 +16,9 @@ losses, each half of the log judging the other. Stage 2 is one of two:
 from collections.abc import Mapping
 
 from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features
+from dfiv_ope.agents import fixed_features
 from dfiv_ope.agents.entries import kiv as entry
-from dfiv_ope.iv import closed_form, fold_fits
+from dfiv_ope.iv import closed_form, fold_fits, ridge
 from dfiv_ope.ope import bellman
 
 # Known before this module is loaded.
@@ -31,19 +31,20 @@ class KIV(fixed_features.Linear):
 
   config: Config
 
-  def solve(self, parts: base.Parts) -> Mapping[str, float]:
-    """Solves both stages on the whole log."""
+  def solve_sums(self, *folds: ridge.Sums) -> Mapping[str, float]:
+    """Solves both stages, each half of the log judging the other."""
     config = self.config
-    halves = fixed_features.half_sums(self._features, parts, squares=True)
+    first, second = folds
     if config.solve == entry.MOMENT:
       solution = fold_fits.predicted_instruments(
-        halves,
+        folds,
         stage1_penalties=config.stage1_penalties,
         stage2_penalty=config.stage2_penalties[0],
       )
     else:
       solution = closed_form.cross_fit_sums(
-        *halves,
+        first,
+        second,
         stage1_penalties=config.stage1_penalties,
         stage2_penalties=config.stage2_penalties,
       )
@@ -57,7 +58,7 @@ class KIV(fixed_features.Linear):
         if solution.stage2_losses
         else {}
       ),
-      **fixed_features.stage1_metrics(*halves, solution.stage1_penalty),
+      **fixed_features.stage1_metrics(first, second, solution.stage1_penalty),
     }
 
 

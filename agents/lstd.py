@@ -30,6 +30,7 @@ class LSTD(fixed_features.Linear):
   """Least-squares temporal differences on random Fourier features."""
 
   config: Config
+  folds = 1
   # Of the last `solve`, if `keep` was told what will be asked of them.
   kept: outer_sums.PartSums | None = None
   _labels: Sequence[Hashable] | None = None
@@ -56,9 +57,9 @@ class LSTD(fixed_features.Linear):
     self.kept.add(parts())
     return self.solve_sums(self.kept.of())
 
-  def solve_sums(self, total: ridge.Sums) -> Mapping[str, float]:
-    """Solves for the weights from the sums of a log."""
-    found = just_identified.solve(total, self.config.penalty)
+  def solve_sums(self, *folds: ridge.Sums) -> Mapping[str, float]:
+    """Solves for the weights from the sums of a log, whatever its folds."""
+    found = just_identified.solve(ridge.merge(*folds), self.config.penalty)
     self.weights = found.weights
     return {'penalty': found.penalty}
 

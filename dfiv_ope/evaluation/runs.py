@@ -158,8 +158,11 @@ class Evaluator:
     """Returns what unrelated estimators say of the value, as metrics.
 
     Args:
-      learner: LSTD-Q as `cross_checks.measure` takes it, not to fit it again.
+      learner: one of seed 0 on the whole log, which is done: LSTD-Q of the
+        default config is not fitted again.
     """
+    if learner is not None and learner.agent.config != _LSTD:
+      learner = None
     if self._checks is None:
       agent = None if learner is None else learner.agent
       self._checks = (
@@ -323,9 +326,7 @@ class Evaluator:
       curves=curves,
       seed=seed,
       cpu_seconds=cpu_seconds,
-      checks=self.checks(
-        learner if seed == 0 and learner.agent.config == _LSTD else None
-      ),
+      checks=self.checks(learner if seed == 0 else None),
     )
 
   def log_average(self) -> run_results.Run:

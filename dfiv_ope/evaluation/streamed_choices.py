@@ -1,4 +1,4 @@
-"""What is chosen from a log before LSTD-Q's passes, as from a log in memory.
+"""What is chosen from a log before any pass of sums, as from a log in memory.
 
 Columns that nobody needs and the bandwidth of features are chosen from a few
 thousand rows. Where these can be read by their numbers, they are those that a

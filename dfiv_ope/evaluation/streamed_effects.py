@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents.entries import lstd as lstd_entry
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import streamed_passes
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Effects(NamedTuple):
 def effects(
   context: streamed_passes.Context,
   group: streamed_passes.Group,
-  config: lstd_entry.Config,
+  config: random_features.Config,
   fitted: Mapping[int, types.FloatArray],
   dual: types.FloatArray,
   most: int,
@@ -57,7 +57,7 @@ def effects(
   Args:
     context: log and problem.
     group: parts.
-    config: of LSTD-Q.
+    config: of the method.
     fitted: u of each seed, [D, 1].
     dual: coefficients of the weights of rows, [D, 1], in features of seed 0.
     most: how many of the greatest |w r| are kept.

@@ -1,4 +1,4 @@
-"""The passes of LSTD-Q over a log that is read in parts.
+"""The passes of closed forms over a log that is read in parts.
 
 A pass does some work on each group of parts and merges what comes of it, two
 neighbours at a time, in an order that the log alone decides. So the digits are
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents.entries import lstd as lstd_entry
+from dfiv_ope.agents.entries import random_features
 from dfiv_ope.iv import ridge
 from dfiv_ope.ope import streamed
 
@@ -147,36 +147,76 @@ def rows_of(
     yield part, make(part.transitions)
 
 
-class Sums(NamedTuple):
-  """What the weights of LSTD-Q are solved from.
+class Key(NamedTuple):
+  """Which rows and features sums are of.
 
   Attributes:
-    totals: sums by seed and `shared_pass` stage, or `ALL`.
+    seed: of the features.
+    stage: of `shared_pass`, or `ALL`.
+    fold: of the parts of the log (`fixed_features.Linear`).
+  """
+
+  seed: int
+  stage: int
+  fold: int
+
+
+class Sums(NamedTuple):
+  """What the weights of closed forms are solved from.
+
+  Attributes:
+    totals: sums by what they are of.
     value: sum of psi of seed 0 over what the policy does first, [D]; empty
       without that seed.
     looked_at: parts that the first stage is measured on, by their numbers.
   """
 
-  totals: Mapping[tuple[int, int], ridge.Sums]
+  totals: Mapping[Key, ridge.Sums]
   value: types.FloatArray
   looked_at: tuple[tuple[int, streamed.Part], ...]
+
+  def of(
+    self,
+    seed: int,
+    *,
+    stages: Sequence[int] | None = None,
+    fold: int | None = None,
+  ) -> ridge.Sums:
+    """Returns the sums of some of the rows.
+
+    Args:
+      seed: of the features.
+      stages: of the parts; None for all.
+      fold: of the parts; None for all.
+    """
+    return ridge.merge(
+      *(
+        total
+        for key, total in self.totals.items()
+        if key.seed == seed
+        and (stages is None or key.stage in stages)
+        and fold in (None, key.fold)
+      )
+    )
 
 
 def sums(
   context: Context,
   group: Group,
-  config: lstd_entry.Config,
+  config: random_features.Config,
   seeds: Sequence[int],
   stages: Mapping[int, int],
+  folds: int,
 ) -> Sums:
-  """Returns the sums of LSTD-Q's features of each seed.
+  """Returns the sums of a closed form's features of each seed.
 
   Args:
     context: log and problem.
     group: parts.
-    config: of LSTD-Q.
+    config: of the method.
     seeds: of the features.
     stages: of parts that are used for more than the estimate, by number.
+    folds: of the method, `fixed_features.Linear.folds`.
   """
   from dfiv_ope.agents import fixed_features
   from dfiv_ope.evaluation import shared_pass
@@ -186,7 +226,7 @@ def sums(
     seed: fixed_features.make(problem, config.settings_of(problem), seed=seed)
     for seed in seeds
   }
-  totals: dict[tuple[int, int], _Total] = {}
+  totals: dict[Key, _Total] = {}
   first = made.get(0)
   value: types.FloatArray = np.zeros(0 if first is None else first.output_size)
   looked_at = []
@@ -195,8 +235,10 @@ def sums(
     if stage in (shared_pass.FIRST, shared_pass.SECOND):
       looked_at.append((number, part))
     for seed, psi in made.items():
-      key = seed, ALL if seed else stage
-      totals.setdefault(key, _Total(psi)).add(rows)
+      key = Key(seed, ALL if seed else stage, number % folds)
+      if key not in totals:
+        totals[key] = _Total(psi, squares=folds > 1)
+      totals[key].add(rows)
     if first is not None:
       for decision in first_decisions(problem, part.starts):
         value = value + np.sum(np.asarray(first(decision)), axis=0)
@@ -223,14 +265,16 @@ def merge_sums(first: Sums, second: Sums) -> Sums:
 class _Total:
   """Sums over rows, by the way that features are added fastest."""
 
-  def __init__(self, psi: 'fixed_features.Features'):
+  def __init__(self, psi: 'fixed_features.Features', *, squares: bool):
     from dfiv_ope.agents import outer_sums
     from dfiv_ope.ope import decisions
 
     self._psi = psi
     self._parts: list[ridge.Sums] = []
     self._outer = (
-      outer_sums.OuterSums(psi) if isinstance(psi, decisions.Outer) else None
+      outer_sums.OuterSums(psi, squares=squares)
+      if isinstance(psi, decisions.Outer)
+      else None
     )
 
   def add(self, rows: types.IVBatch) -> None:

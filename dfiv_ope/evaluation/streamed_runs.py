@@ -1,11 +1,13 @@
-"""LSTD-Q on a log that is read in parts, with all that its interval needs.
+"""Closed forms on a log that is read in parts, with all that intervals need.
 
-    runs = streamed_runs.run(survey, task, config, seeds=[0], reduce=reduce)
+    streamed_runs.run(survey, task, 'kiv', config, seeds=[0], reduce=reduce)
 
 Sums, weights and errors are those of `evaluation.runs` on the same parts of all
-rows. Memory holds one part, the sums, and a few numbers for each episode. What
-is not a sum is measured on the survey's sample of whole episodes: the overlap,
-and what unrelated estimators say (`streamed_choices` has what is chosen).
+rows: what a method is solved from are sums of folds (`fixed_features.Linear`),
+its interval is made of LSTD-Q's sums of the same features. Memory holds one
+part, the sums, and a few numbers for each episode. What is not a sum is
+measured on the survey's sample of whole episodes: the overlap, and what
+unrelated estimators say (`streamed_choices` has what is chosen).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,57 +17,60 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfiv_ope import types
-from dfiv_ope.agents import base, fixed_features, lstd
-from dfiv_ope.agents.entries import lstd as lstd_entry
+from dfiv_ope import agents, types
+from dfiv_ope.agents import base, fixed_features
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import (
   estimates,
-  first_stage,
   inference,
   influence,
   run_results,
   shared_pass,
   streamed_effects,
+  streamed_influence,
   streamed_passes,
   streamed_scales,
 )
 from dfiv_ope.evaluation import runs as runs_lib
-from dfiv_ope.iv import just_identified, ridge
-from dfiv_ope.ope import bellman, decisions, streamed
+from dfiv_ope.ope import streamed
 from dfiv_ope.ope import task as task_lib
 
-METHOD = 'lstd'
+# Whose values are linear in features that are known before the log is read.
+METHODS = ('lstd', 'kiv')
 
 
 def run(
   survey: streamed.Survey,
   task: task_lib.EvaluationTask,
-  config: lstd_entry.Config,
+  method: str,
+  config: random_features.Config,
   *,
   seeds: Sequence[int],
   reduce: streamed_passes.Reduce,
+  sampled: runs_lib.Evaluator | None = None,
   group: int = streamed_passes.GROUP,
 ) -> estimates.Estimate:
-  """Returns what LSTD-Q says of a policy's value.
+  """Returns what a method says of a policy's value.
 
   Args:
     survey: of the log.
     task: its sample, and the policy; gets the problem of the whole log.
-    config: of LSTD-Q.
+    method: one of `METHODS`.
+    config: its hyper-parameters.
     seeds: of its features, 0 among them.
     reduce: works on groups of parts.
+    sampled: as `Runner` takes it.
     group: parts of a group, an even number.
 
   Raises:
     ValueError: the log is none of those that can be streamed.
   """
-  runner = Runner(survey, task, config, group=group)
+  runner = Runner(survey, task, method, config, sampled=sampled, group=group)
   return runner.estimate(runner.runs(seeds, reduce))
 
 
 class Runner:
-  """Runs LSTD-Q with any seeds; what they share is found out with the first.
+  """Runs a method with any seeds; what they share is found with the first.
 
   Seeds that are run together share the reading of the log, and what they find
   is the same as alone.
@@ -75,8 +80,10 @@ class Runner:
     self,
     survey: streamed.Survey,
     task: task_lib.EvaluationTask,
-    config: lstd_entry.Config,
+    method: str,
+    config: random_features.Config,
     *,
+    sampled: runs_lib.Evaluator | None = None,
     group: int = streamed_passes.GROUP,
   ):
     """Refuses what cannot be streamed.
@@ -84,14 +91,19 @@ class Runner:
     Args:
       survey: of the log.
       task: its sample, and the policy; gets the problem of the whole log.
-      config: of LSTD-Q.
+      method: one of `METHODS`.
+      config: its hyper-parameters.
+      sampled: runs methods on the task, and may know the checks of another
+        method; None for one of its own.
       group: parts of a group, an even number.
 
     Raises:
       ValueError: the log is none of those that can be streamed.
     """
-    _require(survey, task, config)
-    self._survey, self._task, self._config = survey, task, config
+    _require(survey, task, method, config)
+    self._survey, self._task = survey, task
+    self._method, self._config = method, config
+    self._sampled = sampled or runs_lib.Evaluator(task)
     self._group = group
     self._shared: _Shared | None = None
 
@@ -116,6 +128,11 @@ class Runner:
       for number, label in enumerate(shared_pass.labels(survey.transitions, 0))
       if label.stage != shared_pass.NOTHING
     }
+    made: dict[int, fixed_features.Linear] = {
+      seed: agents.load(self._method).make(config, problem, seed=seed)
+      for seed in wanted
+    }
+    folds = next(iter(made.values())).folds
     sums = reduce(
       streamed_passes.sums,
       streamed_passes.merge_sums,
@@ -124,24 +141,20 @@ class Runner:
       config,
       wanted,
       stages,
+      folds,
     )
-    agents = {
-      seed: lstd.LSTD(
-        config,
-        fixed_features.make(problem, config.settings_of(problem), seed=seed),
-      )
-      for seed in wanted
-    }
     solved = {
       seed: agent.solve_sums(
-        ridge.merge(
-          *(total for (own, _), total in sums.totals.items() if own == seed)
-        )
+        *(sums.of(seed, fold=fold) for fold in range(folds))
       )
-      for seed, agent in agents.items()
+      for seed, agent in made.items()
     }
-    fitted = {seed: agent.weights for seed, agent in agents.items()}
-    dual = shared.dual if shared else _dual(survey, config, sums)
+    fitted = {seed: agent.weights for seed, agent in made.items()}
+    dual = (
+      shared.dual
+      if shared
+      else streamed_influence.dual(survey, problem, config, sums)
+    )
     found = reduce(
       streamed_effects.effects,
       streamed_effects.merge_effects,
@@ -152,19 +165,19 @@ class Runner:
       dual,
       inference.heavy_rows(survey.rewarded),
     )
-    seconds = (time.process_time() - started) / len(agents)
+    seconds = (time.process_time() - started) / len(made)
     if shared is None:
-      own = _Streamed(problem, config, agents[0].features, sums, found, survey)
+      own = streamed_influence.Influence(
+        problem, config, made[0].features, sums, found, survey
+      )
       del sums  # As large as what the checks take.
       value = float(np.mean(found.initial[0]))
-      shared = self._shared = _Shared(
-        fitted[0], dual, own, _checks(survey, task, config, value)
-      )
+      shared = self._shared = _Shared(fitted[0], dual, own, self._checks(value))
     places = {seed: place for place, seed in enumerate({0: None, **fitted})}
     return [
       _finish(
         task,
-        agents[seed],
+        made[seed],
         shared.own,
         solved[seed],
         found.initial[places[seed]],
@@ -186,12 +199,30 @@ class Runner:
     assert self._shared is not None, 'Run it first.'
     survey = self._survey
     return estimates.Estimate(
-      method=METHOD,
+      method=self._method,
       runs=tuple(runs),
       missing=inference.too_few(
         survey.episodes, survey.transitions, self._shared.own.columns
       ),
     )
+
+  def _checks(self, value: float) -> Mapping[str, float]:
+    """Returns what unrelated estimators say, as metrics.
+
+    They are asked on the sample. What they differ by from the method there is
+    added to its value on all rows: that a sample is small is no bias.
+    """
+    learner = self._sampled.learner(self._method, self._config, seed=0)
+    learner.run()
+    checks = self._sampled.checks(learner)
+    self._sampled.keep(None)  # Weights of the sample are not asked for again.
+    shift = value - learner.evaluate()
+    if self._survey.complete or learner.divergence or not math.isfinite(shift):
+      return checks
+    return {
+      name: each + shift if name.startswith(inference.CHECK) else each
+      for name, each in checks.items()
+    }
 
 
 class _Shared(NamedTuple):
@@ -206,7 +237,7 @@ class _Shared(NamedTuple):
 
   weights: types.FloatArray
   dual: types.FloatArray
-  own: '_Streamed'
+  own: streamed_influence.Influence
   checks: Mapping[str, float]
 
 
@@ -220,12 +251,12 @@ def log_average(survey: streamed.Survey) -> estimates.Estimate:
 
 
 def sums_of_parts(
-  config: lstd_entry.Config, size: random_features.Size, *, tabular: bool
+  config: random_features.Config, size: random_features.Size, *, tabular: bool
 ) -> bool:
-  """Returns whether features of LSTD-Q are sums of parts of a log.
+  """Returns whether a method on features is made of sums of parts of a log.
 
   Args:
-    config: of LSTD-Q.
+    config: of the method.
     size: of the log.
     tabular: whether all columns of a state are categorical.
   """
@@ -236,7 +267,7 @@ def sums_of_parts(
 
 
 def _kind(
-  config: lstd_entry.Config, size: random_features.Size, tabular: bool
+  config: random_features.Config, size: random_features.Size, tabular: bool
 ) -> str:
   return config.settings_of(size).kind(
     num_actions=size.num_actions, tabular=tabular, one_step=size.one_step
@@ -246,7 +277,8 @@ def _kind(
 def _require(
   survey: streamed.Survey,
   task: task_lib.EvaluationTask,
-  config: lstd_entry.Config,
+  method: str,
+  config: random_features.Config,
 ) -> None:
   """Refuses features that are not sums of parts."""
   config.require(task.log.num_actions)
@@ -258,56 +290,17 @@ def _require(
   tabular = len(survey.categories) == len(survey.scales.mean)
   if not sums_of_parts(config, size, tabular=tabular):
     raise ValueError(
-      f'LSTD-Q with features={_kind(config, size, tabular)} needs the whole '
-      'log in memory. Import it with dfiv-ope dataset import, or set '
+      f'{agents.ENTRIES[method].style.label} with '
+      f'features={_kind(config, size, tabular)} needs the whole log in memory. '
+      ' Import it with dfiv-ope dataset import, or set '
       'features=together.'
     )
 
 
-def _dual(
-  survey: streamed.Survey, config: lstd_entry.Config, sums: streamed_passes.Sums
-) -> types.FloatArray:
-  """Returns the coefficients of the weights of rows, [D, 1]."""
-  used = ridge.merge(
-    *(
-      total
-      for (seed, stage), total in sums.totals.items()
-      if seed == 0 and stage != shared_pass.NOTHING
-    )
-  )
-  # The sums of all rows would be larger by this.
-  share = float(used.count) / survey.transitions
-  value = sums.value[:, None] / survey.episodes
-  return share * just_identified.dual(used, value, config.penalty).weights
-
-
-def _checks(
-  survey: streamed.Survey,
-  task: task_lib.EvaluationTask,
-  config: lstd_entry.Config,
-  value: float,
-) -> Mapping[str, float]:
-  """Returns what unrelated estimators say, as metrics.
-
-  They are asked on the sample. What they differ by from LSTD-Q there is added
-  to its value on all rows: that a sample is small is no bias.
-  """
-  evaluator = runs_lib.Evaluator(task)
-  sampled = evaluator.run(METHOD, config, seed=0)
-  checks = evaluator.checks()
-  shift = value - sampled.metrics.get('estimate', math.nan)
-  if survey.complete or not math.isfinite(shift):
-    return checks
-  return {
-    name: each + shift if name.startswith(inference.CHECK) else each
-    for name, each in checks.items()
-  }
-
-
 def _finish(
   task: task_lib.EvaluationTask,
-  agent: lstd.LSTD,
-  own: '_Streamed',
+  agent: fixed_features.Linear,
+  own: streamed_influence.Influence,
   solved: Mapping[str, float],
   values: types.FloatArray,
   errors: types.FloatArray,
@@ -341,57 +334,3 @@ def _finish(
     returned=run_results.plausible(survey.returns, cut=bool(survey.truncated)),
     **known,
   )
-
-
-class _Streamed(influence.Influence):
-  """The influence of episodes, of sums instead of rows."""
-
-  def __init__(
-    self,
-    problem: bellman.Problem,
-    config: lstd_entry.Config,
-    psi: fixed_features.Features,
-    sums: streamed_passes.Sums,
-    found: streamed_effects.Effects,
-    survey: streamed.Survey,
-  ):
-    self.features = config.settings_of(problem)
-    self.cells, self.extrapolation = 0, 0.0
-    self.kind = (
-      random_features.PER_ACTION
-      if isinstance(psi, decisions.Outer)
-      else random_features.TOGETHER
-    )
-    self.columns = psi.output_size
-    self._found = found
-    self._rows = survey.transitions
-    looked_at = [part for _, part in sums.looked_at]
-    rows = [problem.rows(part.transitions) for part in looked_at]
-    self.first_stage = first_stage.LogFirstStage(
-      problem,
-      psi,
-      lambda: rows,
-      tuple(  # type: ignore[arg-type]
-        sums.totals[0, stage]
-        for stage in (shared_pass.FIRST, shared_pass.SECOND)
-      ),
-      features=self.features,
-      episodes=np.concatenate([part.episodes for part in looked_at]),
-    )
-
-  @property
-  def effective_share(self) -> float:
-    """Effective sample size as a share of the rows."""
-    return self._found.weights**2 / (self._rows * self._found.squares)
-
-  @property
-  def heavy_share(self) -> float:
-    """Share of all |w r| that the largest thousandth of rows has."""
-    most = inference.heavy_rows(self._found.counted)
-    size = self._found.size
-    return float(np.sum(self._found.largest[:most])) / size if size else 0.0
-
-  def draw_error(self, agent: base.Agent) -> float:
-    """Returns 0: of finitely many actions the expectation is exact."""
-    del agent
-    return 0.0

@@ -221,10 +221,8 @@ def predicted_instruments(
   stage1 = _stage1(folds, stage1_penalties)
   return two_stage.Solution(
     stage1_weights=stage1.whole,
-    stage2_weights=ridge.solve_sums(
-      two_stage.projected(ridge.merge(*folds), stage1.penalty, constant=False),
-      stage2_penalty,
-      intercept=True,
+    stage2_weights=two_stage.solve_projected(
+      ridge.merge(*folds), stage1.penalty, stage2_penalty
     ),
     stage1_penalty=stage1.penalty,
     stage2_penalty=stage2_penalty,

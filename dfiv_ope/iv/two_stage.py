@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from dfiv_ope import types
 from dfiv_ope.iv import ridge
@@ -155,9 +156,7 @@ def moment_sums(
   )
 
 
-def projected(
-  total: ridge.Sums, penalty: float, *, constant: bool = True
-) -> ridge.Sums:
+def projected(total: ridge.Sums, penalty: float) -> ridge.Sums:
   """Returns the sums of P X and P y, as a regression has them.
 
   P is the ridge projection on features F whose last column is the constant, and
@@ -167,25 +166,66 @@ def projected(
   Args:
     total: sums of F [B, D] and the targets [X, y] without X's constant.
     penalty: of the projection.
-    constant: whether X has a constant that the targets lack; its last column
-      is among them otherwise.
   """
   psi, outcome = slice(None, -1), slice(-1, None)
   # P leaves the constant as it is, so that its products are plain sums.
   products = total.moment.T @ ridge.solve_sums(total, penalty, intercept=True)
   gram, moment = products[psi, psi], products[psi, outcome]
-  if constant:
-    row = total.moment[-1:]  # [1, d1 + 1]
-    gram = np.block(
-      [[gram, row[:, psi].T], [row[:, psi], np.full((1, 1), total.count)]]
-    )
-    moment = np.concatenate([moment, row[:, outcome]])
+  row = total.moment[-1:]  # [1, d1 + 1]
+  gram = np.block(
+    [[gram, row[:, psi].T], [row[:, psi], np.full((1, 1), total.count)]]
+  )
   return ridge.Sums(
     gram=(gram + gram.T) / 2.0,
-    moment=moment,
+    moment=np.concatenate([moment, row[:, outcome]]),
     square=products[outcome, -1],
     count=total.count,
   )
+
+
+def solve_projected(
+  total: ridge.Sums, projection_penalty: float, penalty: float
+) -> types.FloatArray:
+  """Returns argmin_u of (y - X u)' P (y - X u) / n + penalty |u|^2, [D, 1].
+
+  P is that of `projected`. A root of it is taken, P = R'R, and R y regressed on
+  R X: what rounding leaves in the sums is multiplied by the condition number of
+  R X and not by its square, so that the order of rows does not matter.
+
+  Args:
+    total: sums of F [B, D] and the targets [X, y]; the last column of X stands
+      for a constant, and its weight is not penalised.
+    projection_penalty: of the projection, positive.
+    penalty: positive.
+
+  Returns:
+    Weights; nan where the sums are not finite, or the last column is zero.
+  """
+  ridge.check_penalty(projection_penalty)
+  ridge.check_penalty(penalty)
+  total = ridge.arrays(total)
+  gram, moment = ridge.without_intercept(total)
+  if not (np.isfinite(gram).all() and np.isfinite(moment).all()):
+    return np.full((moment.shape[1] - 1, 1), np.nan)
+  values, vectors = np.linalg.eigh(gram)
+  # Rounding makes the smallest eigenvalues of a Gram matrix negative.
+  values = np.maximum(values, 0.0) + ridge.scaled_penalty(
+    total, projection_penalty
+  )
+  root = np.concatenate(
+    [
+      vectors.T @ moment / np.sqrt(values)[:, None],
+      # P leaves the constant as it is.
+      total.moment[-1:] / np.sqrt(total.gram[-1, -1]),
+    ]
+  )  # [R X, R y]
+  size = root.shape[1] - 1
+  if not root[:, -2].any():
+    return np.full((size, 1), np.nan)
+  drawn = np.sqrt(ridge.scaled_penalty(total, penalty)) * np.eye(size)[:-1]
+  basis, factor = np.linalg.qr(np.concatenate([root[:, :-1], drawn]))
+  # There are no outcomes in the rows of the penalty.
+  return linalg.solve_triangular(factor, basis[: len(root)].T @ root[:, -1:])
 
 
 def held_out_losses(

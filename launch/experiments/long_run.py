@@ -13,7 +13,6 @@ import uuid
 
 from dfiv_ope.agents import checkpoints
 from dfiv_ope.agents.entries import base, random_features
-from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.datasets import streams, surveys
 from dfiv_ope.evaluation import (
@@ -29,8 +28,12 @@ from dfiv_ope.launch.experiments import inputs, jobs, mapped_run, pass_count
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import acting
 
-# Passes of a seed of LSTD-Q.
+# Passes of a seed of a closed form.
 _PASSES = 2
+
+
+class HeldWarning(UserWarning):
+  """A dataset that was to be read in parts is held in memory."""
 
 
 def takes(
@@ -52,7 +55,7 @@ def takes(
     and inputs.needs_all(wanted.policy, wanted.initial)
   ):
     return False
-  if isinstance(config, lstd_entry.Config) and method == streamed_runs.METHOD:
+  if method in streamed_runs.METHODS:
     metadata = spec_lib.read_metadata(path)
     return streamed_runs.sums_of_parts(
       config,
@@ -135,7 +138,10 @@ class Evaluator:
       self._reduce(lambda share: progress(0.0, 'scales')),
       streamed_passes.GROUP,
     )
-    self._runners: dict[base.MethodConfig, streamed_runs.Runner] = {}
+    self._sampled = runs.Evaluator(self.task)
+    self._runners: dict[
+      tuple[str, base.MethodConfig], streamed_runs.Runner
+    ] = {}
 
   def _reduce(
     self, progress: Callable[[float], None]
@@ -155,6 +161,7 @@ class Evaluator:
       self._known.copied(),
       self.task,
       reduce=self._reduce(lambda share: None),
+      sampled=self._sampled,
       group=streamed_passes.GROUP,
       # Those of the policy before are no longer read.
       folder=self._known.folder / 'rows',
@@ -178,16 +185,17 @@ class Evaluator:
       progress: told at each group of parts, or evaluation point.
       saved: checkpoints of what trains, from which it goes on.
     """
-    if not isinstance(config, lstd_entry.Config):
+    if method not in streamed_runs.METHODS:
       return self._learners.run(
         method, config, seed=seed, progress=progress, saved=saved
       )
-    if config not in self._runners:
+    assert isinstance(config, random_features.Config)
+    if (method, config) not in self._runners:
       self._runners.clear()  # Sums are large.
-      self._runners[config] = streamed_runs.Runner(
-        self.survey, self.task, config
+      self._runners[method, config] = streamed_runs.Runner(
+        self.survey, self.task, method, config, sampled=self._sampled
       )
-    (found,) = self._runners[config].runs(
+    (found,) = self._runners[method, config].runs(
       [seed],
       self._reduce(lambda share: progress(round(1_000 * share), 1_000, '')),
     )

@@ -39,6 +39,7 @@ def run(
   *,
   seeds: int,
   reduce: streamed_passes.Reduce,
+  sampled: runs.Evaluator,
   group: int,
   folder: pathlib.Path,
   progress: Callable[[float], None],
@@ -51,12 +52,15 @@ def run(
     configs: of the methods, by name.
     seeds: number of seeds.
     reduce: works on groups of parts.
+    sampled: of the task.
     group: parts of a group, an even number.
     folder: for the rows, which is replaced.
     progress: told what share is done.
   """
   return estimates.each_of(
-    evaluator(survey, task, reduce=reduce, group=group, folder=folder),
+    evaluator(
+      survey, task, reduce=reduce, sampled=sampled, group=group, folder=folder
+    ),
     configs,
     seeds=seeds,
     progress=lambda done, note: progress(done / (seeds * len(configs))),
@@ -68,6 +72,7 @@ def evaluator(
   task: task_lib.EvaluationTask,
   *,
   reduce: streamed_passes.Reduce,
+  sampled: runs.Evaluator,
   group: int,
   folder: pathlib.Path,
 ) -> runs.Evaluator:
@@ -77,11 +82,12 @@ def evaluator(
     survey: of the log, with a copy.
     task: its sample, and the policy; gets the problem of the whole log.
     reduce: works on groups of parts.
+    sampled: of the task, which is asked what unrelated estimators say.
     group: parts of a group, an even number.
     folder: for the rows, which is replaced.
   """
   streamed_scales.settle(survey, task, reduce, group)
-  checks = runs.Evaluator(task).checks()
+  checks = sampled.checks()
   assert survey.copy is not None
   log = log_copy.opened(survey.copy, survey.sample, truncated=survey.truncated)
   whole = task_lib.EvaluationTask(log, task.policy, dropped=task.dropped)

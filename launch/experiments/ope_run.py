@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import pathlib
 from typing import NamedTuple
+import warnings
 
 from dfiv_ope import configs
 from dfiv_ope.agents import checkpoints
@@ -120,6 +121,14 @@ def _opened_in_parts(
       )
     except streamed_scales.NamesAloneError:
       kept['opened'] = None
+      warnings.warn(
+        long_run.HeldWarning(
+          f'{dataset.stream.path.name} is held in memory, because all of its '
+          'observations that the policy and the steps depend on are names of '
+          'states, so that values are a table.'
+        ),
+        stacklevel=2,
+      )
     else:
       kept['opened'] = asked.problem(evaluator.task, survey), evaluator
   return kept['opened']

@@ -33,8 +33,8 @@ from dfiv_ope.results import rows as rows_lib
 # Called as progress(share of the work that is done).
 Progress = Callable[[float], None]
 AnyStream = streams.Stream | stored_streams.StoredStream
-# Passes over all parts, after the survey.
-_PASSES = 4
+# Passes over all parts, after the survey: for scales, and for a closed form.
+_SCALES, _EACH = 2, 2
 
 
 class Answer(NamedTuple):
@@ -146,7 +146,12 @@ def evaluate(
       survey, target.policy, all_columns=all_columns
     ),
   )
-  done = pass_count.Count(progress, survey, group, passes=_PASSES)
+  closed = [name for name in configs if name in streamed_runs.METHODS]
+  done = pass_count.Count(
+    progress, survey, group, passes=_SCALES + _EACH * len(closed)
+  )
+  # What unrelated estimators say of the sample is the same for all methods.
+  sampled = runs.Evaluator(task)
   with (
     contextlib.nullcontext(
       streamed_passes.here(stream.parts(survey), done=done)
@@ -163,13 +168,14 @@ def evaluate(
       name: streamed_runs.run(
         survey,
         task,
-        config,  # type: ignore[arg-type]
+        name,
+        configs[name],  # type: ignore[arg-type]
         seeds=range(seeds),
         reduce=reduce,
+        sampled=sampled,
         group=group,
       )
-      for name, config in configs.items()
-      if name == streamed_runs.METHOD
+      for name in closed
     }
     learners = {
       name: config for name, config in configs.items() if name not in found
@@ -181,6 +187,7 @@ def evaluate(
         learners,
         seeds=seeds,
         reduce=reduce,
+        sampled=sampled,
         group=group,
         folder=scratch / 'rows',
         progress=progress,
@@ -269,7 +276,7 @@ def possible(
   return {
     name: config
     for name, config in configs.items()
-    if name == streamed_runs.METHOD
+    if name in streamed_runs.METHODS
     or (ray is None and mapped_run.learns(config))
   }
 
@@ -295,17 +302,17 @@ def require(
     )
     + f'. {stream.advice}, or '
   )
-  taken = possible(configs, ray=ray)
+  taken, closed = possible(configs, ray=ray), ' or '.join(streamed_runs.METHODS)
   for name in (each for each in configs if each not in taken):
     config, label = configs[name], agents.ENTRIES[name].style.label
     if not mapped_run.learns(config):
       raise ValueError(
-        f'{label} needs the log in memory, but {advice}use '
-        f'{streamed_runs.METHOD}, or what trains, such as fqe.'
+        f'{label} needs the log in memory, but {advice}use {closed}, or what '
+        'trains, such as fqe.'
       )
     raise ValueError(
-      f'{label} trains in one process, but {advice}use '
-      f'{streamed_runs.METHOD}, or leave out --ray.'
+      f'{label} trains in one process, but {advice}use {closed}, or leave out '
+      '--ray.'
     )
   for policy in policies:
     if isinstance(policy, str) and policy in (naming.CLONE, naming.COLUMNS):

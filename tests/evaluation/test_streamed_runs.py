@@ -10,6 +10,7 @@ import pytest
 
 from dfiv_ope.agents import memory, row_nests
 from dfiv_ope.agents.entries import fqe as fqe_entry
+from dfiv_ope.agents.entries import kiv as kiv_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import streams
@@ -29,6 +30,8 @@ from dfiv_ope.launch.experiments import mapped_run, stream_run
 from dfiv_ope.ope import task as task_lib
 
 _CONFIG = lstd_entry.Config(random_features=10)
+# Those that are read in parts, on features of the state for each action.
+_CLOSED = {'lstd': _CONFIG, 'kiv': kiv_entry.Config(random_features=10)}
 
 
 def _policy(observations):
@@ -134,13 +137,17 @@ def _same(ours, theirs):
   assert ours.missing == theirs.missing == ''
 
 
+@pytest.mark.parametrize('method', streamed_runs.METHODS)
 @pytest.mark.usefixtures('unchecked')
-def test_streamed_is_in_memory_whatever_the_batches(stream, monkeypatch):
-  whole = _in_memory(stream, _CONFIG, 2)
+def test_streamed_is_in_memory_whatever_the_batches(
+  stream, monkeypatch, method
+):
+  config = _CLOSED[method]
+  whole = _in_memory(stream, config, 2, method)
   for batch in (1, 7, 1000):
     monkeypatch.setattr(source, 'CHUNK_ROWS', batch)
-    found = _streamed(stream, _CONFIG, 2)
-    _same(found.estimates['lstd'], whole)
+    found = _streamed(stream, config, 2, method=method)
+    _same(found.estimates[method], whole)
   assert found.survey.complete
   assert found.log_average.value == pytest.approx(
     found.task.log.average_return.mean, rel=1e-12
@@ -204,25 +211,75 @@ def test_rows_on_disk_are_the_rows_in_memory_to_the_bit(stream, tmp_path):
     np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize('method', streamed_runs.METHODS)
 @pytest.mark.usefixtures('unchecked')
-def test_a_long_log_is_thinned_to_the_same_parts(stream, monkeypatch):
+def test_a_long_log_is_thinned_to_the_same_parts(stream, monkeypatch, method):
   # Weights are made of every other pair of parts, the first stage of one.
   monkeypatch.setattr(interval_settings, 'DUAL_ROWS', 200)
   monkeypatch.setattr(first_stage, 'MOST_ROWS', 100)
-  found = _streamed(stream, _CONFIG, 2, group=4)
+  config = _CLOSED[method]
+  found = _streamed(stream, config, 2, group=4, method=method)
   marks = memory.marks(found.survey.transitions)
   used, looked_at = shared_pass.thinned(np.diff(marks).tolist())
   assert (used, looked_at) == ([0, 1, 4, 5], [0, 1])
-  _same(found.estimates['lstd'], _in_memory(stream, _CONFIG, 2))
+  _same(found.estimates[method], _in_memory(stream, config, 2, method))
+
+
+@pytest.mark.parametrize('method', streamed_runs.METHODS)
+@pytest.mark.usefixtures('unchecked')
+def test_features_of_state_and_action_are_streamed_alike(stream, method):
+  config = dataclasses.replace(
+    _CLOSED[method], features='together', joint_features=20
+  )
+  _same(
+    _streamed(stream, config, 2, method=method).estimates[method],
+    _in_memory(stream, config, 2, method),
+  )
 
 
 @pytest.mark.usefixtures('unchecked')
-def test_features_of_state_and_action_are_streamed_alike(stream):
-  config = lstd_entry.Config(features='together', joint_features=20)
-  _same(
-    _streamed(stream, config, 2).estimates['lstd'],
-    _in_memory(stream, config, 2),
+def test_the_second_stage_of_kiv_as_the_paper_has_it_is_streamed(stream):
+  config = kiv_entry.Config(
+    random_features=10,
+    solve=kiv_entry.PLUG_IN,
+    stage1_penalties=(1e-6, 1e-4, 1e-2),
+    stage2_penalties=(1e-8, 1e-5),
   )
+  whole = _in_memory(stream, config, 1, 'kiv')
+  assert 'held_out_stage2_loss' in whole.runs[0].metrics
+  found = _streamed(stream, config, 1, method='kiv')
+  _same(found.estimates['kiv'], whole)
+
+
+def test_methods_ask_unrelated_estimators_once(stream, monkeypatch):
+  asked = []
+
+  def measure(task, **options):
+    asked.append(len(task.log))
+    return {'check_nearest': 2.0}
+
+  monkeypatch.setattr(cross_checks, 'measure', measure)
+  survey = stream.survey(sampled=250)
+  found = stream_run.evaluate(
+    stream,
+    _policy,
+    _CLOSED,
+    seeds=1,
+    scratch=stream.path,
+    survey=survey,
+    group=2,
+  )
+  assert asked == [len(survey.sample)]
+  task = task_lib.EvaluationTask(survey.sample, found.target.policy)
+  task.problem = found.task.problem
+  for name, config in _CLOSED.items():
+    (run,) = found.estimates[name].runs
+    sampled = runs.Evaluator(task).learner(name, config, seed=0)
+    sampled.run()
+    # Each is moved by what its own value differs by on all rows.
+    shift = run.metrics['estimate'] - sampled.evaluate()
+    assert abs(shift) > 0.01
+    assert run.metrics['check_nearest'] == pytest.approx(2.0 + shift)
 
 
 def test_checks_on_a_sample_are_moved_to_the_value_of_all_rows(stream):
@@ -282,21 +339,26 @@ def test_trees_merge_neighbours_in_the_order_of_the_log():
 
 
 def test_what_is_no_sum_is_refused(stream):
-  with pytest.raises(ValueError, match='KIV needs the log in memory, but'):
-    stream_run.require(stream, [], {'lstd': None, 'kiv': None})
+  with pytest.raises(ValueError, match='CME needs the log in memory, but'):
+    stream_run.require(stream, [], {'lstd': None, 'cme': None})
   with pytest.raises(ValueError, match='FQE trains in one process, but'):
     stream_run.require(stream, [], {'fqe': _FQE}, ray='local')
   stream_run.require(stream, [], {'fqe': _FQE})
+  stream_run.require(stream, [], {'lstd': None, 'kiv': None}, ray='local')
   with pytest.raises(ValueError, match='columns is made of the whole log'):
     stream_run.require(stream, ['columns'], {'lstd': None})
   survey = dataclasses.replace(
     stream.survey(), categories={0: (0.0,), 1: (0.0,)}
   )
-  with pytest.raises(ValueError, match='features=table needs the whole log'):
-    streamed_runs.run(
-      survey,
-      task_lib.EvaluationTask(survey.sample, None),
-      _CONFIG,
-      seeds=[0],
-      reduce=streamed_passes.here(stream.parts(survey)),
-    )
+  for method, label in (('lstd', 'LSTD-Q'), ('kiv', 'KIV')):
+    with pytest.raises(
+      ValueError, match=f'{label} with features=table needs the whole log'
+    ):
+      streamed_runs.run(
+        survey,
+        task_lib.EvaluationTask(survey.sample, None),
+        method,
+        _CLOSED[method],
+        seeds=[0],
+        reduce=streamed_passes.here(stream.parts(survey)),
+      )

@@ -204,3 +204,85 @@ def test_of_two_minima_the_larger_penalty_counts_within_a_dip():
   assert chosen(0.0, 0.5) == 1e-3
   assert chosen(0.05, 0.5) == 1e-2
   assert chosen(0.05, 0.2) == 1e-9
+
+
+def _ill_conditioned():
+  """Sums of 400 rows whose columns are nearly the same, and the columns."""
+  generator = np.random.default_rng(0)
+  common = generator.normal(size=(400, 1))
+  phi = np.append(
+    common + 1e-4 * generator.normal(size=(400, 5)), np.ones((400, 1)), axis=1
+  )
+  x = np.append(
+    phi[:, :-1] + 0.1 * generator.normal(size=(400, 5)),
+    1.0 + 0.1 * np.cos(common),
+    axis=1,
+  )
+  y = common + 0.1 * generator.normal(size=(400, 1))
+  return phi, x, y
+
+
+def test_a_root_of_the_projection_solves_what_the_projection_does():
+  phi, x, y = _ill_conditioned()
+  found = two_stage.solve_projected(
+    ridge.sums(phi, np.append(x, y, axis=1)), 1e-9, 1e-11
+  )
+  # The same from the rows themselves, which need no products of columns.
+  penalties = lambda size, each: np.diag(  # noqa: E731
+    np.sqrt(400 * each) * np.append(np.ones(size - 1), 0.0)
+  )
+  roots = np.linalg.lstsq(
+    np.append(phi, penalties(6, 1e-9), axis=0),
+    np.append(np.append(x, y, axis=1), np.zeros((6, 7)), axis=0),
+    rcond=None,
+  )[0]
+  # |phi V|^2 and the penalty of V are what P is made of.
+  root = np.append(phi @ roots, penalties(6, 1e-9) @ roots, axis=0)
+  expected = np.linalg.lstsq(
+    np.append(root[:, :-1], penalties(6, 1e-11), axis=0),
+    np.append(root[:, -1:], np.zeros((6, 1)), axis=0),
+    rcond=None,
+  )[0]
+  np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_root_of_the_projection_hardly_minds_the_order_of_sums():
+  phi, x, y = _ill_conditioned()
+  columns = np.append(x, y, axis=1)
+  totals = [
+    ridge.merge(
+      *(
+        ridge.sums(phi[start : start + size], columns[start : start + size])
+        for start in range(0, 400, size)
+      )
+    )
+    for size in (400, 7)
+  ]
+  assert np.any(totals[0].gram != totals[1].gram)
+
+  def squared(total):
+    """The same from W'X, whose condition number is that of R X squared."""
+    products = total.moment.T @ ridge.solve_sums(total, 1e-9, intercept=True)
+    return ridge.solve_sums(
+      ridge.Sums(products[:-1, :-1], products[:-1, -1:], None, total.count),
+      1e-11,
+      intercept=True,
+    )
+
+  changes = [
+    np.max(np.abs(np.subtract(*(x @ solve(total) for total in totals))))
+    for solve in (
+      lambda total: two_stage.solve_projected(total, 1e-9, 1e-11),
+      squared,
+    )
+  ]
+  assert 0.0 < changes[0] < 0.1 * changes[1]
+
+
+def test_a_root_of_what_cannot_be_solved_is_nan():
+  phi, x, y = _ill_conditioned()
+  x[:, -1] = 0.0
+  total = ridge.sums(phi, np.append(x, y, axis=1))
+  assert np.isnan(two_stage.solve_projected(total, 1e-9, 1e-9)).all()
+  broken = total._replace(moment=np.full_like(total.moment, np.inf))
+  assert np.isnan(two_stage.solve_projected(broken, 1e-9, 1e-9)).all()

@@ -94,7 +94,8 @@ def test_long_text_is_copied_into_the_run_directory_and_no_further(
     {},
     [
       configured.configure('lstd', settings=['random_features=10']),
-      configured.configure('kiv'),  # Needs the whole log.
+      configured.configure('kiv', settings=['random_features=10']),
+      configured.configure('cme'),  # Needs the whole log.
     ],
     named=False,
     columns=log_options.OfLog(assignments=['reward=earned']),
@@ -108,7 +109,12 @@ def test_long_text_is_copied_into_the_run_directory_and_no_further(
     running=options.Running(as_json=True),
   )
   assert seen == [['transitions']]
-  (answer,) = json.loads(capsys.readouterr().out)['answers']
+  said = capsys.readouterr()
+  assert 'No --method: running lstd, kiv.' in ' '.join(said.err.split())
+  (answer,) = json.loads(said.out)['answers']
+  assert [each['method'] for each in answer['estimates']] == [
+    *('log', 'lstd', 'kiv')
+  ]
   (line,) = [each for each in answer['estimates'] if each['method'] == 'lstd']
   assert line['estimate'] == pytest.approx(whole.value, rel=1e-10)
   assert not (out / 'dfiv-ope-copies').exists()

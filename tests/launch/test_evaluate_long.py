@@ -29,6 +29,7 @@ def policy(observations):
 _TINY = {
   'lstd': ['random_features=10'],
   'kiv': ['random_features=10'],
+  'cme': ['random_features=10'],
   'fqe': ['updates=12', 'checks=2', 'batch_size=16'],
 }
 
@@ -126,12 +127,12 @@ def _same(ours, theirs, tolerance=1e-10):
 
 
 def test_rows_are_those_in_memory_whatever_the_batches(run, monkeypatch):
-  whole = run(['lstd'], 'memory', long=False)
-  assert len(whole) == 3
+  whole = run(['lstd', 'kiv'], 'memory', long=False)
+  assert len(whole) == 5
   for batch in (1, 7, 1000):
     monkeypatch.setattr(source, 'CHUNK_ROWS', batch)
     monkeypatch.setattr(inputs.log_lib.Log, 'open', None)  # It is not held.
-    _same(run(['lstd'], f'batch-{batch}'), whole)
+    _same(run(['lstd', 'kiv'], f'batch-{batch}'), whole)
 
 
 def test_choices_are_those_in_memory_whatever_the_sample(run, monkeypatch):
@@ -245,8 +246,8 @@ def test_what_needs_the_whole_log_holds_it_and_says_so(
   run, folder, tmp_path, monkeypatch
 ):
   _same(
-    run(['kiv'], 'long', seeds=1)[1:],
-    run(['kiv'], 'memory', seeds=1, long=False)[1:],
+    run(['cme'], 'long', seeds=1)[1:],
+    run(['cme'], 'memory', seeds=1, long=False)[1:],
   )
   monkeypatch.setattr(streams, 'IN_MEMORY', 200)
 
@@ -264,12 +265,13 @@ def test_what_needs_the_whole_log_holds_it_and_says_so(
     return long_run.takes(wanted, folder, method, config)
 
   assert takes('lstd') and takes('fqe') and takes('dfiv')
-  assert takes('lstd', 'features=together')
-  for kind in (random_features.TABLE, random_features.ONE_STEP):
-    assert not takes('lstd', f'features={kind}')
+  for name in ('lstd', 'kiv'):
+    assert takes(name, 'features=together')
+    for kind in (random_features.TABLE, random_features.ONE_STEP):
+      assert not takes(name, f'features={kind}')
   for name in agents.NAMES:
     entry = agents.ENTRIES[name]
-    assert takes(name) == (name == 'lstd' or entry.trained), name
+    assert takes(name) == (name in ('lstd', 'kiv') or entry.trained), name
   for changes in (
     {'policy': naming.CLONE},
     {'policy': naming.COLUMNS},
@@ -278,21 +280,24 @@ def test_what_needs_the_whole_log_holds_it_and_says_so(
     assert not takes('lstd', **changes)
   (problem,) = inputs.on_log(folder, {'uniform': 'uniform'})
   asked = {
-    name: configured.configure(name).config for name in ('lstd', 'kiv', 'wis')
+    name: configured.configure(name).config for name in ('lstd', 'cme', 'wis')
   }
   rows = inputs.open_stream(folder).metadata.transitions
   assert long_run.holding(problem, asked) == (
-    f'mine has {rows} rows, and kiv, wis need all of them in memory.'
+    f'mine has {rows} rows, and cme, wis need all of them in memory.'
   )
   assert long_run.holding(problem, {'auto': None, 'lstd': asked['lstd']}) == (
     f'mine has {rows} rows, and auto needs all of them in memory.'
   )
-  del asked['kiv'], asked['wis']
-  assert not long_run.holding(problem, asked)
+  # What runs without --method holds no log.
+  assert not long_run.holding(
+    problem,
+    {each: configured.configure(each).config for each in command_lib._DEFAULT},
+  )
 
 
 def test_names_that_are_left_alone_are_a_table_in_memory(
-  run, tmp_path, monkeypatch
+  run, tmp_path, monkeypatch, capsys
 ):
   generator = np.random.default_rng(0)
   count = 1_500
@@ -315,7 +320,10 @@ def test_names_that_are_left_alone_are_a_table_in_memory(
   whole = run(['lstd', 'fqe'], 'memory', seeds=1, long=False, path=path)
   kinds = [each.kind for each in whole[0].problem.notes]
   assert log_notes.IRRELEVANT in kinds
+  words = 'kinds is held in memory, because all of its observations that'
+  assert words not in ' '.join(capsys.readouterr().err.split())
   _same(run(['lstd', 'fqe'], 'runs', seeds=1, path=path), whole, 1e-9)
+  assert words in ' '.join(capsys.readouterr().err.split())
   monkeypatch.setattr(streams, 'IN_MEMORY', 200)
   with pytest.raises(ValueError, match='Keep all columns .--all-columns'):
     dfiv_ope.evaluate(path, 'of_long_logs:policy', methods='lstd', seeds=1)
@@ -335,8 +343,8 @@ def test_python_reads_a_long_directory_in_parts_too(run, folder, monkeypatch):
   found = evaluate()
   assert found.survey is not None and found.digest == row.problem.target
   assert found.value == pytest.approx(row.metrics['estimate'], rel=1e-12)
-  with pytest.raises(ValueError, match='KIV needs the log in memory, but mine'):
-    evaluate(methods='kiv', configs={})
+  with pytest.raises(ValueError, match='CME needs the log in memory, but mine'):
+    evaluate(methods='cme', configs={})
   with pytest.raises(ValueError, match='dataset, whose columns are recorded'):
     evaluate(columns={'reward': 'earned'})
   monkeypatch.setattr(streams, 'IN_MEMORY', 10**6)

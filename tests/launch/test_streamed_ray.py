@@ -8,6 +8,7 @@ from pyarrow import parquet
 import pytest
 
 from dfiv_ope.agents import memory
+from dfiv_ope.agents.entries import kiv as kiv_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import streams
@@ -69,13 +70,16 @@ def test_a_cluster_that_loses_a_node_finds_the_same_digits(stream):
     return stream_run.evaluate(
       stream,
       'slow_policy:policy',
-      {'lstd': lstd_entry.Config(random_features=10)},
+      {
+        'lstd': lstd_entry.Config(random_features=10),
+        'kiv': kiv_entry.Config(random_features=10),
+      },
       seeds=2,
       scratch=stream.path,
       survey=survey,
       group=2,
       **where,
-    ).estimates['lstd']
+    ).estimates
 
   here = evaluate()
   cluster = cluster_utils.Cluster(
@@ -102,9 +106,10 @@ def test_a_cluster_that_loses_a_node_finds_the_same_digits(stream):
   finally:
     cluster.shutdown()
   assert lost and lost[0] < 1.0
-  for one, other in zip(here.runs, there.runs, strict=True):
-    assert one.metrics == other.metrics
-    np.testing.assert_array_equal(one.resamples, other.resamples)
+  for method, found in here.items():
+    for one, other in zip(found.runs, there[method].runs, strict=True):
+      assert one.metrics == other.metrics
+      np.testing.assert_array_equal(one.resamples, other.resamples)
 
 
 def _works(raylet):
