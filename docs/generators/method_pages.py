@@ -10,6 +10,7 @@ import inspect
 import re
 from typing import Any
 
+import demand_errors
 import markdown_tables
 import quotes
 
@@ -177,24 +178,25 @@ def _ope(name: str) -> list[str]:
 
 
 def _iv(name: str) -> list[str]:
-  lines = quotes.demand_errors(name)
-  if not lines:
+  found = demand_errors.cells(name)
+  if not found:
     return []
   return [
     'Mean squared error on the demand design '
-    '([every seed, and of which version](../../results/demand.md); '
+    '([with its range](../../results/demand.md); '
     '[31 other designs](../../results/iv.md)):',
     '',
     markdown_tables.write(
-      ['rho', 'n', 'median of five seeds', 'CPU s'],
+      ['rho', 'n', 'seeds', 'median', 'CPU s'],
       [
         [
-          line['rho'],
-          line['n'],
-          line['median'].strip('*'),
-          line['CPU s, median'],
+          f'{cell.rho:g}',
+          f'{cell.n}',
+          f'{len(cell.errors)}',
+          cell.median,
+          f'{cell.seconds:.2g}',
         ]
-        for line in lines
+        for cell in found
       ],
     ),
   ]

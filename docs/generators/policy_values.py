@@ -11,14 +11,13 @@ docs/results/policy_values.csv, a line for each run; lines of other runs stay.
 """
 
 import argparse
-import csv
-import json
 import math
 import operator
 import pathlib
 import statistics
 from typing import NamedTuple
 
+import kept_runs
 import markdown_tables
 
 from dfiv_ope import agents
@@ -45,7 +44,8 @@ _COPIED = (
   'cpu_seconds',
 )
 
-Run = dict[str, str]
+# What tells a run from all others.
+_NAMES = ('task', 'action_noise', 'preset', 'method', 'seed')
 
 
 class Cell(NamedTuple):
@@ -56,7 +56,7 @@ class Cell(NamedTuple):
     diverged: how many others there are.
   """
 
-  runs: list[Run]
+  runs: list[kept_runs.Run]
   diverged: int
 
   @property
@@ -286,38 +286,32 @@ def _known(value: str, error: str) -> str:
   return f'{float(value):.4f} ± {float(error):.4f}'
 
 
-def _runs() -> list[Run]:
-  with _KEPT.open(encoding='utf-8', newline='') as file:
-    return list(csv.DictReader(file))
-
-
-def _name(line: Run) -> tuple[str, ...]:
-  """Returns what tells a run from all others."""
-  return tuple(
-    line[name] for name in ('task', 'action_noise', 'preset', 'method', 'seed')
-  )
+def _runs() -> list[kept_runs.Run]:
+  return kept_runs.read(_KEPT)
 
 
 def main() -> None:
   """Keeps the lines of a report's results.csv that pages quote."""
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument('results', type=pathlib.Path, help='of a report')
-  with parser.parse_args().results.open(encoding='utf-8', newline='') as file:
-    lines = list(csv.DictReader(file))
+  lines = kept_runs.read(parser.parse_args().results)
   new = [
-    {
-      **{name: line[name] for name in _COPIED},
-      'version': json.loads(line['versions']).get('dfiv-ope', ''),
-    }
+    kept_runs.chosen(line, _COPIED)
     for line in lines
     if line['kind'] == 'simulated_task'
     and line['task'] in TASKS
     and line['method'] in METHODS
   ]
-  kept = {_name(line): line for line in [*_runs(), *new]}
-  ordered = sorted(
-    kept.values(),
-    key=lambda line: (
+  kept = kept_runs.merged(_runs(), new, _NAMES)
+  logs: dict[tuple[str, str], str] = {}
+  for line in kept:
+    place = line['task'], line['action_noise']
+    if logs.setdefault(place, line['digest']) != line['digest']:
+      raise ValueError(f'Runs on {place} are of two logs.')
+  kept_runs.write(
+    _KEPT,
+    kept,
+    lambda line: (
       TASKS.index(line['task']),
       float(line['action_noise']),
       line['preset'],
@@ -325,15 +319,6 @@ def main() -> None:
       int(line['seed'] or 0),
     ),
   )
-  logs: dict[tuple[str, str], str] = {}
-  for line in ordered:
-    place = line['task'], line['action_noise']
-    if logs.setdefault(place, line['digest']) != line['digest']:
-      raise ValueError(f'Runs on {place} are of two logs.')
-  with _KEPT.open('w', encoding='utf-8', newline='') as file:
-    writer = csv.DictWriter(file, [*_COPIED, 'version'], lineterminator='\n')
-    writer.writeheader()
-    writer.writerows(ordered)
   print(f'{len(new)} runs of {len(lines)} lines are kept, {len(kept)} in all.')
 
 

@@ -14,6 +14,7 @@ import pathlib
 import re
 import sys
 
+import demand_errors
 import iv_suite
 import markdown_tables
 import policy_values
@@ -24,14 +25,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 _RESULTS = ROOT / 'docs' / 'results'
 PAGES = (
   ROOT / 'README.md',
-  *(_RESULTS / f'{name}.md' for name in ('index', 'ope', 'reproduce', 'iv')),
+  *(
+    _RESULTS / f'{name}.md'
+    for name in ('index', 'ope', 'reproduce', 'iv', 'demand')
+  ),
 )
 _SUITE = ROOT / 'dfiv_ope' / 'evaluation' / 'suite_results.csv'
 _TASKS = policy_values.TASKS
 _NOISE = '0.2'
 # In this order.
-_IV_METHODS = ('dfiv', 'deepiv', 'deepgmm', 'sieve', 'kiv', 'two_sls')
-_SIZES = ('1000', '5000')
+_IV_METHODS = ('dfiv', 'agmm', 'deepiv', 'kiv', 'deepgmm', 'sieve', 'two_sls')
+_SIZES = (1000, 5000)
 _BLOCK = re.compile(r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
 
@@ -56,14 +60,6 @@ def ope_errors(method: str) -> dict[tuple[str, str], markdown_tables.Line]:
     for noise in policy_values.noises()
     if (found := policy_values.cell(method, task, noise)).runs
   }
-
-
-def demand_errors(method: str) -> list[markdown_tables.Line]:
-  """Returns the lines of a method on the demand design."""
-  table = markdown_tables.with_columns(
-    _RESULTS / 'demand.md', 'method', 'rho', 'median'
-  )[0]
-  return [line for line in table if line['method'] == method]
 
 
 def ope() -> str:
@@ -109,14 +105,14 @@ def iv() -> str:
   """Returns errors on the demand design."""
   rows = []
   for method in _IV_METHODS:
-    lines = {
-      line['n']: line for line in demand_errors(method) if line['rho'] == '0.5'
+    found = {
+      cell.n: cell for cell in demand_errors.cells(method) if cell.rho == 0.5
     }
     rows.append(
       [
         f'{iv_methods.ENTRIES[method].style.label} (`{method}`)',
-        *(lines[n]['median'].strip('*') for n in _SIZES),
-        lines[_SIZES[-1]]['CPU s, median'],
+        *(found[n].median for n in _SIZES),
+        f'{found[_SIZES[-1]].seconds:.2g}',
       ]
     )
   return markdown_tables.write(
@@ -138,6 +134,8 @@ def filled(text: str) -> str:
       for task in _TASKS
     },
     'iv': iv,
+    'demand': demand_errors.table,
+    'demand_paper': functools.partial(demand_errors.table, 'paper'),
     'iv_suite': iv_suite.front,
     'iv_designs': iv_suite.designs,
     'iv_methods': iv_suite.summary,
