@@ -24,6 +24,8 @@ Config = entry.Config
 CONFIGS = entry.CONFIGS
 # What may be left of the discounted future at the end of a rollout.
 _TAIL = 1e-3
+# The most steps of a rollout, whatever the discount.
+_MOST = 100_000
 # Without a discount a rollout has as many times the steps of the log's longest
 # episode.
 _LONGEST = 3
@@ -128,7 +130,7 @@ def steps(discount: float, longest: int) -> int:
     return _LONGEST * longest
   if discount <= _TAIL:
     return 1
-  return math.ceil(math.log(_TAIL) / math.log(discount))
+  return min(_MOST, math.ceil(math.log(_TAIL) / math.log(discount)))
 
 
 def starts(initial: types.FloatArray, rollouts: int) -> types.FloatArray:

@@ -14,6 +14,9 @@ from dfiv_ope.datasets import layout as layout_lib
 _SUM_TOLERANCE = 1e-3
 _TOLERANCE = 1e-6
 _LARGEST_STEP = 2.0**53
+# Of numbers: fourth powers of them, of which there may be many, are finite.
+_LARGEST = 1e70
+_BEYOND = f'beyond {_LARGEST:.0e} in size'
 # Rows that a sentence names, and findings that an error does.
 _ROWS = 5
 LISTED = 20
@@ -247,7 +250,7 @@ def _actions(
       rows.action == labels.UNKNOWN,
     )
   yield 'reward is empty or nan', no_reward & ~no_action
-  yield 'reward is infinite or too large for float64', np.isinf(rows.reward)
+  yield f'reward is infinite or {_BEYOND}', np.abs(rows.reward) > _LARGEST
 
 
 def _entries(
@@ -261,7 +264,7 @@ def _entries(
       yield f'{name} is empty or none of its names', np.isnan(x) & ~empty
       continue
     yield f'{name} is empty or nan', np.isnan(x) & ~empty
-    yield f'{name} is infinite or too large for float64', np.isinf(x)
+    yield f'{name} is infinite or {_BEYOND}', np.abs(x) > _LARGEST
     outside = np.isfinite(x) & ((x < low[place]) | (x > high[place]))
     if outside.any():
       words = 'outside its bounds ' + bounds.interval(
@@ -275,12 +278,12 @@ def _entries(
 
 
 def _observations(rows: decoded_rows.Rows, decoder: decoding.Decoder) -> Masks:
-  broken = ~np.isfinite(rows.observation)
+  broken = ~(np.abs(rows.observation) <= _LARGEST)
   for column in np.flatnonzero(broken.any(axis=0)):
     yield (
       (
         f'{decoder.observation_names[column]} is empty, nan, infinite or '
-        'too large for float64'
+        f'{_BEYOND}'
       ),
       broken[:, column],
     )

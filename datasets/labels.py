@@ -310,7 +310,10 @@ class Collection:
     """
     if not self._names:
       raise ValueError(
-        self._refused or f'{self._file} holds no action in any row.'
+        self._refused
+        or f'{self._file} holds no action in any row. Name the column of '
+        'actions with --map action=COLUMN (in Python action=...), or a log '
+        'that has rows.'
       )
     return Actions(in_order(self._names))
 

@@ -98,6 +98,11 @@ def resolve(
     ValueError: a column is missing or used twice, or nothing says how
       episodes end.
   """
+  if len(set(available)) < len(available) and all(map(_is_number, available)):
+    raise ValueError(
+      f'The first row of {file} has numbers alone, but it should name the '
+      'columns. Add a row of names before it.'
+    )
   columns_lib.no_repetition(f'the columns of {file}', available)
   found: dict[str, str | None] = {}
   for name in (
@@ -172,6 +177,14 @@ def usual_action(available: Sequence[str]) -> tuple[str, ...]:
   return tuple(
     name for name in available if re.fullmatch(rf'{source.ACTION}_\d+', name)
   )
+
+
+def _is_number(name: str) -> bool:
+  try:
+    float(name)
+  except ValueError:
+    return False
+  return True
 
 
 def _targets(

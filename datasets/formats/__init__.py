@@ -110,9 +110,13 @@ def of_directory(path: pathlib.Path) -> str | None:
     return 'rlds'
   if any(path.glob('*-?????-of-?????')):
     return 'rl_unplugged'
-  return next(
-    (name for name in folders.PATTERNS if folders.files(path, name)), None
-  )
+  found = [name for name in folders.PATTERNS if folders.files(path, name)]
+  if len(found) > 1:
+    raise ValueError(
+      f'{path} holds files of several formats: {", ".join(found)}. Keep those '
+      'of one log in a folder of their own.'
+    )
+  return found[0] if found else None
 
 
 def _of_content(path: pathlib.Path) -> str | None:

@@ -31,11 +31,22 @@ class ParquetFile(source.Source):
       from pyarrow import parquet
     except ImportError as error:
       raise source.not_installed(error, 'Parquet') from error
+    self._name = path.name
     try:
       self._file = parquet.ParquetFile(path)
       schema = self._file.schema_arrow
       self.columns = schema.names
-      self.kinds = {field.name: _kind(field.type) for field in schema}
+      self._widths = {
+        field.name: width
+        for field in schema
+        if (width := self._width(field.name, field.type)) is not None
+      }
+      self.kinds = {
+        field.name: f'lists of {self._widths[field.name]}'
+        if field.name in self._widths
+        else _kind(field.type)
+        for field in schema
+      }
       labels = (schema.metadata or {}).get(ACTION_LABELS)
       self.categories = json.loads(
         (schema.metadata or {}).get(CATEGORIES, b'{}')
@@ -48,7 +59,6 @@ class ParquetFile(source.Source):
       raise ValueError(
         f'{path.name} is not a whole Parquet file: {_words(error)}'
       ) from error
-    self._name = path.name
 
   @property
   def rows(self) -> int:
@@ -111,7 +121,8 @@ class ParquetFile(source.Source):
         if batch is None:
           return
         values = {
-          name: self._values(name, batch.column(name)) for name in columns
+          name: self._values(name, batch.column(name), first)
+          for name in columns
         }
       except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
@@ -123,20 +134,56 @@ class ParquetFile(source.Source):
         values, rows, (first - 1) / self._file.metadata.num_rows
       )
 
-  def _values(self, name: str, column: Any) -> np.ndarray:
+  def _width(self, name: str, kind: Any) -> int | None:
+    """Returns how many numbers the lists of a column have, None if none are.
+
+    Types of lists do not always say; then the first row does.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(kind):
+      return int(kind.list_size)
+    if not (
+      (pa.types.is_list(kind) or pa.types.is_large_list(kind))
+      and (
+        pa.types.is_floating(kind.value_type)
+        or pa.types.is_integer(kind.value_type)
+      )
+    ):
+      return None
+    first = next(self._file.iter_batches(batch_size=1, columns=[name]), None)
+    if first is None or not len(first) or first.column(0).null_count:
+      return None
+    return len(first.column(0)[0])
+
+  def _lists(self, name: str, column: Any, first: int) -> np.ndarray:
+    """Returns lists of one length as an array, [N, width]."""
+    width = self._widths[name]
+    if not hasattr(column.type, 'list_size'):
+      lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+      other = np.flatnonzero(lengths != width)
+      if len(other):
+        raise ValueError(
+          f'{self._name}, row {first + other[0]}: {name} has '
+          f'{lengths[other[0]]:.0f} numbers, but {width} in row 1. Write as '
+          'many in each row.'
+        )
+    return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(
+      len(column), width
+    )
+
+  def _values(self, name: str, column: Any, first: int) -> np.ndarray:
     import pyarrow as pa
 
     kind = column.type
-    if pa.types.is_fixed_size_list(kind) and column.null_count == 0:
-      return np.asarray(
-        column.flatten().to_numpy(zero_copy_only=False)
-      ).reshape(len(column), kind.list_size)
+    if name in self._widths and column.null_count == 0:
+      return self._lists(name, column, first)
     if pa.types.is_dictionary(kind):
       column = column.dictionary_decode()
     elif pa.types.is_nested(kind):
       raise ValueError(
         f'{self._name}: {name} holds values of type {kind}. A column must '
-        'have one number or text a row, or a list of fixed size.'
+        'have one number or text a row, or as many numbers in each row.'
       )
     elif pa.types.is_decimal(kind):
       column = column.cast(pa.float64())
@@ -162,8 +209,6 @@ def _kind(kind: Any) -> str:
     return 'numbers'
   if pa.types.is_string(kind) or pa.types.is_large_string(kind):
     return 'text'
-  if pa.types.is_fixed_size_list(kind):
-    return f'lists of {kind.list_size}'
   return f'values of type {kind}'
 
 

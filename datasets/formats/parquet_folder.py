@@ -66,7 +66,7 @@ class ParquetFolder(source.Source):
     for path, before, after in zip(
       self._paths, self._marks, self._marks[1:], strict=False
     ):
-      if after < first or before + 1 >= end:
+      if after == before or after < first or before + 1 >= end:
         continue
       file = parquet_file.ParquetFile(path)
       self._check(file, path.name, columns)

@@ -157,13 +157,16 @@ def measure(
       )
     if table_lstd.fits(task.problem, config.settings):
       # Elsewhere errors of smooth values go with each other anyway.
-      lagged = history.lagged(
-        errors, episodes, np.asarray(log.transitions.action)[rows], chosen
-      )
+      taken = np.asarray(log.transitions.action)[rows]
+      reach = float(np.std(errors) * np.sum(visits))
+      lagged = history.lagged(errors, episodes, taken, chosen)
+      acted = history.acted(errors, episodes, taken, chosen)
       extra |= {
         'lagged_correlation': lagged.correlation,
         'lagged_z': lagged.z,
-        'lagged_value': lagged.size * float(np.std(errors) * np.sum(visits)),
+        'lagged_value': lagged.size * reach,
+        'acted_correlation': acted.correlation,
+        'acted_value': acted.size * reach,
       }
     elif not log.transitions_only:
       extra |= state_check.measure(task, rows)

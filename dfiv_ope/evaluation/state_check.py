@@ -13,8 +13,9 @@ _ROWS, _FEWEST_ROWS, _FEWEST_EPISODES, _MOST_COLUMNS = 10_000, 500, 20, 64
 # A change that is less, in spreads of its column, is none: that of a clock is
 # its rounding.
 _LEAST = 1e-4
-# Of recorded probabilities' logarithms, the share of the variance that has to
-# be left for them to tell more than state and action.
+# Of recorded probabilities' logarithms, and of the action of the step before,
+# the share of the variance that has to be left for them to tell more than state
+# and action.
 _LEFT = 1e-3
 
 
@@ -23,8 +24,9 @@ def measure(
 ) -> dict[str, float]:
   """Returns how much more than the state others say; nothing of a short log.
 
-  Others are the step before (`memory_...`), where episodes have several, and
-  recorded probabilities (`foreseen_...`). Of the changes of observations, the
+  Others are what the step before left unexplained (`memory_...`) and its action
+  (`acted_...`), where episodes have several, and recorded probabilities
+  (`foreseen_...`). Of the changes of observations, the
   reward and the end, that of which they say most among those that are beyond
   chance.
 
@@ -62,15 +64,24 @@ def measure(
     else np.asarray(problem.vectors.apply(taken), np.float64)
   )
   episodes = log.episodes[rows]
+  before = acts[:, :0] if problem.one_step else _before(acts, episodes)
   left = whole_state.unexplained(
-    now, acts, np.concatenate([outcomes[:, varies], logs], axis=1), episodes
+    now,
+    acts,
+    np.concatenate([outcomes[:, varies], before, logs], axis=1),
+    episodes,
   )
   count = int(np.sum(varies))
-  left, said = left[:, :count], left[:, count:]
+  left, before, said = np.split(left, [count, count + before.shape[1]], axis=1)
+  before = before[:, np.mean(np.square(before), axis=0) > _LEFT]
   found: dict[str, float] = {}
   if not problem.one_step:
     found |= _most(
       'memory', whole_state.remembered(left, episodes), kinds[varies]
+    )
+  if before.shape[1]:
+    found |= _most(
+      'acted', whole_state.acted(left, before, acts, episodes), kinds[varies]
     )
   if said.shape[1] and np.mean(np.square(said)) > _LEFT:
     found |= _most(
@@ -79,6 +90,19 @@ def measure(
       kinds[varies],
     )
   return found
+
+
+def _before(acts: types.FloatArray, episodes: np.ndarray) -> types.FloatArray:
+  """Returns actions of the step before, [N, B], those of its columns that vary.
+
+  The first step of an episode, which has none, has their mean.
+  """
+  follows = np.flatnonzero(np.diff(episodes, prepend=-1) == 0)
+  if not len(follows) or acts.shape[1] > _MOST_COLUMNS:
+    return acts[:, :0]
+  before = np.tile(np.mean(acts[follows - 1], axis=0), (len(acts), 1))
+  before[follows] = acts[follows - 1]
+  return before[:, np.std(before, axis=0) > 0.0]
 
 
 def _logs(task: task_lib.EvaluationTask, rows: np.ndarray) -> types.FloatArray:

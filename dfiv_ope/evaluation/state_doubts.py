@@ -25,6 +25,9 @@ OUTCOMES = ("an observation's next value", 'the reward', 'the end')
 _TRAIT = (0.02, 0.05)
 
 
+_ADD_ACTION = 'Add the action of the step before to the observations.'
+
+
 def of(
   metrics: Mapping[str, float], interval: inference.Interval | None
 ) -> list[reasons.Reason]:
@@ -69,6 +72,14 @@ def _past(
       f'{metrics["lagged_correlation"]:.2f}): the observations are not the '
       'whole state. Add what lasts, such as earlier observations.',
     )
+  share = metrics.get('acted_value', 0.0) / reasons.scale(metrics, interval)
+  if share > _LASTING[0]:
+    yield reasons.Reason(
+      reasons.DO_NOT if share > _LASTING[1] else reasons.CARE,
+      'Bellman errors go with the action of the step before (correlation '
+      f'{metrics["acted_correlation"]:.2f}): the observations are not the '
+      f'whole state. {_ADD_ACTION}',
+    )
 
 
 def _memory(metrics: Mapping[str, float]) -> Iterator[reasons.Reason]:
@@ -80,6 +91,7 @@ def _memory(metrics: Mapping[str, float]) -> Iterator[reasons.Reason]:
       'Add what lasts to the observations, such as the step before, or the '
       'number of the step (time_feature) if it goes with time.',
     ),
+    ('acted', 'the action of the step before tells', _ADD_ACTION),
     (
       'foreseen',
       'the recorded probabilities tell',

@@ -9,6 +9,7 @@ has the same bias: they agree and are wrong.
     steps = history.steps(log.episodes)
     history.by_step(errors, log.episodes, rollouts.visits)
     history.lagged(errors, log.episodes)
+    history.acted(errors, log.episodes, actions)
 """
 
 from typing import NamedTuple
@@ -152,6 +153,65 @@ def lagged(
     if abs(found.z) > abs(most.z):
       most = found._replace(size=most.size)
   return most._replace(size=max(size, most.size))
+
+
+def acted(
+  errors: types.FloatArray,
+  episodes: np.ndarray,
+  actions: np.ndarray,
+  chosen: types.FloatArray | None = None,
+) -> Lagged:
+  """Returns how Bellman errors go with the action of the step before.
+
+  Where changing the action costs and nothing shows which one came before,
+  errors of consecutive steps may have no correlation at all. Looked at is, for
+  each action, whether some action came before. In standard errors, it is the
+  less of two: with the variance of these products, and with that of all errors
+  of the action, since a few errors without one of the rare large ones are much
+  alike. If the state is all that matters both hold without clusters.
+
+  Args:
+    errors: Bellman errors, [N].
+    episodes: index of the episode of each transition, [N].
+    actions: of each transition, [N].
+    chosen: probability of its action in the target policy, [N]; None for one.
+  """
+  later = np.flatnonzero(episodes[1:] == episodes[:-1]) + 1
+  weights = np.ones(len(errors)) if chosen is None else chosen
+  most, size = Lagged(0.0, 0.0, 0.0), 0.0
+  for action in np.unique(actions):
+    here = later[actions[later] == action]
+    before, place = np.unique(actions[here - 1], return_inverse=True)
+    if len(before) < 2:
+      continue
+    found = _grouped(errors[here], place, len(before))
+    if abs(found.z) > CERTAIN:
+      size += found.size * float(
+        np.sum(weights[actions == action]) / np.sum(weights)
+      )
+    if abs(found.z) > abs(most.z):
+      most = found
+  return most._replace(size=size)
+
+
+def _grouped(errors: types.FloatArray, place: np.ndarray, count: int) -> Lagged:
+  """Returns how errors go with the group, [N], that does most of some.
+
+  With p the share of a group and x = [in it] - p, sums over rows of e x and of
+  its square are those of e and e^2 in the group and in all rows.
+  """
+  share = np.bincount(place, minlength=count) / len(place)
+  total, square = np.sum(errors), float(np.sum(np.square(errors)))
+  inside = np.bincount(place, weights=errors, minlength=count)
+  squares = np.bincount(place, weights=np.square(errors), minlength=count)
+  product = inside - share * total
+  own = (1.0 - share) ** 2 * squares + share**2 * (square - squares)
+  spread = np.sqrt(np.maximum(own, square * share * (1.0 - share)))
+  z = np.divide(product, spread, out=np.zeros(count), where=spread > 0.0)
+  most = int(np.argmax(np.abs(z)))
+  scale = np.sqrt(square * len(place) * share[most] * (1.0 - share[most]))
+  correlation = float(product[most] / scale) if scale else 0.0
+  return Lagged(correlation, float(z[most]), abs(correlation))
 
 
 def _lagged(

@@ -4,12 +4,16 @@ If it is, what (s, a) leaves unexplained of the next change, the reward and the
 end is new: it does not go with what the step before left unexplained. Where
 something that lasts is not observed, such as a speed or a season, it does, and
 every method that takes the observation for the state has the same bias. Nor
-does it go with how likely the behaviour policy was to act so: where recorded
-probabilities tell it, that policy saw something that is not observed.
+does it go with the action of the step before: where changing it costs, or its
+effect comes late, it does, even if actions are drawn at random, so that nothing
+lasts between what two steps leave unexplained. Nor with how likely the
+behaviour policy was to act so: where recorded probabilities tell it, that
+policy saw something that is not observed.
 
     left = whole_state.unexplained(states, actions, outcomes, episodes)
     found = whole_state.remembered(left, episodes)
     found.share, found.z          # of each outcome
+    whole_state.acted(left, left_of_actions_before, actions, episodes)
     whole_state.foreseen(left, left_of_log_probabilities, actions, episodes)
 
 Both residuals are of a kernel ridge regression that the other half of the
@@ -82,6 +86,29 @@ def remembered(left: types.FloatArray, episodes: np.ndarray) -> Told:
   """
   follows = np.flatnonzero(np.diff(episodes, prepend=-1) == 0)
   return _told(left[follows], left[follows - 1], episodes[follows])
+
+
+def acted(
+  left: types.FloatArray,
+  before: types.FloatArray,
+  actions: types.FloatArray,
+  episodes: np.ndarray,
+) -> Told:
+  """Returns how much of each outcome the action of the step before explains.
+
+  Args:
+    left: of `unexplained`, [N, T].
+    before: the same of the action of the step before, [N, B].
+    actions: as in `unexplained`, [N, A]: for each, it may go another way, if
+      there are no more than so many products.
+    episodes: index of the episode of each row, [N].
+  """
+  follows = np.diff(episodes, prepend=-1) == 0
+  said = before
+  if before.shape[1] * actions.shape[1] <= _MOST_PRODUCTS:
+    each = before[:, :, None] * actions[:, None, :]
+    said = np.concatenate([said, each.reshape(len(before), -1)], axis=1)
+  return _told(left[follows], said[follows], episodes[follows])
 
 
 def foreseen(

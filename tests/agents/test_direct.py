@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dfiv_ope import agents, testing
-from dfiv_ope.agents import cross_fitting, direct, doubly_robust
+from dfiv_ope.agents import cross_fitting, direct, doubly_robust, nearest
 from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.evaluation import estimates, inference, result_rows, runs
 from dfiv_ope.ope import propensities
@@ -521,3 +521,12 @@ def test_visits_of_the_behaviour_policy_weigh_all_rows_alike():
   found = run('drl', task_of(probability=_BEHAVIOUR, seed=1))
   assert found.metrics['effective_share'] > 0.8
   assert found.metrics['estimate'] == pytest.approx(truth(_BEHAVIOUR), rel=0.1)
+
+
+@pytest.mark.parametrize(
+  'discount, most', [(0.0, 1), (0.99, 688), (1.0, 24), (0.999999999, 100_000)]
+)
+def test_rollouts_end_where_little_is_left_and_never_go_on_forever(
+  discount, most
+):
+  assert nearest.steps(discount, longest=8) == most

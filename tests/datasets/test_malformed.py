@@ -273,14 +273,24 @@ CSV = {
   'number just beyond float64': (
     rows('0,0,1e309,.2,1,1,1,0'),
     {},
-    'too large for float64',
+    'nan, infinite or beyond 1e+70',
   ),
   'whole number beyond int64': (
     rows(f'0,0,.1,.2,1,{10**400},1,0'),
     {},
-    'reward is infinite or too',
+    'reward is infinite or beyond 1e+70 in size',
   ),
   'reward nan': (rows('0,0,.1,.2,1,nan,1,0'), {}, 'reward is empty or nan'),
+  'reward whose square is beyond float64': (
+    rows('0,0,.1,.2,1,-1e200,1,0'),
+    {},
+    'reward is infinite or beyond 1e+70 in size',
+  ),
+  'no names of columns': (
+    b'0,0,.1,.1,1,1,1,0\n',
+    {},
+    'The first row of log.csv has numbers alone, but it should name the',
+  ),
   'reward inf': (rows('0,0,.1,.2,1,-inf,1,0'), {}, 'reward is infinite'),
   'observation inf': (
     rows(*GOOD, '1,1,.1,inf,1,1,1,0'),

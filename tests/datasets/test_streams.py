@@ -10,7 +10,7 @@ from pyarrow import parquet
 import pytest
 
 from dfiv_ope.datasets import columns as columns_lib
-from dfiv_ope.datasets import episode_sample, log_fields, streams
+from dfiv_ope.datasets import episode_sample, formats, log_fields, streams
 from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets.formats import parquet_folder, source
 from dfiv_ope.nn import running_moments, scaling
@@ -331,3 +331,57 @@ def test_what_cannot_be_streamed_is_refused(folder):
     dataclasses.replace(
       _stream(folder), columns=columns_lib.parse({'transitions': True})
     )
+
+
+@pytest.fixture
+def lists(tmp_path):
+  """Writes files of lists whose type does not say how long they are."""
+
+  def write(name, observations, first=0):
+    count = len(observations)
+    table = pa.table(
+      {
+        'episode': np.arange(first, first + count) // 4,
+        'observation': pa.array(observations, pa.list_(pa.float64())),
+        'action': np.arange(count) % 2,
+        'reward': np.arange(count) / 10.0,
+        'terminated': np.arange(count) % 4 == 3,
+      }
+    )
+    parquet.write_table(table, tmp_path / name, row_group_size=6)
+
+  return write
+
+
+def test_lists_are_read_where_all_are_as_long(lists, tmp_path):
+  observations = np.random.default_rng(0).normal(size=(16, 2))
+  lists('a.parquet', list(observations[:8]))
+  lists('b.parquet', list(observations[8:]), first=8)
+  lists('c.parquet', [])
+  file = parquet_folder.ParquetFolder(tmp_path)
+  read = [
+    chunk.columns['observation'] for chunk in file.chunks(['observation'])
+  ]
+  np.testing.assert_array_equal(np.concatenate(read), observations)
+
+
+def test_lists_that_are_not_as_long_are_named(lists, tmp_path):
+  pairs = [[1.0, 2.0]] * 8
+  lists('a.parquet', [*pairs[:7], [1.0, 2.0, 3.0]])
+  file = parquet_folder.ParquetFolder(tmp_path)
+  words = 'a.parquet, row 8: observation has 3 numbers, but 2 in row 1'
+  with pytest.raises(ValueError, match=words):
+    list(file.chunks(['observation']))
+  lists('a.parquet', pairs)
+  lists('b.parquet', [[1.0]] * 8, first=8)
+  file = parquet_folder.ParquetFolder(tmp_path)
+  words = 'b.parquet, row 1: observation holds lists of 1, but lists of 2 in a'
+  with pytest.raises(ValueError, match=words):
+    list(file.chunks(['observation']))
+
+
+def test_a_folder_of_two_formats_is_no_log(lists, tmp_path):
+  lists('a.parquet', [[1.0, 2.0]] * 8)
+  (tmp_path / 'b.csv').write_text('episode,obs\n')
+  with pytest.raises(ValueError, match='several formats: parquet, csv. Keep'):
+    formats.detect(tmp_path)

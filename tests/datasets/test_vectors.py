@@ -461,7 +461,7 @@ _TWO = {'action': 'drug,dose'}
       'dose is -1, outside its bounds [0, inf)',
     ),
     ('a,10', 'a,nan', _TWO, 'row 4 (episode 1): dose is empty or nan'),
-    ('a,10', 'a,inf', _TWO, 'dose is infinite or too large for float64'),
+    ('a,10', 'a,inf', _TWO, 'dose is infinite or beyond 1e+70 in size'),
     ('a,10', ',10', _TWO, 'drug is empty or none of its names'),
     ('a,10', ',', _TWO, 'row 4 (episode 1): action is empty'),
     (

@@ -18,6 +18,9 @@ _STATE = {
   'memory_share': 0.2,
   'memory_z': 9.0,
   'memory_outcome': 0.0,
+  'acted_share': 0.2,
+  'acted_z': 9.0,
+  'acted_outcome': 1.0,
   'foreseen_share': 0.2,
   'foreseen_z': 9.0,
   'foreseen_outcome': 1.0,
@@ -83,7 +86,7 @@ def test_what_lstd_assumes_is_no_doubt_about_recorded_weights():
   # It reaches to the doubly robust check and no farther.
   assert interval.reach == pytest.approx((0.5, 0.0))
   interval, judged = _judged(mean_weight=0.85)
-  assert judged.grade == trust.DO_NOT and len(judged.reasons) == 6
+  assert judged.grade == trust.DO_NOT and len(judged.reasons) == 7
   assert interval.reach == pytest.approx((10.0, 0.0))
 
 

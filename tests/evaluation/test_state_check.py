@@ -104,7 +104,82 @@ def test_probabilities_that_are_the_same_everywhere_tell_nothing():
     log, task_lib.find_policy('uniform', log).policy
   )
   found = state_check.measure(task, np.arange(1_000))
-  assert set(found) == {'memory_share', 'memory_z', 'memory_outcome'}
+  assert {name.split('_')[0] for name in found} == {'memory', 'acted'}
+
+
+def _switching(*, seen, episodes=150, length=8):
+  """Changing the action costs, and the last one may be observed."""
+  generator = np.random.default_rng(1)
+  place, last = generator.normal(size=episodes), np.zeros(episodes, int)
+  rows = []
+  for _ in range(length):
+    action = generator.integers(3, size=episodes)
+    now = np.c_[place, np.eye(3)[last]] if seen else place[:, None]
+    reward = 0.5 * place * (action - 1) - 1.0 * (action != last)
+    place = 0.7 * place + 0.3 * action + 0.5 * generator.normal(size=episodes)
+    later = np.c_[place, np.eye(3)[action]] if seen else place[:, None]
+    noise = 0.3 * generator.normal(size=episodes)
+    rows.append((now, action, reward + noise, later))
+    last = action
+  now, action, reward, later = (
+    np.concatenate(np.stack(each, axis=1)) for each in zip(*rows, strict=True)
+  )
+  return dfiv_ope.Log.from_arrays(
+    now,
+    action,
+    reward,
+    np.zeros(len(action), bool),
+    np.tile(np.arange(length) == length - 1, episodes),
+    discount=0.9,
+    next_observations=later,
+  )
+
+
+@pytest.mark.parametrize('seen', [True, False])
+def test_a_cost_of_changing_the_action_needs_the_action_before(seen):
+  log = _switching(seen=seen)
+  result = dfiv_ope.evaluate(
+    log,
+    lambda states: np.tile([0.05, 0.9, 0.05], (len(states), 1)),
+    methods='lstd',
+    seeds=1,
+  )
+  said = ' '.join(result.trust().reasons)
+  told = 'the action of the step before tells'
+  assert (told in said) != seen
+  if not seen:
+    assert result.trust().grade == 'do not'
+    assert 'of the variance of the reward beyond the state' in said
+    assert 'Add the action of the step before to the observations.' in said
+
+
+def test_a_table_needs_the_action_before_too():
+  generator = np.random.default_rng(2)
+  cell, action = generator.integers(4, size=(2, 2_000)) % [[4], [2]]
+  step = np.arange(2_000) % 10
+  before = np.where(step == 0, 0, np.roll(action, 1))
+  log = dfiv_ope.Log.from_arrays(
+    cell,
+    action,
+    1.0 * (action != before),
+    np.zeros(2_000, bool),
+    step == 9,
+    discount=0.9,
+    next_observations=np.roll(cell, -1),
+    categorical=[0],
+  )
+  result = dfiv_ope.evaluate(
+    log,
+    lambda states: np.tile([0.9, 0.1], (len(states), 1)),
+    methods='lstd',
+    seeds=1,
+  )
+  # An action changes half of the time in the log, and .18 of it by the policy.
+  assert result.interval().low > 0.3 / (1.0 - 0.9)
+  assert result.trust().grade == 'do not'
+  assert 'Bellman errors go with the action of the step before' in ' '.join(
+    result.trust().reasons
+  )
 
 
 def test_of_a_short_log_nothing_is_told():

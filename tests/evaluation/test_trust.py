@@ -120,6 +120,19 @@ def test_errors_by_step_have_a_remedy():
       'good',
       trust.TRUST,
     ),
+    ({'acted_value': 5.0, 'acted_correlation': 0.3}, 'good', trust.TRUST),
+    ({'acted_value': 20.0, 'acted_correlation': 0.3}, 'good', trust.CARE),
+    ({'acted_value': 40.0, 'acted_correlation': 0.3}, 'good', trust.DO_NOT),
+    (
+      {'acted_share': 0.02, 'acted_z': 5.0, 'acted_outcome': 1.0},
+      'good',
+      trust.CARE,
+    ),
+    (
+      {'acted_share': 0.2, 'acted_z': 3.0, 'acted_outcome': 1.0},
+      'good',
+      trust.TRUST,
+    ),
     (
       {'memory_share': 0.02, 'memory_z': 5.0, 'memory_outcome': 1.0},
       'good',

@@ -98,3 +98,37 @@ def test_what_helps_one_action_and_hurts_another_is_seen_by_action():
   assert history.lagged(errors, episodes).size < 0.1
   # Without any, neither shows.
   assert abs(history.lagged(noise, episodes, action, chosen).z) < 3.5
+
+
+def test_the_action_before_shows_where_errors_before_do_not():
+  generator = np.random.default_rng(5)
+  episodes = np.repeat(np.arange(200), 6)
+  action = generator.integers(2, size=len(episodes))
+  errors = np.where(action == np.roll(action, 1), -1.0, 1.0)
+  assert abs(history.lagged(errors, episodes, action).z) < 5.0
+  found = history.acted(errors, episodes, action)
+  assert abs(found.correlation) == pytest.approx(1.0, abs=0.01)
+  assert found.size == pytest.approx(1.0, abs=0.01)
+  # About 500 pairs of each action, of which half have either before.
+  assert abs(found.z) == pytest.approx(np.sqrt(500.0), rel=0.1)
+  # A policy of one action has that action's share of it.
+  half = history.acted(errors * (action == 1), episodes, action, action * 1.0)
+  assert half.size == pytest.approx(1.0, abs=0.01)
+  noise = generator.standard_normal(len(episodes))
+  assert history.acted(noise, episodes, action).size == 0.0
+
+
+def test_few_errors_without_a_rare_large_one_are_no_sign():
+  episodes = np.repeat(np.arange(100), 5)
+  action = np.zeros(500, int)
+  # Of 400 pairs 40 have action 1 before them, and no large error is theirs.
+  action[::50] = action[1::50] = action[2::50] = action[3::50] = 1
+  errors = np.where(np.arange(500) % 25 == 24, 24.0, -1.0)
+  found = history.acted(errors, episodes, action)
+  assert found.size == 0.0
+  assert abs(found.z) < 2.0
+
+
+def test_one_action_has_no_other_before_it():
+  found = history.acted(np.ones(4), np.zeros(4, int), np.zeros(4, int))
+  assert found == (0.0, 0.0, 0.0)

@@ -1,6 +1,7 @@
 """Is the observation the whole state?"""
 
 import numpy as np
+import pytest
 
 from dfiv_ope.ope import whole_state
 
@@ -82,6 +83,26 @@ def test_the_end_of_an_episode_is_not_before_the_next_one():
     episodes,
   )
   assert abs(whole_state.remembered(left, episodes).z[0]) < 3.0
+
+
+def test_the_action_before_tells_what_no_residual_before_does():
+  generator = np.random.default_rng(0)
+  place, noise = generator.normal(size=(2, 1_200))
+  action = generator.integers(2, size=1_200)
+  episodes = np.repeat(np.arange(120), 10)
+  before = np.where(np.arange(1_200) % 10 == 0, 0, np.roll(action, 1))
+  actions, last = np.eye(2)[action], np.eye(2)[before]
+  reward = place + 1.0 * (action != before) + noise
+  left = whole_state.unexplained(
+    place[:, None], actions, np.c_[reward, place + noise, last], episodes
+  )
+  found = whole_state.acted(left[:, :2], left[:, 2:], actions, episodes)
+  # A change has the variance of a fair coin, .25, beside 1 of noise; as a share
+  # of all of the reward's, 2.25, that is .11. Of the other there is nothing.
+  assert found.share[0] == pytest.approx(0.11, abs=0.04)
+  assert found.z[0] > 6.0
+  assert found.share[1] < 0.005
+  assert whole_state.remembered(left[:, :1], episodes).share[0] < 0.005
 
 
 def _dosed(*, seen, matters=True, seed=0):

@@ -171,8 +171,17 @@ def _independent(
   Args:
     columns: in the order in which they are to be kept.
     scales: sizes that rounding of each is judged by, [D].
+
+  Raises:
+    ValueError: there are more of them than rows.
   """
   kept = scales > 0.0
+  if np.sum(kept) > len(columns):
+    raise ValueError(
+      f'Z and X have {np.sum(kept)} columns with the constant, but there are '
+      f'only {len(columns)} rows, so the first stage would fit all of T. Pass '
+      'fewer instruments, or fit KIV or AGMM, which shrink them.'
+    )
   while True:
     basis, factor = np.linalg.qr(columns[:, kept])
     left = np.abs(np.diag(factor)) > identification.TOLERANCE * scales[kept]

@@ -229,3 +229,11 @@ def test_an_outcome_that_groups_decide_is_refused(fit_sales, sales_table):
   table['sales'] = 3.0 * table['firm']
   with pytest.raises(ValueError, match='constant within the absorbed groups'):
     fit_sales(table=table, absorb=table['firm'])
+
+
+def test_more_instruments_than_rows_are_refused():
+  Y, T = np.random.default_rng(0).normal(size=(2, 12))
+  Z = np.random.default_rng(1).normal(size=(12, 20))
+  words = 'Z and X have 21 columns with the constant, but there are only 12'
+  with pytest.raises(ValueError, match=words):
+    estimators.TwoSLS().fit(Y, T, Z=Z)
