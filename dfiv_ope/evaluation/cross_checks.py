@@ -15,6 +15,8 @@ further values, which differ in what they assume:
   (`ope.history`);
 - `trait`: LSTD-Q, corrected for levels that the rewards of episodes keep
   (`ope.traits`), where these are beyond chance;
+- `weighed` or `curve`: of one-step logs, LSTD-Q corrected for what its errors
+  say where the policy goes (`one_step_check`), where that is beyond chance;
 - `doubly_robust`: where behaviour probabilities are recorded; right whatever
   the state is.
 
@@ -35,6 +37,7 @@ from dfiv_ope.agents import (
   direct,
   memory,
   nearest,
+  one_step_lstd,
   outer_sums,
   table_lstd,
 )
@@ -42,7 +45,12 @@ from dfiv_ope.agents import lstd as lstd_lib
 from dfiv_ope.agents.entries import dr as dr_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import inference, state_check, trait_check
+from dfiv_ope.evaluation import (
+  inference,
+  one_step_check,
+  state_check,
+  trait_check,
+)
 from dfiv_ope.iv import ridge
 from dfiv_ope.ope import history, nearest_model, rollouts, traits
 from dfiv_ope.ope import task as task_lib
@@ -81,6 +89,24 @@ class _Fit(NamedTuple):
     return self.learner.problem.value_scale * np.concatenate(
       [self.learner.agent.errors(part) for part in self.parts()]
     )
+
+  def left(self) -> types.FloatArray:
+    """Returns what is left of rewards of one-step rows, on the raw scale.
+
+    Regressions of single actions could fit single rows: of them it is what
+    fits to all other rows leave.
+    """
+    agent = self.learner.agent
+    errors = self.learner.problem.value_scale * np.concatenate(
+      [
+        base.left(rows, agent.predict(rows.treatment.now))
+        for rows in self.parts()
+      ]
+    )
+    if isinstance(agent, one_step_lstd.OneStepLSTD):
+      assert agent.fitted is not None
+      return errors / (1.0 - agent.fitted.leverage)
+    return errors
 
 
 def measure(
@@ -180,8 +206,16 @@ def measure(
       )
       if abs(value) > traits.CERTAIN * error:
         known['trait'] = _apart(plain.value, plain.value + value, error)
-  elif task.problem.one_step and task.problem.observations.cells is None:
-    extra |= state_check.measure(task, rows)
+  elif task.problem.one_step:
+    if task.problem.observations.cells is None:
+      extra |= state_check.measure(task, rows)
+    left_out = (
+      None
+      if table_lstd.fits(task.problem, config.settings)
+      else one_step_check.measure(task, rows, plain.value, plain.left())
+    )
+    if left_out is not None:
+      known[left_out.name] = plain.value + left_out.beyond_chance
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(
