@@ -37,7 +37,6 @@ from dfiv_ope.agents import (
   direct,
   memory,
   nearest,
-  one_step_lstd,
   outer_sums,
   table_lstd,
 )
@@ -89,24 +88,6 @@ class _Fit(NamedTuple):
     return self.learner.problem.value_scale * np.concatenate(
       [self.learner.agent.errors(part) for part in self.parts()]
     )
-
-  def left(self) -> types.FloatArray:
-    """Returns what is left of rewards of one-step rows, on the raw scale.
-
-    Regressions of single actions could fit single rows: of them it is what
-    fits to all other rows leave.
-    """
-    agent = self.learner.agent
-    errors = self.learner.problem.value_scale * np.concatenate(
-      [
-        base.left(rows, agent.predict(rows.treatment.now))
-        for rows in self.parts()
-      ]
-    )
-    if isinstance(agent, one_step_lstd.OneStepLSTD):
-      assert agent.fitted is not None
-      return errors / (1.0 - agent.fitted.leverage)
-    return errors
 
 
 def measure(
@@ -212,7 +193,12 @@ def measure(
     left_out = (
       None
       if table_lstd.fits(task.problem, config.settings)
-      else one_step_check.measure(task, rows, plain.value, plain.left())
+      else one_step_check.measure(
+        task,
+        rows,
+        plain.value,
+        one_step_check.errors(plain.learner, plain.parts),
+      )
     )
     if left_out is not None:
       known[left_out.name] = plain.value + left_out.beyond_chance

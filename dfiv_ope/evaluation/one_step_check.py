@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfiv_ope import types
+from dfiv_ope.agents import base, one_step_lstd
 from dfiv_ope.evaluation import inference
 from dfiv_ope.iv import gaussian_process
 from dfiv_ope.nn import encoding, tensors
@@ -30,8 +31,8 @@ _MOST_PROBABILITIES = 20_000_000
 # Weights that average something else are wrong, or the policy acts where the
 # log does not.
 _MEAN_WEIGHTS = (0.8, 1.25)
-# Rows and decisions that a curve is of, and its columns.
-_ROWS, _DECISIONS, _MOST_COLUMNS = 20_000, 6_000, 64
+# Rows and start states of a curve, and its columns, at most.
+_ROWS, _MOST_COLUMNS = 20_000, 64
 
 
 class Missing(NamedTuple):
@@ -54,11 +55,31 @@ class Missing(NamedTuple):
     return self.value if certain else 0.0
 
 
+def errors(learner: base.OPELearner, parts: base.Parts) -> types.FloatArray:
+  """Returns what LSTD-Q leaves of the rewards of rows, on the raw scale, [N].
+
+  Regressions of each action could fit single rows: of them it is what the fit
+  to all other rows leaves.
+
+  Args:
+    learner: that is done.
+    parts: gives the rows it was fitted to.
+  """
+  agent = learner.agent
+  found = learner.problem.value_scale * np.concatenate(
+    [base.left(rows, agent.predict(rows.treatment.now)) for rows in parts()]
+  )
+  if isinstance(agent, one_step_lstd.OneStepLSTD):
+    assert agent.fitted is not None, 'The agent has not learned.'
+    return found / (1.0 - agent.fitted.leverage)
+  return found
+
+
 def measure(
   task: task_lib.EvaluationTask,
   rows: np.ndarray,
   value: float,
-  errors: types.FloatArray,
+  left: types.FloatArray,
 ) -> Missing | None:
   """Returns what is missing from a value; None where nothing tells.
 
@@ -66,13 +87,13 @@ def measure(
     task: the log, of one-step episodes, and the target policy.
     rows: of the log, [N].
     value: of a regression of their rewards.
-    errors: that it leaves, held out if it can fit single rows, [N].
+    left: of the rewards (`errors`), [N].
   """
   if not np.std(task.transitions.reward[rows]):
     return None
   logs = _log_ratios(task)
   if logs is not None:
-    found = importance.average(errors, logs[rows])
+    found = importance.average(left, logs[rows])
     low, high = _MEAN_WEIGHTS
     if (
       found.effective >= inference.FEW_EFFECTIVE
@@ -137,20 +158,14 @@ def _by_curve(
 def _decisions(
   task: task_lib.EvaluationTask, vectors: encoding.Encoding
 ) -> types.FloatArray:
-  """Returns start states with what the policy does there, encoded, [P, K]."""
-  starts, target = task.initial_observations, task.problem.target
-  count = max(1, _DECISIONS // target.draws)
-  decision = target.decide(starts[:: -(-len(starts) // count)])
+  """Returns start states, each with a draw of the policy's, encoded, [P, K]."""
+  starts = task.initial_observations
+  decision = task.problem.target.decide(starts[:: -(-len(starts) // _ROWS)])
   actions = tensors.array(decision.actions)
+  places = np.arange(len(actions))
   return _joined(
-    np.repeat(
-      tensors.array(
-        task.problem.observations.expand(tensors.array(decision.observation))
-      ),
-      actions.shape[1],
-      axis=0,
-    ),
-    vectors.expand(actions.reshape(-1, actions.shape[2])),
+    task.problem.observations.expand(tensors.array(decision.observation)),
+    vectors.expand(actions[places, places % actions.shape[1]]),
   )
 
 
