@@ -15,6 +15,8 @@ further values, which differ in what they assume:
   (`ope.history`);
 - `trait`: LSTD-Q, corrected for levels that the rewards of episodes keep
   (`ope.traits`), where these are beyond chance;
+- `weighed` or `curve`: of one-step logs, LSTD-Q corrected for what its errors
+  say where the policy goes (`one_step_check`), where that is beyond chance;
 - `doubly_robust`: where behaviour probabilities are recorded; right whatever
   the state is.
 
@@ -42,7 +44,12 @@ from dfiv_ope.agents import lstd as lstd_lib
 from dfiv_ope.agents.entries import dr as dr_entry
 from dfiv_ope.agents.entries import lstd as lstd_entry
 from dfiv_ope.agents.entries import random_features
-from dfiv_ope.evaluation import inference, state_check, trait_check
+from dfiv_ope.evaluation import (
+  inference,
+  one_step_check,
+  state_check,
+  trait_check,
+)
 from dfiv_ope.iv import ridge
 from dfiv_ope.ope import history, nearest_model, rollouts, traits
 from dfiv_ope.ope import task as task_lib
@@ -183,8 +190,21 @@ def measure(
       )
       if abs(value) > traits.CERTAIN * error:
         known['trait'] = _apart(plain.value, plain.value + value, error)
-  elif task.problem.one_step and task.problem.observations.cells is None:
-    extra |= state_check.measure(task, rows)
+  elif task.problem.one_step:
+    if task.problem.observations.cells is None:
+      extra |= state_check.measure(task, rows)
+    left_out = (
+      None
+      if table_lstd.fits(task.problem, config.settings)
+      else one_step_check.measure(
+        task,
+        rows,
+        plain.value,
+        one_step_check.errors(plain.learner, plain.parts),
+      )
+    )
+    if left_out is not None:
+      known[left_out.name] = plain.value + left_out.beyond_chance
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(

@@ -39,6 +39,8 @@ _CONFIRMED, _CONFIRMED_VALUE = 2.0 / 3.0, 0.02
 # Without these it is not confirmed: smoothing, and what needs no features.
 _TABLE, _FREE = 'prior', 'nearest'
 _SMOOTHING = ('narrow', _TABLE)
+# With it errors of few features would be seen.
+_WEIGHED = 'weighed'
 # Returns that are spread by no more of the value differ by rounding alone.
 _ALIKE = 1e-9
 # Of features' products: above it, digits are lost in the solve.
@@ -57,6 +59,8 @@ _CHECKS = {
   'horizon': 'rollouts of as many steps as the longest episode',
   'step': 'LSTD-Q corrected for the number of the step',
   'trait': 'LSTD-Q with a level of rewards for each episode',
+  _WEIGHED: 'LSTD-Q corrected by the weighted mean of its errors',
+  'curve': 'a Gaussian process with a length for each column',
   'doubly_robust': 'the doubly robust estimate',
 }
 
@@ -133,7 +137,9 @@ def _known(answer: verdict.Answer) -> Iterator[reasons.Reason]:
       'rollouts could not check the value. Hand in a policy that answers '
       'everywhere.',
     )
-  if answer.metrics.get('few_joint_features'):
+  if answer.metrics.get('few_joint_features') and _WEIGHED not in (
+    inference.checks(answer.metrics)
+  ):
     yield reasons.Reason(
       reasons.CARE,
       'Episodes have one step, and rows allow few random features of state and '

@@ -11,7 +11,7 @@ from dfiv_ope.agents.entries import base, random_features
 
 # Of the numbers of intervals, in `influence` and `inference`: raised when they
 # change, see `registry.Entry`.
-VERSION = 12
+VERSION = 13
 # A longer log is thinned to about as many rows to solve for the weights.
 DUAL_ROWS = 200_000
 # Draws of the episodes.

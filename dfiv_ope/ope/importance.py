@@ -1,6 +1,8 @@
 """Importance weights of a log's steps, and how many steps they are worth."""
 
 import dataclasses
+import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -103,6 +105,42 @@ def density_weights(
     ValueError: a density is none of what was taken.
   """
   return np.exp(log_ratios(log_target, behaviour, densities=True))
+
+
+class Average(NamedTuple):
+  """A mean by weights.
+
+  Attributes:
+    value: sum w e / sum w.
+    standard_error: of the value.
+    effective: rows that it rests on, (sum w)^2 / sum w^2.
+    mean_weight: one if b is right and the log is where the policy goes.
+  """
+
+  value: float
+  standard_error: float
+  effective: float
+  mean_weight: float
+
+
+def average(values: types.FloatArray, logs: types.FloatArray) -> Average:
+  """Returns the mean of values by weights.
+
+  Args:
+    values: e, [N].
+    logs: log w, [N]; -inf for a weight of 0.
+  """
+  effective = effective_size(logs)
+  if not effective:
+    return Average(math.nan, math.inf, 0.0, 0.0)
+  shares = np.exp(logs - special.logsumexp(logs))
+  value = float(shares @ values)
+  return Average(
+    value,
+    float(np.sqrt(np.sum(np.square(shares * (values - value))))),
+    effective,
+    float(np.exp(special.logsumexp(logs)) / len(logs)),
+  )
 
 
 def episode_log_weights(

@@ -93,6 +93,8 @@ def test_errors_by_step_have_a_remedy():
     ({'beyond_share': 0.4}, 'good', trust.CARE),
     ({'unrolled': 1.0}, 'good', trust.CARE),
     ({'few_joint_features': 1.0}, 'good', trust.CARE),
+    ({'few_joint_features': 1.0, 'check_curve': 100.0}, 'good', trust.CARE),
+    ({'few_joint_features': 1.0, 'check_weighed': 100.0}, 'good', trust.TRUST),
     ({'beyond_share': 0.7}, 'good', trust.DO_NOT),
     ({'effective_episodes': 5.0}, 'good', trust.DO_NOT),
     ({'mean_weight': 0.5}, 'good', trust.CARE),
