@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import base
+from dfiv_ope.agents import base, direct
 from dfiv_ope.evaluation import inference, influence
 from dfiv_ope.ope import targets
 from dfiv_ope.ope import task as task_lib
@@ -152,6 +152,43 @@ def summarise(
   )
 
 
+def weighed(
+  found: direct.Direct,
+  *,
+  seed: int,
+  cpu_seconds: float,
+  returned: Mapping[str, float],
+  checks: Mapping[str, float],
+) -> Run:
+  """Returns the run of an estimator that weighs the log.
+
+  Args:
+    found: its estimate.
+    seed: of the run.
+    cpu_seconds: that it took.
+    returned: of `plausible`.
+    checks: of `runs.Evaluator.checks`.
+  """
+  resamples = widened(inference.resample(found.added), found.draw_error, seed)
+  return Run(
+    seed=seed,
+    curves={},
+    resamples=resamples,
+    failure='',
+    cpu_seconds=cpu_seconds,
+    metrics={
+      **returned,
+      **checks,
+      'estimate': found.value,
+      'correction': found.correction,
+      'data_error': float(np.std(resamples)),
+      'degrees': inference.degrees(found.added),
+      **({'draw_error': found.draw_error} if found.draw_error else {}),
+      **found.metrics,
+    },
+  )
+
+
 def returns(task: task_lib.EvaluationTask) -> dict[str, float]:
   """Returns `plausible` of a task's log."""
   log = task.log
@@ -197,6 +234,14 @@ def average(found: types.FloatArray) -> Run:
       'degrees': inference.degrees(added),
     },
   )
+
+
+def moved(checks: Mapping[str, float], shift: float) -> dict[str, float]:
+  """Returns what unrelated estimators say of a value that is moved."""
+  return {
+    name: value + shift if name.startswith(inference.CHECK) else value
+    for name, value in checks.items()
+  }
 
 
 def widened(
