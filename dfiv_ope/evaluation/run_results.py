@@ -236,14 +236,6 @@ def average(found: types.FloatArray) -> Run:
   )
 
 
-def moved(checks: Mapping[str, float], shift: float) -> dict[str, float]:
-  """Returns what unrelated estimators say of a value that is moved."""
-  return {
-    name: value + shift if name.startswith(inference.CHECK) else value
-    for name, value in checks.items()
-  }
-
-
 def widened(
   resamples: types.FloatArray, unseen: float, seed: int
 ) -> types.FloatArray:

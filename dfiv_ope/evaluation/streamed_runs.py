@@ -173,7 +173,10 @@ class Runner:
     shift = value - learner.evaluate()
     if self._survey.complete or learner.divergence or not math.isfinite(shift):
       return checks
-    return run_results.moved(checks, shift)
+    return {
+      name: each + shift if name.startswith(inference.CHECK) else each
+      for name, each in checks.items()
+    }
 
 
 class _Shared(NamedTuple):

@@ -5,13 +5,15 @@
 Estimates are made of the weights and returns of whole episodes
 (`agents.importance_sampling`), which one pass tells, in parts that are cut
 where episodes begin. Memory holds one part and a few numbers for each episode.
-Unrelated estimators are asked on the survey's sample, as `streamed_runs` does.
+Unrelated estimators are asked on the survey's sample, and what they say stays
+as it is: on a sample weights vary more by chance than these do, so that moving
+them with the estimate, as `streamed_runs` does, would add to it.
 
 Only recorded probabilities are weighed by: clones of the behaviour policy that
 never saw an episode take the whole log.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import dataclasses
 import time
 
@@ -144,6 +146,8 @@ class Runner:
         str(error), seed=0, cpu_seconds=time.process_time() - started
       )
     seconds = time.process_time() - started
+    checks = self._sampled.checks()
+    self._sampled.keep(None)  # Weights of the sample are not asked for again.
     return run_results.weighed(
       found,
       seed=0,
@@ -151,7 +155,7 @@ class Runner:
       returned=run_results.plausible(
         survey.returns, cut=bool(survey.truncated)
       ),
-      checks=self._checks(found.value),
+      checks=checks,
     )
 
   def _estimate(self, reduce: streamed_passes.Reduce) -> direct.Direct:
@@ -170,16 +174,3 @@ class Runner:
     return importance_sampling.answer(
       told, normalised=agents.load(self._method).NORMALISED
     )
-
-  def _checks(self, value: float) -> Mapping[str, float]:
-    """Returns what unrelated estimators say of the sample, as metrics.
-
-    They are moved by what the value on all rows differs by from that on the
-    sample.
-    """
-    checks = self._sampled.checks()
-    own = self._sampled.run(self._method, self._config, seed=0)
-    self._sampled.keep(None)  # Weights of the sample are not asked for again.
-    if self._survey.complete or own.failure:
-      return checks
-    return run_results.moved(checks, value - own.metrics['estimate'])
