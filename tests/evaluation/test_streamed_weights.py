@@ -229,6 +229,37 @@ def test_without_recorded_probabilities_the_log_is_held(
     assert bool(long_run.holding(problem, _configs())) is held
 
 
+def test_jobs_on_a_dataset_are_runs_in_memory(stream, tmp_path):
+  configs = _configs(cap=1.5)
+  stored = _stored(stream, tmp_path / 'stored')
+  log = stored.in_memory()
+  policy = task_lib.find_policy(_policy, log).policy
+  jobs = long_run.Evaluator(
+    long_run.Dataset(stored.path, tmp_path / 'scratch'),
+    policy,
+    all_columns=False,
+    progress=lambda *_: None,
+  )
+  whole = _in_memory(stored, configs)
+  shares = []
+  for name, config in configs.items():
+    for seed, expected in enumerate(whole[name].runs):
+      found = jobs.run(
+        name,
+        config,
+        seed=seed,
+        progress=lambda done, *_: shares.append(done),
+        saved=None,
+      )
+      assert found.seed == seed
+      assert list(found.metrics) == list(expected.metrics)
+      assert found.metrics == pytest.approx(
+        expected.metrics, rel=1e-10, abs=1e-10
+      )
+  # The second seed takes no pass.
+  assert shares == [1_000, 1_000]
+
+
 def _policy_name():
   return f'{__name__}:_policy'
 
