@@ -91,7 +91,7 @@ def weights(config: entry.Config, task: task_lib.EvaluationTask) -> Weights:
     episode_returns.weights_of_all(
       log.discount, np.asarray(log.transitions.discount), where.starts
     ),
-    _left(task),
+    left(task),
     {
       'estimated_propensities': float(
         task.behaviour_of_others(config.folds).estimated
@@ -100,13 +100,15 @@ def weights(config: entry.Config, task: task_lib.EvaluationTask) -> Weights:
   )
 
 
-def require_ends(task: task_lib.EvaluationTask) -> None:
+def require_ends(left: types.FloatArray) -> None:
   """Refuses a log of which a part of the value was cut off.
+
+  Args:
+    left: what a reward after the end of each episode would count, [E].
 
   Raises:
     UnanswerableError: rewards after the end of an episode would count.
   """
-  left = _left(task)
   cut = left >= _NEGLIGIBLE
   if cut.any():
     raise UnanswerableError(
@@ -117,7 +119,8 @@ def require_ends(task: task_lib.EvaluationTask) -> None:
     )
 
 
-def _left(task: task_lib.EvaluationTask) -> types.FloatArray:
+def left(task: task_lib.EvaluationTask) -> types.FloatArray:
+  """Returns what a reward after the end of each episode would count, [E]."""
   log = task.log
   return episode_returns.remaining_of_all(
     log.discount,

@@ -11,6 +11,8 @@ from dfiv_ope.ope import task as task_lib
 # Known before this module is loaded.
 Config = entry.Config
 CONFIGS = entry.CONFIGS
+# Whether weights are divided by their sum.
+NORMALISED = False
 
 
 def estimate(
@@ -19,5 +21,5 @@ def estimate(
   """Returns the estimate; nothing in it is drawn."""
   del seed
   return importance_sampling.weigh(
-    config, task, per_decision=False, normalised=False
+    config, task, per_decision=False, normalised=NORMALISED
   )

@@ -16,7 +16,7 @@ from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import mapped_arrays
 from dfiv_ope.ope import streamed
 
-_EPISODE, _START = 'episode', 'start'
+_EPISODE, _START, _BEHAVIOUR = 'episode', 'start', 'behaviour'
 
 
 class Writer(mapped_arrays.Writer):
@@ -29,11 +29,13 @@ class Writer(mapped_arrays.Writer):
 
   def add_log(self, log: log_lib.Log) -> None:
     """Adds the next whole episodes."""
+    known = log.behaviour_probabilities
     self.add(
       {
         **log.transitions._asdict(),
         _EPISODE: log.episodes + self._episodes,
         _START: log.initial_observations,
+        **({} if known is None else {_BEHAVIOUR: known}),
       }
     )
     self._episodes += log.num_episodes
@@ -78,7 +80,12 @@ class Parts:
       numbers = np.array(episodes[place])
       before = episodes[start - 1] if start else -1
       first = np.diff(numbers, prepend=before) > 0
-      yield streamed.Part(part, numbers, part.observation[first])
+      yield streamed.Part(
+        part,
+        numbers,
+        part.observation[first],
+        np.array(arrays[_BEHAVIOUR][place]) if _BEHAVIOUR in arrays else None,
+      )
 
 
 def _transitions(arrays: dict[str, np.memmap]) -> types.Transition:

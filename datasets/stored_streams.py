@@ -26,6 +26,7 @@ from dfiv_ope.datasets import (
   streams,
   surveys,
 )
+from dfiv_ope.datasets import columns as columns_lib
 from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import spec as spec_lib
 from dfiv_ope.ope import episodes, streamed
@@ -72,6 +73,11 @@ class StoredStream:
       and len(metadata.categories) < metadata.num_observations
       and not spec_lib.is_transitions(metadata)
     )
+
+  @property
+  def recorded(self) -> bool:
+    """Whether probabilities of the behaviour policy are recorded."""
+    return columns_lib.BEHAVIOUR_PROBABILITY in self.metadata.annotations
 
   def in_memory(self) -> log_lib.Log:
     """Returns the whole log."""

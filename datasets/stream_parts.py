@@ -9,6 +9,10 @@ from dfiv_ope.datasets import log as log_lib
 from dfiv_ope.datasets import stream_sums
 from dfiv_ope.ope import streamed
 
+# Columns of rows by name.
+_Rows = dict[str, np.ndarray]
+_EPISODE, _FIRST, _BEHAVIOUR = 'episode', 'first', 'behaviour'
+
 
 class Parts:
   """Reads a log in parts, as `streamed.Parts` says."""
@@ -37,54 +41,46 @@ class Parts:
     row, position, episode = starts[place]
     end = starts[after].row if after < len(starts) else self._rows + 1
     blocks = self._blocks(row, end)
-    held: list[tuple[types.Transition, np.ndarray, np.ndarray]] = []
+    held: list[_Rows] = []
     size = 0
     for start, stop in zip(marks[:-1], marks[1:], strict=True):
       while not held or position + size < stop:
         log = next(blocks)
-        held.append(
-          (
-            log.transitions,
-            log.episodes + episode,
-            np.diff(log.episodes, prepend=-1) > 0,
-          )
-        )
+        held.append(_rows(log, episode))
         size += len(log)
         episode += log.num_episodes
       if len(held) != 1:
-        held = [_joined(held)]
-      yield _part(held[0], slice(start - position, stop - position))
-      rest = slice(stop - position, None)
-      transitions, episodes, first = held[0]
-      held = [
-        (
-          types.Transition(*(each[rest] for each in transitions)),
-          episodes[rest],
-          first[rest],
-        )
-      ]
+        held = [
+          {
+            name: np.concatenate([each[name] for each in held])
+            for name in held[0]
+          }
+        ]
+      yield _part(_cut(held[0], slice(start - position, stop - position)))
+      held = [_cut(held[0], slice(stop - position, None))]
       size -= stop - position
       position = stop
 
 
-def _joined(
-  held: Sequence[tuple[types.Transition, np.ndarray, np.ndarray]],
-) -> tuple[types.Transition, np.ndarray, np.ndarray]:
-  transitions, episodes, first = zip(*held, strict=True)
-  return (
-    types.Transition(*map(np.concatenate, zip(*transitions, strict=True))),
-    np.concatenate(episodes),
-    np.concatenate(first),
-  )
+def _rows(log: log_lib.Log, episode: int) -> _Rows:
+  """Returns the columns of a log whose first episode has a number."""
+  known = log.behaviour_probabilities
+  return {
+    **log.transitions._asdict(),
+    _EPISODE: log.episodes + episode,
+    _FIRST: np.diff(log.episodes, prepend=-1) > 0,
+    **({} if known is None else {_BEHAVIOUR: known}),
+  }
 
 
-def _part(
-  held: tuple[types.Transition, np.ndarray, np.ndarray], place: slice
-) -> streamed.Part:
-  transitions, episodes, first = held
-  observation = transitions.observation[place]
+def _cut(rows: _Rows, place: slice) -> _Rows:
+  return {name: each[place] for name, each in rows.items()}
+
+
+def _part(rows: _Rows) -> streamed.Part:
   return streamed.Part(
-    types.Transition(*(each[place] for each in transitions)),
-    episodes[place],
-    observation[first[place]],
+    types.Transition(*(rows[name] for name in types.Transition._fields)),
+    rows[_EPISODE],
+    rows['observation'][rows[_FIRST]],
+    rows.get(_BEHAVIOUR),
   )

@@ -79,6 +79,14 @@ class Stream:
     """Whether a survey has to copy it, because text has no middle to read."""
     return self.format == 'csv'
 
+  @functools.cached_property
+  def recorded(self) -> bool:
+    """Whether probabilities of the behaviour policy are recorded."""
+    reader = logs.LogReader(
+      self.path, columns=self.columns, format_name=self.format
+    )
+    return reader.mapping['behaviour_probability'] is not None
+
   def in_memory(self) -> log_lib.Log:
     """Returns the whole log."""
     return log_lib.Log(

@@ -88,8 +88,9 @@ def evaluate(
 
   Parquet and CSV files need no import: name one, or their folder, and say of
   the columns what `dfiv-ope dataset import` is told. A log of more than 200,000
-  rows, in files or a dataset, is read in parts by lstd, kiv and what trains;
-  files also on the nodes of --ray, by lstd and kiv.
+  rows, in files or a dataset, is read in parts by lstd, kiv and what trains,
+  and by tis and wis if behaviour probabilities are recorded; files also on the
+  nodes of --ray, by all of these but what trains.
 
       dfiv-ope evaluate big.csv --policy mine:policy --method lstd
   """

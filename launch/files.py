@@ -123,7 +123,7 @@ def evaluate(
     survey = None
     if stream_run.in_parts(stream, running.ray):
       if not named:
-        chosen = stream_run.possible(chosen, ray=running.ray)
+        chosen = stream_run.possible(stream, chosen, ray=running.ray)
         console.note(
           f'{path.name} is read in parts. No --method: running '
           f'{", ".join(chosen)}.'

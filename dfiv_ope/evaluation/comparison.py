@@ -125,7 +125,7 @@ def _of_method(
       ),
     )
     return {
-      name: estimates.of_runs(evaluator, method, own)
+      name: estimates.of_task(evaluator.task, method, own)
       for (name, evaluator), own in zip(evaluators.items(), shared, strict=True)
     }
   return {

@@ -17,6 +17,7 @@ from dfiv_ope.agents import checkpoints
 from dfiv_ope.agents.entries import base
 from dfiv_ope.evaluation import bearing, inference, run_results
 from dfiv_ope.evaluation import runs as runs_lib
+from dfiv_ope.ope import task as task_lib
 
 # Called as progress(runs done, note).
 Progress = Callable[[float, str], None]
@@ -143,7 +144,7 @@ def estimate(
         saved=saved(seed) if saved else None,
       )
     )
-  return of_runs(evaluator, method, found)
+  return of_task(evaluator.task, method, found)
 
 
 def each_of(
@@ -174,17 +175,26 @@ def each_of(
   return found
 
 
+def of_task(
+  task: task_lib.EvaluationTask, method: str, found: Sequence[run_results.Run]
+) -> Estimate:
+  """Returns `of_runs` on a task's log."""
+  return of_runs(
+    method, found, episodes=task.log.num_episodes, rows=len(task.log)
+  )
+
+
 def of_runs(
-  evaluator: runs_lib.Evaluator, method: str, found: Sequence[run_results.Run]
+  method: str, found: Sequence[run_results.Run], *, episodes: int, rows: int
 ) -> Estimate:
   """Returns what runs of an estimator say together.
 
   Args:
-    evaluator: of the task.
     method: name of the agent.
     found: its runs, of several seeds.
+    episodes: of the log.
+    rows: of the log.
   """
-  log = evaluator.task.log
   columns = max((run.metrics.get('columns', 0.0) for run in found), default=0.0)
   effective = min(
     (run.metrics.get('effective_episodes', math.inf) for run in found),
@@ -193,9 +203,7 @@ def of_runs(
   return Estimate(
     method=method,
     runs=tuple(found),
-    missing=inference.too_few(
-      log.num_episodes, len(log), int(columns), effective
-    ),
+    missing=inference.too_few(episodes, rows, int(columns), effective),
   )
 
 

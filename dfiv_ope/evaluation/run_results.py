@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 
 from dfiv_ope import types
-from dfiv_ope.agents import base
+from dfiv_ope.agents import base, direct
 from dfiv_ope.evaluation import inference, influence
 from dfiv_ope.ope import targets
 from dfiv_ope.ope import task as task_lib
@@ -149,6 +149,43 @@ def summarise(
     resamples=resamples,
     failure='',
     cpu_seconds=cpu_seconds,
+  )
+
+
+def weighed(
+  found: direct.Direct,
+  *,
+  seed: int,
+  cpu_seconds: float,
+  returned: Mapping[str, float],
+  checks: Mapping[str, float],
+) -> Run:
+  """Returns the run of an estimator that weighs the log.
+
+  Args:
+    found: its estimate.
+    seed: of the run.
+    cpu_seconds: that it took.
+    returned: of `plausible`.
+    checks: of `runs.Evaluator.checks`.
+  """
+  resamples = widened(inference.resample(found.added), found.draw_error, seed)
+  return Run(
+    seed=seed,
+    curves={},
+    resamples=resamples,
+    failure='',
+    cpu_seconds=cpu_seconds,
+    metrics={
+      **returned,
+      **checks,
+      'estimate': found.value,
+      'correction': found.correction,
+      'data_error': float(np.std(resamples)),
+      'degrees': inference.degrees(found.added),
+      **({'draw_error': found.draw_error} if found.draw_error else {}),
+      **found.metrics,
+    },
   )
 
 

@@ -15,7 +15,6 @@ import time
 from typing import Any
 
 from acme.utils import loggers
-import numpy as np
 
 from dfiv_ope import agents, types
 from dfiv_ope.agents import (
@@ -30,7 +29,6 @@ from dfiv_ope.agents.entries import base as entry_base
 from dfiv_ope.agents.entries import random_features
 from dfiv_ope.evaluation import (
   cross_checks,
-  inference,
   influence,
   interval_settings,
   run_results,
@@ -238,25 +236,12 @@ class Evaluator:
         str(error), seed=seed, cpu_seconds=time.process_time() - started
       )
     seconds = time.process_time() - started
-    resamples = run_results.widened(
-      inference.resample(found.added), found.draw_error, seed
-    )
-    return run_results.Run(
+    return run_results.weighed(
+      found,
       seed=seed,
-      curves={},
-      resamples=resamples,
-      failure='',
       cpu_seconds=seconds,
-      metrics={
-        **run_results.returns(self.task),
-        **self.checks(),
-        'estimate': found.value,
-        'correction': found.correction,
-        'data_error': float(np.std(resamples)),
-        'degrees': inference.degrees(found.added),
-        **({'draw_error': found.draw_error} if found.draw_error else {}),
-        **found.metrics,
-      },
+      returned=run_results.returns(self.task),
+      checks=self.checks(),
     )
 
   def learned(

@@ -1,6 +1,6 @@
 """Closed forms on a log that is read in parts, with all that intervals need.
 
-    streamed_runs.run(survey, task, 'kiv', config, seeds=[0], reduce=reduce)
+    Runner(survey, task, 'kiv', config).runs([0], reduce)
 
 Sums, weights and errors are those of `evaluation.runs` on the same parts of all
 rows: what a method is solved from are sums of folds (`fixed_features.Linear`),
@@ -37,36 +37,6 @@ from dfiv_ope.ope import task as task_lib
 
 # Whose values are linear in features that are known before the log is read.
 METHODS = ('lstd', 'kiv')
-
-
-def run(
-  survey: streamed.Survey,
-  task: task_lib.EvaluationTask,
-  method: str,
-  config: random_features.Config,
-  *,
-  seeds: Sequence[int],
-  reduce: streamed_passes.Reduce,
-  sampled: runs_lib.Evaluator | None = None,
-  group: int = streamed_passes.GROUP,
-) -> estimates.Estimate:
-  """Returns what a method says of a policy's value.
-
-  Args:
-    survey: of the log.
-    task: its sample, and the policy; gets the problem of the whole log.
-    method: one of `METHODS`.
-    config: its hyper-parameters.
-    seeds: of its features, 0 among them.
-    reduce: works on groups of parts.
-    sampled: as `Runner` takes it.
-    group: parts of a group, an even number.
-
-  Raises:
-    ValueError: the log is none of those that can be streamed.
-  """
-  runner = Runner(survey, task, method, config, sampled=sampled, group=group)
-  return runner.estimate(runner.runs(seeds, reduce))
 
 
 class Runner:
@@ -189,22 +159,6 @@ class Runner:
       )
       for seed in seeds
     ]
-
-  def estimate(self, runs: Sequence[run_results.Run]) -> estimates.Estimate:
-    """Returns what some runs say together.
-
-    Args:
-      runs: of `runs`, at least one.
-    """
-    assert self._shared is not None, 'Run it first.'
-    survey = self._survey
-    return estimates.Estimate(
-      method=self._method,
-      runs=tuple(runs),
-      missing=inference.too_few(
-        survey.episodes, survey.transitions, self._shared.own.columns
-      ),
-    )
 
   def _checks(self, value: float) -> Mapping[str, float]:
     """Returns what unrelated estimators say, as metrics.

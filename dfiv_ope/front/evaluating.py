@@ -52,8 +52,9 @@ def evaluate(
   Args:
     log: of `dfiv_ope.Log`; or a folder of Parquet or CSV files, one file, or
       the directory of a dataset. More than 200,000 rows are read in parts, by
-      lstd, kiv and what trains. A copy of CSV files, and of what trains, lies
-      in the system's temporary folder meanwhile.
+      lstd, kiv and what trains; with recorded behaviour probabilities by tis
+      and wis, too. A copy of CSV files, and of what trains, lies in the
+      system's temporary folder meanwhile.
     policy: a function of observations [B, D] that returns probabilities
       [B, A] or actions [B]; an object with `action_probabilities`; or a name:
       'uniform', 'behaviour-clone', 'columns', the directory of a SavedModel,

@@ -24,11 +24,14 @@ class Part(NamedTuple):
     transitions: arrays, [B, ...].
     episodes: number of each one's episode in the whole log, [B].
     starts: observations of the episodes that begin here, [S, D].
+    behaviour_probabilities: of the actions in the behaviour policy, [B]; None
+      if they were not recorded.
   """
 
   transitions: types.Transition
   episodes: np.ndarray
   starts: types.FloatArray
+  behaviour_probabilities: types.FloatArray | None
 
 
 class Parts(Protocol):

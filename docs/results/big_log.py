@@ -25,15 +25,20 @@ def policy(observations: np.ndarray) -> np.ndarray:
   return 0.05 + 0.85 * np.eye(3)[best(observations)]
 
 
-def draw(rows: int, *, seed: int) -> dict[str, np.ndarray]:
+def behaviour(states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+  """Returns how likely the behaviour of `draw` took some actions, [B]."""
+  return np.where(actions == best(states), 0.5, 0.0) + 0.5 / 3.0
+
+
+def draw(rows: int, *, seed: int, steps: int = _STEPS) -> dict[str, np.ndarray]:
   """Returns a log whose behaviour pushes at random in half of the steps."""
-  count = rows // _STEPS
+  count = rows // steps
   generator = np.random.default_rng(seed)
-  states = np.zeros((count, _STEPS + 1, 3))
+  states = np.zeros((count, steps + 1, 3))
   states[:, 0] = generator.normal(size=(count, 3)) * [1.0, 0.5, 1.0]
-  actions = np.zeros((count, _STEPS), int)
-  rewards = np.zeros((count, _STEPS))
-  for step in range(_STEPS):
+  actions = np.zeros((count, steps), int)
+  rewards = np.zeros((count, steps))
+  for step in range(steps):
     place, speed, noise = states[:, step].T
     actions[:, step] = np.where(
       generator.random(count) < 0.5,
@@ -48,14 +53,14 @@ def draw(rows: int, *, seed: int) -> dict[str, np.ndarray]:
     rewards[:, step] = (
       -np.square(place) - 0.1 * np.abs(push) + 0.1 * np.tanh(noise)
     )
-  last = np.zeros((count, _STEPS), bool)
+  last = np.zeros((count, steps), bool)
   last[:, -1] = True
   return {
-    'episode': np.repeat(np.arange(count), _STEPS),
+    'episode': np.repeat(np.arange(count), steps),
     'observation': states[:, :-1].reshape(-1, 3),
     'action': actions.ravel(),
     'reward': rewards.ravel(),
-    'terminated': np.zeros(count * _STEPS, bool),
+    'terminated': np.zeros(count * steps, bool),
     'truncated': last.ravel(),
   }
 

@@ -1,8 +1,8 @@
 """Runs experiments on a dataset that is longer than memory.
 
-What takes a log in parts (`evaluation.streamed_runs`, `mapped_run`) reads the
-dataset in parts; what does not holds it, as `ope_run` does. Which of the two an
-experiment is, it says itself: rows do not depend on what else was asked for.
+What takes a log in parts (`evaluation.streamed_methods`, `mapped_run`) reads
+the dataset in parts; what does not holds it, as `ope_run` does. Which of these
+an experiment is, it says itself: rows do not depend on what else is asked for.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,6 +20,7 @@ from dfiv_ope.evaluation import (
   run_results,
   runs,
   streamed_choices,
+  streamed_methods,
   streamed_passes,
   streamed_runs,
   streamed_scales,
@@ -27,9 +28,6 @@ from dfiv_ope.evaluation import (
 from dfiv_ope.launch.experiments import inputs, jobs, mapped_run, pass_count
 from dfiv_ope.ope import task as task_lib
 from dfiv_ope.policies import acting
-
-# Passes of a seed of a closed form.
-_PASSES = 2
 
 
 class HeldWarning(UserWarning):
@@ -50,7 +48,8 @@ def takes(
     method: of the experiment.
     config: of the method.
   """
-  if not inputs.open_stream(path).long or (
+  stream = inputs.open_stream(path)
+  if not stream.long or (
     isinstance(wanted, inputs.OnLog)
     and inputs.needs_all(wanted.policy, wanted.initial)
   ):
@@ -66,7 +65,11 @@ def takes(
       ),
       tabular=False,
     )
-  return method == result_rows.LOG or mapped_run.learns(config)
+  return (
+    method == result_rows.LOG
+    or streamed_methods.fits(method, recorded=stream.recorded)
+    or mapped_run.learns(config)
+  )
 
 
 def holding(
@@ -140,17 +143,17 @@ class Evaluator:
     )
     self._sampled = runs.Evaluator(self.task)
     self._runners: dict[
-      tuple[str, base.MethodConfig], streamed_runs.Runner
+      tuple[str, base.MethodConfig], streamed_methods.Runner
     ] = {}
 
   def _reduce(
-    self, progress: Callable[[float], None]
+    self, progress: Callable[[float], None], *, passes: int = 1
   ) -> streamed_passes.Reduce:
     """Returns what makes passes over the log here."""
     return streamed_passes.here(
       self._known.stream.parts(self.survey),
       done=pass_count.Count(
-        progress, self.survey, streamed_passes.GROUP, passes=_PASSES
+        progress, self.survey, streamed_passes.GROUP, passes=passes
       ),
     )
 
@@ -185,19 +188,21 @@ class Evaluator:
       progress: told at each group of parts, or evaluation point.
       saved: checkpoints of what trains, from which it goes on.
     """
-    if method not in streamed_runs.METHODS:
+    if method not in streamed_methods.METHODS:
       return self._learners.run(
         method, config, seed=seed, progress=progress, saved=saved
       )
-    assert isinstance(config, random_features.Config)
     if (method, config) not in self._runners:
       self._runners.clear()  # Sums are large.
-      self._runners[method, config] = streamed_runs.Runner(
+      self._runners[method, config] = streamed_methods.runner(
         self.survey, self.task, method, config, sampled=self._sampled
       )
     (found,) = self._runners[method, config].runs(
       [seed],
-      self._reduce(lambda share: progress(round(1_000 * share), 1_000, '')),
+      self._reduce(
+        lambda share: progress(round(1_000 * share), 1_000, ''),
+        passes=streamed_methods.PASSES[method],
+      ),
     )
     return found
 

@@ -1,7 +1,7 @@
 """Evaluates a policy on a log in files, without an import.
 
 A log that fits into memory is read and evaluated as any other. A longer one is
-read in parts (`evaluation.streamed_runs`), here or on a Ray cluster; what
+read in parts (`evaluation.streamed_methods`), here or on a Ray cluster; what
 trains draws batches from a copy of it (`mapped_run`).
 """
 
@@ -20,6 +20,7 @@ from dfiv_ope.evaluation import (
   result_rows,
   runs,
   streamed_choices,
+  streamed_methods,
   streamed_passes,
   streamed_runs,
 )
@@ -33,8 +34,8 @@ from dfiv_ope.results import rows as rows_lib
 # Called as progress(share of the work that is done).
 Progress = Callable[[float], None]
 AnyStream = streams.Stream | stored_streams.StoredStream
-# Passes over all parts, after the survey: for scales, and for a closed form.
-_SCALES, _EACH = 2, 2
+# Passes over all parts for scales, after the survey.
+_SCALES = 2
 
 
 class Answer(NamedTuple):
@@ -146,9 +147,12 @@ def evaluate(
       survey, target.policy, all_columns=all_columns
     ),
   )
-  closed = [name for name in configs if name in streamed_runs.METHODS]
+  summed = [name for name in configs if name in streamed_methods.METHODS]
   done = pass_count.Count(
-    progress, survey, group, passes=_SCALES + _EACH * len(closed)
+    progress,
+    survey,
+    group,
+    passes=_SCALES + sum(streamed_methods.PASSES[name] for name in summed),
   )
   # What unrelated estimators say of the sample is the same for all methods.
   sampled = runs.Evaluator(task)
@@ -165,17 +169,17 @@ def evaluate(
     )
   ) as reduce:
     found = {
-      name: streamed_runs.run(
+      name: streamed_methods.run(
         survey,
         task,
         name,
-        configs[name],  # type: ignore[arg-type]
+        configs[name],
         seeds=range(seeds),
         reduce=reduce,
         sampled=sampled,
         group=group,
       )
-      for name in closed
+      for name in summed
     }
     learners = {
       name: config for name, config in configs.items() if name not in found
@@ -270,13 +274,16 @@ def look(
 
 
 def possible(
-  configs: Mapping[str, base.MethodConfig], *, ray: str | None
+  stream: AnyStream,
+  configs: Mapping[str, base.MethodConfig],
+  *,
+  ray: str | None,
 ) -> dict[str, base.MethodConfig]:
   """Returns those methods that take a log in parts."""
   return {
     name: config
     for name, config in configs.items()
-    if name in streamed_runs.METHODS
+    if streamed_methods.fits(name, recorded=stream.recorded)
     or (ray is None and mapped_run.learns(config))
   }
 
@@ -302,13 +309,19 @@ def require(
     )
     + f'. {stream.advice}, or '
   )
-  taken, closed = possible(configs, ray=ray), ' or '.join(streamed_runs.METHODS)
+  taken = possible(stream, configs, ray=ray)
+  closed = ' or '.join(streamed_runs.METHODS)
   for name in (each for each in configs if each not in taken):
     config, label = configs[name], agents.ENTRIES[name].style.label
     if not mapped_run.learns(config):
+      unknown = (
+        ' where no behaviour probabilities are recorded'
+        if name in streamed_methods.METHODS
+        else ''
+      )
       raise ValueError(
-        f'{label} needs the log in memory, but {advice}use {closed}, or what '
-        'trains, such as fqe.'
+        f'{label} needs the log in memory{unknown}, but {advice}use {closed}, '
+        'or what trains, such as fqe.'
       )
     raise ValueError(
       f'{label} trains in one process, but {advice}use {closed}, or leave out '

@@ -23,6 +23,7 @@ from dfiv_ope.evaluation import (
   interval_settings,
   runs,
   shared_pass,
+  streamed_methods,
   streamed_passes,
   streamed_runs,
 )
@@ -354,7 +355,7 @@ def test_what_is_no_sum_is_refused(stream):
     with pytest.raises(
       ValueError, match=f'{label} with features=table needs the whole log'
     ):
-      streamed_runs.run(
+      streamed_methods.run(
         survey,
         task_lib.EvaluationTask(survey.sample, None),
         method,
