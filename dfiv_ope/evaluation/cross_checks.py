@@ -193,18 +193,11 @@ def measure(
   elif task.problem.one_step:
     if task.problem.observations.cells is None:
       extra |= state_check.measure(task, rows)
-    left_out = (
-      None
-      if table_lstd.fits(task.problem, config.settings)
-      else one_step_check.measure(
-        task,
-        rows,
-        plain.value,
-        one_step_check.errors(plain.learner, plain.parts),
-      )
-    )
-    if left_out is not None:
-      known[left_out.name] = plain.value + left_out.beyond_chance
+    if not table_lstd.fits(task.problem, config.settings):
+      errors = one_step_check.errors(plain.learner, plain.parts)
+      left_out = one_step_check.measure(task, rows, plain.value, errors)
+      if left_out is not None:
+        known[left_out.name] = plain.value + left_out.beyond_chance
   robust = _doubly_robust(task)
   if robust is not None:
     known['doubly_robust'] = _apart(
