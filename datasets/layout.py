@@ -104,6 +104,8 @@ def resolve(
       'columns. Add a row of names before it.'
     )
   columns_lib.no_repetition(f'the columns of {file}', available)
+  if columns.bandit:  # `one_step` numbers the episodes, whatever a column says.
+    available = [name for name in available if name != columns.episode]
   found: dict[str, str | None] = {}
   for name in (
     'episode',
@@ -121,7 +123,7 @@ def resolve(
       usual = columns_lib.USUAL[name]
       found[name] = usual if usual in available else None
     elif wanted in available or columns.bandit and name == 'episode':
-      found[name] = wanted  # `one_step` numbers the episodes of a bandit log.
+      found[name] = wanted
     else:
       raise _missing(name, wanted, available, file)
   taken = {name for name in found.values() if name is not None}

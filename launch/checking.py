@@ -13,7 +13,9 @@ from dfiv_ope.launch import completion, console, log_options, options, runtime
 def check(
   path: Annotated[
     pathlib.Path,
-    typer.Argument(help='Directory of a dataset, or a log to be imported.'),
+    typer.Argument(
+      help='Directory of a dataset, or a log to be imported.', metavar='PATH'
+    ),
   ],
   policy: Annotated[
     str | None,

@@ -7,7 +7,7 @@ from dfiv_ope.launch import console, options, runtime
 
 def compare(
   dataset: options.Dataset,
-  policy: options.Policies = None,
+  policy: options.Compared = None,
   out: options.Out = options.DEFAULT_OUT,
   method: options.Methods = None,
   seeds: options.Seeds = 3,
@@ -28,7 +28,9 @@ def compare(
 
       dfiv-ope compare data/mine --policy old=mine:old --policy new=mine:new
   """
-  methods = overrides.methods(method or ['lstd'], agents.NAMES, settings or [])
+  methods = overrides.methods(
+    method or options.ONE, agents.NAMES, settings or []
+  )
   from dfiv_ope.datasets import finding
   from dfiv_ope.policies import naming
 

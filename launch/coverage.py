@@ -35,7 +35,7 @@ def coverage(
 
       dfiv-ope benchmark coverage data/catch --method lstd --out runs
   """
-  asked = overrides.methods(method or ['lstd'], agents.NAMES, settings or [])
+  asked = overrides.methods(method or options.ONE, agents.NAMES, settings or [])
   limits.count('--logs', logs, most=limits.LOGS)
   from dfiv_ope.datasets import finding
 

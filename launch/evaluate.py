@@ -15,16 +15,14 @@ if TYPE_CHECKING:
   from dfiv_ope.launch.experiments import inputs, store
   from dfiv_ope.results import rows
 
-# What runs without a --method: the closed forms and FQE, in about a minute.
-_DEFAULT = ('lstd', 'kiv', 'fqe')
 # What auto chooses from. DeepIV takes as long as all others together.
 _CANDIDATES = tuple(name for name in agents.LEARNERS if name != 'deepiv')
 
 
 def evaluate(
-  dataset: options.Dataset,
+  dataset: options.Log,
   out: options.Out = options.DEFAULT_OUT,
-  method: options.Methods = None,
+  method: options.Evaluated = None,
   seeds: options.Seeds = 3,
   config: options.Preset = 'default',
   settings: options.Settings = None,
@@ -149,10 +147,10 @@ def evaluate(
 
   where = runner.executor(running.workers or 1, running.ray)
   if not method:
+    others = [each for each in agents.NAMES if each not in options.EVALUATED]
     console.note(
-      f'No --method: running {", ".join(_DEFAULT)} into {out}. Others: '
-      f'{", ".join(each for each in agents.NAMES if each not in _DEFAULT)}, '
-      'all, or auto to select one.'
+      f'No --method: running {", ".join(options.EVALUATED)} into {out}. '
+      f'Others: {", ".join(others)}, all, or auto to select one.'
     )
   auto = options.AUTO in (method or [])
   problems = _problems(
@@ -217,7 +215,9 @@ def _methods(method: list[str], settings: list[str]) -> list[overrides.Wanted]:
   auto = options.AUTO in method
   named = [name for name in method if name != options.AUTO]
   asked = overrides.methods(
-    named or (_CANDIDATES if auto else _DEFAULT), agents.NAMES, settings
+    named or (_CANDIDATES if auto else options.EVALUATED),
+    agents.NAMES,
+    settings,
   )
   if auto and len(asked) == 1:
     raise ValueError(

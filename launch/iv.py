@@ -41,7 +41,7 @@ Watch = Annotated[
 
 def demand(
   out: options.Out,
-  method: options.IVMethods = None,
+  method: options.IVNamed = None,
   n: Sizes = None,
   rho: Rhos = None,
   seeds: options.Seeds = 5,
@@ -125,7 +125,7 @@ def dsprites(
       for each in outcome or ['area']
       for size in _sizes(n, 5000, most=limits.PICTURES)
     ],
-    method or ['dfiv'],
+    method or options.IV_ONE,
     out,
     running,
     seeds=seeds,
@@ -160,7 +160,7 @@ def demand_mnist(
       for size in _sizes(n, 5000, most=limits.PICTURES)
       for each in rho or [0.5]
     ],
-    method or ['dfiv'],
+    method or options.IV_ONE,
     out,
     running,
     seeds=seeds,
@@ -194,7 +194,7 @@ def mnist(
   watch: Watch = False,
   running: options.Running = options.RUNNING,
 ) -> None:
-  """Runs DFIV and DeepGMM on the digits of Bennett et al. (2019).
+  """Runs methods on the digits of Bennett et al. (2019).
 
   dfiv-ope iv mnist --method dfiv --scenario z --mnist DIR --out runs
   """
@@ -206,7 +206,7 @@ def mnist(
       for each in scenario or ['x', 'z', 'xz']
       for size in _sizes(n, 20_000, most=limits.PICTURES)
     ],
-    method or ['dfiv'],
+    method or options.IV_ONE,
     out,
     running,
     seeds=seeds,
@@ -219,7 +219,7 @@ def mnist(
 
 def suite(
   out: options.Out,
-  method: options.IVMethods = None,
+  method: options.IVSuite = None,
   design: Annotated[
     list[str] | None,
     typer.Option(
@@ -255,7 +255,7 @@ def suite(
     if design
     else suite_lib.designs(set_aside=None if part is None else part == PARTS[1])
   )
-  named = method or ['two_sls', 'sieve', 'kiv', 'agmm', 'auto']
+  named = method or options.IV_SUITE
   trained = {'dfiv', 'all'}.intersection(each.split(':')[0] for each in named)
   _run(
     designs,
@@ -286,7 +286,7 @@ def _sizes(
 
 def _run(
   designs: Sequence['trials.Design'],
-  method: list[str],
+  method: Sequence[str],
   out: pathlib.Path,
   running: options.Running,
   *,

@@ -8,7 +8,7 @@ Options that go together are a dataclass (see `once`). A value out of bounds is
 refused as it is parsed, before any work.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import dataclasses
 import pathlib
 from typing import Annotated, Any
@@ -64,6 +64,15 @@ Dataset = Annotated[
   typer.Argument(help='Directory of a dataset.', metavar='DATASET'),
 ]
 
+Log = Annotated[
+  pathlib.Path,
+  typer.Argument(
+    help='Directory of a dataset; or a Parquet or CSV file of a log, or a '
+    'folder of such files.',
+    metavar='DATASET',
+  ),
+]
+
 
 def _each(methods: list[str] | None) -> list[str] | None:
   """Returns methods of which some are named together, with commas.
@@ -77,30 +86,41 @@ def _each(methods: list[str] | None) -> list[str] | None:
   ]
 
 
-Methods = Annotated[
-  list[str] | None,
-  typer.Option(
+def _of_methods(
+  names: Sequence[str], default: Sequence[str], *, auto: bool = False
+) -> Any:
+  """Returns the option that names methods."""
+  known = (*names, ALL, AUTO) if auto else (*names, ALL)
+  return typer.Option(
     '--method',
     callback=_each,
-    help=f'Estimator: {", ".join(agents.NAMES)}, or all; with commas, or '
-    f'repeated. {overrides.SYNTAX}. auto selects one by held-out episodes, '
-    'among those that are named beside it.',
+    help=f'Estimator: {", ".join(names)}, or all; with commas, or repeated. '
+    f'{overrides.SYNTAX}.'
+    + (
+      ' auto selects one by held-out episodes, among those that are named '
+      'beside it.'
+      if auto
+      else ''
+    )
+    + (f' Without it: {", ".join(default)}.' if default else ''),
     metavar='METHOD',
-    autocompletion=completion.among((*agents.NAMES, ALL, AUTO)),
-  ),
-]
+    autocompletion=completion.among(known),
+  )
 
-IVMethods = Annotated[
-  list[str] | None,
-  typer.Option(
-    '--method',
-    callback=_each,
-    help=f'Estimator: {", ".join(iv_methods.NAMES)}, or all; with '
-    f'commas, or repeated. {overrides.SYNTAX}.',
-    metavar='METHOD',
-    autocompletion=completion.among((*iv_methods.NAMES, ALL)),
-  ),
+
+# What `evaluate` runs without a --method: the closed forms and FQE, in about a
+# minute; and what one question to many logs or policies is answered by.
+EVALUATED, ONE = ('lstd', 'kiv', 'fqe'), ('lstd',)
+# On designs of a benchmark, and on the suite of designs.
+IV_ONE, IV_SUITE = ('dfiv',), ('two_sls', 'sieve', 'kiv', 'agmm', 'auto')
+
+Evaluated = Annotated[
+  list[str] | None, _of_methods(agents.NAMES, EVALUATED, auto=True)
 ]
+Methods = Annotated[list[str] | None, _of_methods(agents.NAMES, ONE)]
+IVNamed = Annotated[list[str] | None, _of_methods(iv_methods.NAMES, ())]
+IVMethods = Annotated[list[str] | None, _of_methods(iv_methods.NAMES, IV_ONE)]
+IVSuite = Annotated[list[str] | None, _of_methods(iv_methods.NAMES, IV_SUITE)]
 
 Seeds = Annotated[
   int,
@@ -134,19 +154,24 @@ Settings = Annotated[
   ),
 ]
 
-Policies = Annotated[
-  list[str] | None,
-  typer.Option(
+
+def _of_policies(without: str) -> Any:
+  """Returns the option that names target policies."""
+  return typer.Option(
     '--policy',
     help='Target policy: a directory with a SavedModel, an .onnx '
     'file, a Python function as package.module:function, uniform, '
     'behaviour-clone, or columns (target probabilities in the log). May be '
-    'repeated, and NAME=SPEC says what tables call it. Without it the target '
-    'policy of the dataset.',
+    f'repeated, and NAME=SPEC says what tables call it. {without}',
     metavar='[NAME=]SPEC',
     autocompletion=completion.policy,
-  ),
+  )
+
+
+Policies = Annotated[
+  list[str] | None, _of_policies('Without it the target policy of the dataset.')
 ]
+Compared = Annotated[list[str] | None, _of_policies('Two at least are needed.')]
 
 Truths = Annotated[
   list[str] | None,

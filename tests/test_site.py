@@ -154,6 +154,31 @@ def test_every_method_has_a_page_with_places_for_what_is_made(room):
       assert getattr(estimators, called) is estimators.ESTIMATORS[name]
 
 
+def _anchors(page):
+  """Returns where a page's headings are found, as repositories show it."""
+  text = re.sub(r'```.*?```', '', page.read_text(), flags=re.DOTALL)
+  return {
+    re.sub(r'[^\w\- ]', '', heading.strip().lower()).replace(' ', '-')
+    for heading in re.findall(r'^#+ (.*)$', text, re.MULTILINE)
+  }
+
+
+def test_links_between_pages_lead_somewhere_in_a_checkout():
+  pages = [*_DOCS.rglob('*.md'), *_ROOT.glob('*.md')]
+  dead = []
+  for page in pages:
+    text = re.sub(r'```.*?```', '', page.read_text(), flags=re.DOTALL)
+    for path, anchor in re.findall(r'\]\(([^)#\s]*)#?([^)\s]*)\)', text):
+      target = (page.parent / path).resolve() if path else page
+      if ':' in path or (
+        target.exists()
+        and (not anchor or target.suffix != '.md' or anchor in _anchors(target))
+      ):
+        continue
+      dead.append(f'{page.relative_to(_ROOT)}: {path}#{anchor}')
+  assert not dead and len(pages) > 40
+
+
 class _Assets(html.parser.HTMLParser):
   """What a page loads, and where its links go."""
 

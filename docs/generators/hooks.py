@@ -74,17 +74,24 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def _without_dead_links(markdown: str, uri: str) -> str:
-  """Turns links to files that are not of the site into their text."""
+  """Turns links to files that are not of the site into their text.
+
+  Those to files of the repository's root that are pages lead to these.
+  """
   here = (_ROOT / 'docs' / uri).parent
 
   def mend(found: re.Match[str]) -> str:
     text, target = found.groups()
-    path = target.partition('#')[0]
+    path, mark, anchor = target.partition('#')
     if not path or '://' in path or path.startswith('mailto:'):
       return found[0]
     if path.endswith('.ipynb') and not uri.startswith('notebooks/'):
       return f'[{text}]({target.replace(".ipynb", ".md")})'
     full = (here / path).resolve()
+    for page, source in _ROOT_PAGES.items():
+      if full == _ROOT / source:
+        up = '../' * uri.count('/')
+        return f'[{text}]({up}{page}{mark}{anchor})'
     if full.is_dir() or not full.is_relative_to(_ROOT / 'docs'):
       return text
     return found[0]

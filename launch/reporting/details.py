@@ -11,6 +11,17 @@ from dfiv_ope.evaluation import inference
 from dfiv_ope.launch.reporting import frames, method_labels, tables
 from dfiv_ope.results import rows as rows_lib
 
+# Metrics that tell of fits and first stages. What resampled episodes, overlap
+# and cross-checks say stands elsewhere in the report, and all in results.csv.
+_OF_FITS = re.compile(
+  '(held_out|stage1|stage2|first_stage)_.*|penalty|instrument_condition'
+)
+_NOTES = {
+  'first_stage_r2': 'first stage r2, f: how well states and actions predict '
+  'the value that follows, on held-out rows; an F below 10 is weak.',
+  'first_stage_value': 'first stage value 1, 10, 40: singular values of the '
+  'first stage, by their place; rank: how many directions it keeps.',
+}
 # Families that are compared; the average return of the log is none of them.
 _FAMILIES = tuple(
   name for name in registry.FAMILIES if name != method_labels.NAIVE
@@ -197,9 +208,9 @@ def held_out(
   extra = pd.DataFrame(
     [frames.diagnostics(row.metrics) for row in rows], index=frame.index
   )
-  if extra.empty or not len(extra.columns):
+  names = [name for name in extra.columns if _OF_FITS.fullmatch(name)]
+  if not names:
     return None
-  names = list(extra.columns)
   setting = ['panel', 'action_noise', 'target_epsilon']
   both = pd.concat([frame[['variant', *setting]], extra], axis=1)
   both = both[both[names].notna().any(axis=1)]
@@ -223,8 +234,8 @@ def held_out(
     caption=(
       'Diagnostics that need no truth: '
       f'{"" if single_runs(frame) else "medians over runs of "}held-out '
-      'losses, stage-1 R² and singular-value decay, where rows have '
-      'them.'
+      'losses, penalties, and R², F and singular values of first stages, '
+      'where rows have them; results.csv has all others.'
     ),
     columns=[
       'method',
@@ -237,6 +248,11 @@ def held_out(
     links=[
       {'method': variant, 'panel': panel, 'noise': float(noise)}
       for panel, noise, _, variant in medians.index
+    ],
+    notes=[
+      note
+      for name, note in _NOTES.items()
+      if any(each.startswith(name) for each in names)
     ],
   )
 

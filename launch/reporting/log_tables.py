@@ -212,6 +212,7 @@ def support(
     if weights and weights.estimated
     else 'as the log says'
   )
+  weighed = case.frame.effective_episodes.notna().any()
   lines = [
     (
       'effective sample size',
@@ -234,13 +235,13 @@ def support(
     (
       'effective steps',
       tables.count(weights.effective_steps if weights else None),
-      f'of {said.steps:,}, by importance weights with  probabilities {origin}',
+      f'of {said.steps:,}, by importance weights with probabilities {origin}',
     ),
     (
       'effective episodes',
       tables.number(weights.effective_episodes if weights else None),
-      f'of {tables.count(case.problem.episodes).text}, if whole '
-      'episodes were weighted; no method here does',
+      f'of {tables.count(case.problem.episodes).text}, where whole episodes '
+      f'are weighted{"" if weighed else "; no method here does"}',
     ),
     (
       'largest weight',
@@ -265,6 +266,7 @@ def support(
     rows=[
       [tables.text(name), cell, tables.text(words)]
       for name, cell, words in lines
+      if cell.value == cell.value
     ],
   )
 

@@ -370,6 +370,21 @@ def test_a_dataset_takes_no_options_of_logs(imported, monkeypatch):
     checking.check(imported, columns=log_options.OfLog(ends='truncated'))
 
 
+def test_a_bandit_log_is_said_to_have_its_own_columns_alone(
+  tmp_path, monkeypatch
+):
+  monkeypatch.setattr(runtime, 'start', lambda **_: None)
+  log = tmp_path / 'offers.csv'
+  log.write_text('visits,offer,reward\n1,a,0\n2,b,1\n')
+  with pytest.raises(ValueError, match="no column 'obs\\*'") as refused:
+    importing.import_log(
+      log,
+      tmp_path / 'made',
+      log_options.OfLog(bandit=True, assignments=['action=offer']),
+    )
+  assert "Its columns are: 'visits', 'offer', 'reward'. " in str(refused.value)
+
+
 @pytest.mark.parametrize(
   'given, words',
   [

@@ -52,6 +52,46 @@ def test_every_option_is_explained(path):
   assert (_COMMANDS[path].help or '').strip()
 
 
+def _help(path, name):
+  (found,) = (each for each in _COMMANDS[path].params if each.name == name)
+  return found.help
+
+
+def test_methods_that_run_unasked_are_named_and_auto_where_it_is_taken():
+  said = {
+    path: _help(path, 'method')
+    for path, command in _COMMANDS.items()
+    if not path.startswith(('iv fit', 'benchmark l', 'benchmark t'))
+    and 'method' in [each.name for each in command.params]
+  }
+  assert [path for path, words in said.items() if 'auto selects' in words] == [
+    'evaluate'
+  ]
+  shown = {
+    path: words.partition(' Without it: ')[2].rstrip('.')
+    for path, words in said.items()
+  }
+  assert shown == {
+    'evaluate': 'lstd, kiv, fqe',
+    'compare': 'lstd',
+    'benchmark coverage': 'lstd',
+    'iv demand': '',
+    'iv dsprites': 'dfiv',
+    'iv demand-mnist': 'dfiv',
+    'iv mnist': 'dfiv',
+    'iv suite': 'two_sls, sieve, kiv, agmm, auto',
+  }
+
+
+def test_help_says_which_logs_and_policies_a_command_takes():
+  assert 'CSV file' in _help('evaluate', 'dataset')
+  assert 'CSV' not in _help('compare', 'dataset')
+  assert _help('evaluate', 'policy').endswith(
+    'the target policy of the dataset.'
+  )
+  assert _help('compare', 'policy').endswith('Two at least are needed.')
+
+
 def test_help_shows_the_explanations(command):
   text = ' '.join(
     command('dataset', 'make', '--help').stdout.replace('│', ' ').split()

@@ -142,6 +142,38 @@ def test_the_table_has_the_intervals_and_where_they_come_from(files):
   assert lines['Log (average return)']['low'] == '7.51'
 
 
+def test_what_overlap_was_not_measured_has_no_line(sweep):
+  (*rows,) = sweep(lstd={})
+  known = rows[0].problem.overlap
+  bare = dataclasses.replace(known, weights=None, coverage=None)
+  for overlap, more in (
+    (known, ['support coverage', 'effective steps', 'effective episodes']),
+    (bare, []),
+  ):
+    made = [
+      dataclasses.replace(
+        row, problem=dataclasses.replace(row.problem, overlap=overlap)
+      )
+      for row in rows
+    ]
+    lines = lines_of(build.files(made, 'runs'), 'log-overlap')
+    assert list(lines) == [
+      'effective sample size',
+      'agreement',
+      *more,
+      *(['largest weight'] if more else []),
+      'actions never logged',
+    ]
+
+
+@pytest.mark.parametrize('weighs', [False, True])
+def test_only_methods_that_weigh_no_episodes_are_said_not_to(sweep, weighs):
+  found = {'effective_episodes': 50.0} if weighs else {}
+  files = build.files(sweep(lstd={'metrics': found}), 'runs')
+  words = lines_of(files, 'log-overlap')['effective episodes']['what it is']
+  assert words.endswith('no method here does') is not weighs
+
+
 def test_overlap_selection_and_families_are_shown(files):
   overlap = lines_of(files, 'log-overlap')
   assert overlap['effective sample size']['value'] == '50 %'

@@ -245,6 +245,29 @@ def test_diagnostics_of_two_policies_are_in_no_line_together(ope_row):
   ]
 
 
+def test_diagnostics_are_those_that_the_caption_names(ope_row):
+  told = {
+    'held_out_loss': 0.1,
+    'penalty': 0.2,
+    'stage1_rank': 3.0,
+    'first_stage_r2': 0.4,
+  }
+  others = {'memory_z': 5.0, 'check_lstd': 6.0, 'effective_share': 0.7}
+  rows = [ope_row(metrics={'estimate': 0.5, **told, **others})]
+  table = details.held_out(frames.ope(rows), rows)
+  assert table.columns[3:] == [
+    'held out loss',
+    'penalty',
+    'stage1 rank',
+    'first stage r2',
+  ]
+  assert [cell.text for cell in table.rows[0][3:]] == ['0.1', '0.2', '3', '0.4']
+  (note,) = table.notes
+  assert note.startswith('first stage r2')
+  rows = [ope_row(metrics={'estimate': 0.5, **others})]
+  assert details.held_out(frames.ope(rows), rows) is None
+
+
 def test_a_method_that_misses_problems_is_not_the_best(ope_row):
   rows = [ope_row('dfiv', noise=noise, relative=0.1) for noise in (0.0, 0.5)]
   rows.append(ope_row('kiv', noise=0.0, relative=0.001))
