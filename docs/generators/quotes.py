@@ -34,15 +34,7 @@ _SUITE = ROOT / 'dfiv_ope' / 'evaluation' / 'suite_results.csv'
 _TASKS = policy_values.TASKS
 _NOISE = '0.2'
 # In this order.
-_IV_METHODS = (
-  'dfiv',
-  'sieve',
-  'agmm',
-  'deepiv',
-  'kiv',
-  'deepgmm',
-  'two_sls',
-)
+_IV_METHODS = ('dfiv', 'sieve', 'agmm', 'deepiv', 'kiv', 'deepgmm', 'two_sls')
 _SIZES = (1000, 5000)
 _BLOCK = re.compile(r'(<!-- quoted: (\w+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
