@@ -223,7 +223,7 @@ FILES = {
   'parquet of lists': (
     'log.parquet',
     lambda: _parquet(reward=[[1], [2, 3]]),
-    'reward holds values of type list',
+    'row 2: reward has 2 numbers, but 1 in row 1',
   ),
   'parquet of text': (
     'log.parquet',

@@ -14,7 +14,7 @@ from dfiv_ope.datasets import importing, logs, stored_streams, streams
 from dfiv_ope.datasets.formats import in_memory, source
 from dfiv_ope.evaluation import cross_checks, streamed_effects
 from dfiv_ope.launch import evaluate as command_lib
-from dfiv_ope.launch import runner, runtime
+from dfiv_ope.launch import options, runner, runtime
 from dfiv_ope.launch.experiments import inputs, long_run, ope_run, plan, store
 from dfiv_ope.launch.experiments.executors import local
 from dfiv_ope.ope import log_notes, relevance
@@ -292,7 +292,7 @@ def test_what_needs_the_whole_log_holds_it_and_says_so(
   # What runs without --method holds no log.
   assert not long_run.holding(
     problem,
-    {each: configured.configure(each).config for each in command_lib._DEFAULT},
+    {each: configured.configure(each).config for each in options.EVALUATED},
   )
 
 
