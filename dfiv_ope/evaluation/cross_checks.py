@@ -125,12 +125,14 @@ def measure(
     },
   }
   log, extra = task.log, {}
+  if len(rows) < len(log):
+    extra[inference.CHECKED] = len(rows) / len(log)
   episodes = log.episodes[rows]
   found = None if task.problem.one_step else _roll(task)
   if not task.problem.one_step and found is None:
-    extra = {'unrolled': 1.0}
+    extra['unrolled'] = 1.0
   if found is not None:
-    extra = {
+    extra |= {
       'beyond_share': float(np.nanmax(found.beyond)),
       'far_share': float(np.sum(found.far) / np.sum(found.visits)),
       'left_share': found.left,

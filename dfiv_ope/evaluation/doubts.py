@@ -41,6 +41,8 @@ _TABLE, _FREE = 'prior', 'nearest'
 _SMOOTHING = ('narrow', _TABLE)
 # With it errors of few features would be seen.
 _WEIGHED = 'weighed'
+# On a smaller share of the rows chance is three times that of the estimate.
+_LEAST_CHECKED = 0.1
 # Returns that are spread by no more of the value differ by rounding alone.
 _ALIKE = 1e-9
 # Of features' products: above it, digits are lost in the solve.
@@ -136,6 +138,14 @@ def _known(answer: verdict.Answer) -> Iterator[reasons.Reason]:
       'The target policy does not answer in states that the log lacks, so '
       'rollouts could not check the value. Hand in a policy that answers '
       'everywhere.',
+    )
+  share = answer.metrics.get(inference.CHECKED, 1.0)
+  if share < _LEAST_CHECKED and not bearing.weighs_alone(answer.metrics):
+    yield reasons.Reason(
+      reasons.CARE,
+      f'Unrelated estimators were asked on {100.0 * share:.2g} % of the rows, '
+      'where chance hides errors as large as this interval. Compare methods '
+      'of other families on the whole log, such as kiv and fqe.',
     )
   if answer.metrics.get('few_joint_features') and _WEIGHED not in (
     inference.checks(answer.metrics)

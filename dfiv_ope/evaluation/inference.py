@@ -46,6 +46,8 @@ _FEWEST_EFFECTIVE, FEW_EFFECTIVE = 2.0, 20.0
 _HEAVY_ROWS, HEAVY = 0.001, 0.3
 # Of metrics that are what other estimators say of the same value.
 CHECK = 'check_'
+# Metric: the share of the rows that these were asked on, where it is not all.
+CHECKED = 'checked_share'
 # Values that differ by less of their standard error are equal.
 _TIE = 1e-4
 # Of an estimate: what sums of 32-bit numbers leave unknown of it.

@@ -171,12 +171,21 @@ class Runner:
     checks = self._sampled.checks(learner)
     self._sampled.keep(None)  # Weights of the sample are not asked for again.
     shift = value - learner.evaluate()
-    if self._survey.complete or learner.divergence or not math.isfinite(shift):
+    if self._survey.complete:
       return checks
-    return {
+    if learner.divergence or not math.isfinite(shift):
+      shift = 0.0
+    return checked(self._survey) | {
       name: each + shift if name.startswith(inference.CHECK) else each
       for name, each in checks.items()
     }
+
+
+def checked(survey: streamed.Survey) -> dict[str, float]:
+  """Returns the metric of how many rows the checks of a sample are of."""
+  if survey.complete:
+    return {}
+  return {inference.CHECKED: len(survey.sample) / survey.transitions}
 
 
 class _Shared(NamedTuple):

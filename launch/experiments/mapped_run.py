@@ -21,6 +21,7 @@ from dfiv_ope.evaluation import (
   estimates,
   runs,
   streamed_passes,
+  streamed_runs,
   streamed_scales,
 )
 from dfiv_ope.ope import bellman, targets
@@ -87,7 +88,7 @@ def evaluator(
     folder: for the rows, which is replaced.
   """
   streamed_scales.settle(survey, task, reduce, group)
-  checks = sampled.checks()
+  checks = {**sampled.checks(), **streamed_runs.checked(survey)}
   assert survey.copy is not None
   log = log_copy.opened(survey.copy, survey.sample, truncated=survey.truncated)
   whole = task_lib.EvaluationTask(log, task.policy, dropped=task.dropped)

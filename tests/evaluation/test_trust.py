@@ -51,6 +51,14 @@ def test_unrelated_estimators_make_the_grade(checks, grade):
   assert trust.judge(_answer(checks), _GOOD).grade == grade
 
 
+def test_checks_of_a_small_share_of_the_rows_cannot_confirm():
+  assert trust.judge(_answer(checked_share=0.2), _GOOD).grade == trust.TRUST
+  found = trust.judge(_answer(checked_share=0.0125), _GOOD)
+  assert found.grade == trust.CARE
+  (reason,) = found.reasons
+  assert reason.startswith('Unrelated estimators were asked on 1.2 % of the')
+
+
 def test_a_correction_beyond_chance_needs_care():
   # Chance is twice the data error here.
   assert (
