@@ -308,7 +308,7 @@ def test_checks_on_a_sample_are_moved_to_the_value_of_all_rows(stream):
   sampled = runs.Evaluator(task).run('lstd', _CONFIG, seed=0).metrics
   shift = whole['estimate'] - sampled['estimate']
   assert abs(shift) > 0.01
-  assert whole['checked_share'] == len(survey.sample) / survey.transitions
+  assert metrics['checked_share'] == len(survey.sample) / survey.transitions
   assert 'checked_share' not in sampled
   for name, value in inference.checks(sampled).items():
     assert metrics[inference.CHECK + name] == pytest.approx(value + shift)
