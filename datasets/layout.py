@@ -98,7 +98,7 @@ def resolve(
     ValueError: a column is missing or used twice, or nothing says how
       episodes end.
   """
-  if len(set(available)) < len(available) and all(map(_is_number, available)):
+  if len(set(available)) < len(available) and all(map(is_number, available)):
     raise ValueError(
       f'The first row of {file} has numbers alone, but it should name the '
       'columns. Add a row of names before it.'
@@ -181,7 +181,8 @@ def usual_action(available: Sequence[str]) -> tuple[str, ...]:
   )
 
 
-def _is_number(name: str) -> bool:
+def is_number(name: str) -> bool:
+  """Returns whether a name reads as a number."""
   try:
     float(name)
   except ValueError:

@@ -158,7 +158,7 @@ class Collection:
     """Tells whether text is numbers or names."""
     codes, names = labels_lib.read(values, place=f'{self._file}: {entry}')
     for index, name in enumerate(names):
-      kind = self._numbers if _is_number(name) else self._texts
+      kind = self._numbers if layout_lib.is_number(name) else self._texts
       if entry not in kind:
         kind[entry] = int(rows[np.argmax(codes == index)]), name
     self._refuse_both(entry)
@@ -216,11 +216,3 @@ def with_bounds(
     low=tuple(low for low, _ in pairs),
     high=tuple(high for _, high in pairs),
   )
-
-
-def _is_number(name: str) -> bool:
-  try:
-    float(name)
-  except ValueError:
-    return False
-  return True
